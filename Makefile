@@ -1,0 +1,72 @@
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv pip
+INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
+
+export UV_SYSTEM_CERTS := 1
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test test-long check format lock bench clean packages
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.installed ## run the main job with a scripted model: no key, no server
+	@$(BIN)/hone demo
+
+test: check packages ## install what the tests need, then run linters and tests
+	$(BIN)/pytest -n $(WORKERS)
+
+test-long: check packages ## the same with the full counts
+	$(BIN)/pytest -n $(WORKERS) --long --timeout 7200
+
+check: $(VENV)/.installed-dev ## linters only: ruff, mypy, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.installed-dev ## rewrite the code in the house style
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+# The dev lock comes first and constrains the others: one version of a package in all of them.
+LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command "make lock" $(LOCK_FLAGS)
+lock: $(VENV)/.uv ## renew the locks after a change in pyproject.toml (LOCK_FLAGS=--upgrade: newest versions)
+	$(LOCK) pyproject.toml --group dev -o requirements-dev.lock
+	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
+	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock
+
+bench: $(VENV)/.installed-dev ## measure Hone beside its floor and its peers
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+packages:
+	@scripts/system-packages.sh strace:strace bwrap:bubblewrap
+
+# pip comes from $(PYTHON) itself: Debian's Python has no ensurepip to put one into the new environment.
+$(VENV)/.uv: requirements-build.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Hone needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || \
+		{ echo "$(PYTHON) has no pip; install it (Debian, Ubuntu: apt install python3-pip)"; exit 1; }
+	@echo "preparing $(VENV)"
+	@$(PYTHON) -m venv --without-pip --clear $(VENV) || \
+		{ echo "$(PYTHON) cannot make environments (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
+	@$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check -qq install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.uv requirements.lock pyproject.toml
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,129 @@
+"""What every test shares: the two tiers, recorded figures, required programs, a clean environment."""
+
+import asyncio
+import inspect
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+Figures = Callable[[str], None]
+
+SAMPLE, FIGURES = "sample", "figures"
+FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_")
+
+settings.register_profile(
+    "short", derandomize=True, max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "long", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """How much of a large count this run does: a seeded sample, or all of it with --long."""
+
+    item: pytest.Item
+    long: bool
+    seed: int
+
+    def size(self, *, short: int, full: int) -> int:
+        size = full if self.long else short
+        self.item.user_properties.append((SAMPLE, f"{size} of {full} (seed {self.seed})"))
+        return size
+
+    def random(self) -> Random:
+        return Random(self.seed)
+
+
+def requires(binary: str) -> str:
+    """The path of a program; without it the test is skipped, and in CI it fails."""
+    path = shutil.which(binary)
+    if path is not None:
+        return path
+    reason = f"{binary} is not installed"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def tier(request: pytest.FixtureRequest) -> Tier:
+    long, seed = request.config.getoption("--long"), request.config.getoption("--seed")
+    return Tier(request.node, long=long, seed=seed)
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Figures:
+    """Record a line that is printed at the end of the run."""
+
+    def record(line: str) -> None:
+        request.node.user_properties.append((FIGURES, line))
+
+    return record
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Hone home of its own, outside tmp_path, and no key or setting of whoever runs the tests."""
+    for name in list(os.environ):
+        if name.startswith(FOREIGN_VARIABLES) or name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    path = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HONE_HOME", str(path))
+    return path
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hone")
+    group.addoption("--long", action="store_true", help="run the full counts instead of samples")
+    group.addoption("--seed", type=int, default=1, help="seed of the samples (default: %(default)s)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("long" if config.getoption("--long") else "short")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An `async def` test runs in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    # Under xdist only reports reach the process that prints; the last one of a test has all it recorded.
+    reports = [
+        report
+        for group in terminalreporter.stats.values()
+        for report in group
+        if isinstance(report, pytest.TestReport) and report.when == "teardown"
+    ]
+    for kind in (SAMPLE, FIGURES):
+        lines = [
+            f"{kind}: {report.nodeid.rpartition('::')[2]}: {value}"
+            for report in sorted(reports, key=lambda report: report.nodeid)
+            for name, value in report.user_properties
+            if name == kind
+        ]
+        if lines:
+            terminalreporter.section(f"{kind}s" if kind == SAMPLE else kind)
+            terminalreporter.write_line("\n".join(lines))

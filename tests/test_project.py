@@ -1,0 +1,89 @@
+"""What must hold for the repository itself."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "hone"
+LOCKS = ["requirements.lock", "requirements-build.lock", "requirements-dev.lock"]
+
+
+def nodes(folder: Path) -> Iterator[tuple[Path, ast.AST]]:
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+            yield path.relative_to(ROOT), node
+
+
+def uses_a_shell(node: ast.AST) -> bool:
+    match node:
+        case ast.keyword(arg="shell", value=value):
+            return not (isinstance(value, ast.Constant) and value.value is False)
+        case ast.Attribute(value=ast.Name(id="os"), attr="system" | "popen"):
+            return True
+        case ast.ImportFrom(module="os", names=names):
+            return any(name.name in {"system", "popen"} for name in names)
+        case ast.Attribute(attr="create_subprocess_shell" | "getoutput" | "getstatusoutput"):
+            return True
+    return False
+
+
+def imported(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import(names=names):
+            return [name.name for name in names]
+        case ast.ImportFrom(module=str(module), level=0):
+            return [module]
+    return []
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_pins_every_package_by_hash_and_names_no_address(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    entries = re.split(r"\n(?=[a-z0-9])", "\n".join(row for row in text.splitlines() if row[:1] != "#"))
+    assert [entry for entry in entries if "==" not in entry or "--hash=sha256:" not in entry] == []
+    assert re.findall(r"https?:|file:|git\+|--(?:extra-)?index-url|--find-links", text) == []
+
+
+def test_there_is_no_lock_that_names_hosts() -> None:
+    assert not (ROOT / "uv.lock").exists()
+
+
+def test_agents_md_stays_under_100_lines() -> None:
+    path = ROOT / "AGENTS.md"
+    assert not path.exists() or len(path.read_text("utf-8").splitlines()) < 100
+
+
+def test_no_source_goes_through_a_shell() -> None:
+    found = [f"{path}:{getattr(node, 'lineno', '?')}" for path, node in nodes(SOURCES) if uses_a_shell(node)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "run('ls', shell=True)",
+        "run('ls', shell=flag)",
+        "os.system('ls')",
+        "from os import system",
+        "subprocess.getoutput('ls')",
+        "asyncio.create_subprocess_shell('ls')",
+    ],
+)
+def test_a_shell_is_recognised(code: str) -> None:
+    assert any(uses_a_shell(node) for node in ast.walk(ast.parse(code)))
+
+
+def test_core_imports_only_itself_and_the_standard_library() -> None:
+    allowed = sys.stdlib_module_names | {"hone"}
+    foreign = [
+        f"{path}: {module}"
+        for path, node in nodes(SOURCES / "core")
+        for module in imported(node)
+        if module.partition(".")[0] not in allowed
+    ]
+    assert foreign == []
