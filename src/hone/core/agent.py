@@ -1,0 +1,39 @@
+"""Who acts: a prefix, a model, tools, and what it may do with them."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from hone.core.model import Model
+from hone.core.permit import Permit
+from hone.core.prefix import Prefix
+from hone.core.tool import Tool, Toolbox
+from hone.core.trust import Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    calls: int = 90
+    """Model calls a turn."""
+    last_question: str = (
+        "The budget of this turn is spent and no tool can be used any more. In a few sentences: "
+        "what is done, what is left, and what should come next?"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """`ground` is the label of what its tools bring from the working folder."""
+
+    prefix: Prefix
+    model: Model
+    toolbox: Toolbox
+    permit: Permit
+    limits: Limits = Limits()
+    ground: Trust = Trust.FOREIGN
+
+    def narrowed(self, permit: Permit, limits: Limits | None = None) -> Self:
+        """The same agent on the same prefix, with less to do."""
+        return replace(self, permit=self.permit & permit, limits=limits or self.limits)
+
+    def may_use(self, tool: Tool) -> bool:
+        return self.permit.allows(tool.surface.effects)

@@ -1,0 +1,44 @@
+"""All that a screen could want to show, in one union. Whoever listens gets plain values and no callbacks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hone.core.messages import ToolCall
+from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
+from hone.core.tool import Outcome
+from hone.core.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    call: ToolCall
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """One model call was answered."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One plain sentence for the user, not for the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    turn: Turn
+
+
+Event = TextPiece | ThinkingPiece | Restart | CallStarted | CallEnded | Spent | Notice | TurnEnded
+Emit = Callable[[Event], None]

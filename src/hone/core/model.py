@@ -1,0 +1,65 @@
+"""The seam to a provider: one method that streams pieces of a reply and ends with the reply itself."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from hone.core.messages import Message
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+
+
+class Finish(StrEnum):
+    """Why the model stopped."""
+
+    DONE = "done"
+    CALLS = "calls"
+    LENGTH = "length"
+    FILTERED = "filtered"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call. `input` counts the whole prompt, `cached` and `written` the parts of it that were
+    read from and put into the provider's cache. `cost` is in US dollars, None if no price is known."""
+
+    input: int = 0
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingPiece:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """What was streamed so far is void; the reply begins again after `delay` seconds."""
+
+    reason: str
+    delay: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    message: Message
+    finish: Finish = Finish.DONE
+    usage: Usage = Usage()
+
+
+Piece = TextPiece | ThinkingPiece | Restart | Reply
+
+
+class Model(Protocol):
+    def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        """Pieces as they come, a Reply last. Raises ModelError."""
+        ...

@@ -1,0 +1,35 @@
+"""What an agent may do, as effects. The only operation narrows."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Effect(StrEnum):
+    READ = "read"
+    """Files and past sessions."""
+    WRITE = "write"
+    EXECUTE = "execute"
+    NETWORK = "network"
+    NOTE = "note"
+    """Reading and writing of the journal."""
+    SKILL = "skill"
+    """Reading and writing of skills."""
+    SPAWN = "spawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """`attended` tells whether somebody is there to be asked; if not, every question is a no."""
+
+    effects: frozenset[Effect] = frozenset()
+    attended: bool = False
+
+    def __and__(self, other: "Permit") -> "Permit":
+        return Permit(self.effects & other.effects, self.attended and other.attended)
+
+    def allows(self, effects: frozenset[Effect]) -> bool:
+        return effects <= self.effects
+
+
+NOTHING = Permit()
+EVERYTHING = Permit(frozenset(Effect), attended=True)

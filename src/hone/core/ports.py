@@ -1,0 +1,100 @@
+"""What Hone needs of a store, in a few methods. One contract suite holds every implementation to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NewType, Protocol
+
+from hone.core.model import Usage
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node, Transcript
+from hone.core.turn import Origin
+
+SessionId = NewType("SessionId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a session is called and where it comes from. A fork or branch has a `parent`, with whom it shares
+    the first `shared` messages."""
+
+    id: SessionId
+    created: datetime
+    title: str = ""
+    origin: Origin = Origin.USER
+    folder: str = ""
+    parent: SessionId | None = None
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    header: Header
+    prefix: Prefix
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A line in a list of sessions. `opening` is the beginning of the first words the user said."""
+
+    header: Header
+    model: str
+    messages: int
+    updated: datetime
+    opening: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One model call: when, by which model, for whom, how much."""
+
+    at: datetime
+    model: str
+    origin: Origin
+    usage: Usage
+
+
+class Sessions(Protocol):
+    """Conversations, durable once a method has returned. Contents are kept once, by digest; nodes form a tree
+    that branches and forks share."""
+
+    async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+        """Makes a session with its first messages. Without a parent there must be at least one; with a parent
+        the nodes follow the parent's first `header.shared` messages. Raises Missing if there is no such
+        parent, Conflict if the id is taken or the nodes do not follow."""
+        ...
+
+    async def append(
+        self, session: SessionId, nodes: Sequence[Node], spending: Spending | None = None
+    ) -> None:
+        """Adds nodes after the head, with what they cost. Raises Conflict unless the first one's parent is
+        the head: then another process went on with this session. Nothing is added by half."""
+        ...
+
+    async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
+        """Opens a new segment: the same contents under another prefix, linked to the old head. Raises
+        Conflict unless the contents are those of the stored session."""
+        ...
+
+    async def load(self, session: SessionId) -> Stored:
+        """Raises Missing, or Corrupt if a content or the chain does not match its digest."""
+        ...
+
+    async def find(self, beginning: str) -> SessionId:
+        """The one session whose id starts like this. Raises Missing; if several do, it names them."""
+        ...
+
+    async def list(self, limit: int | None = None, origin: Origin | None = Origin.USER) -> Sequence[Summary]:
+        """Latest activity first, by sequence and not by clock."""
+        ...
+
+    async def rename(self, session: SessionId, title: str) -> None: ...
+
+    async def delete(self, session: SessionId) -> None:
+        """Removes the session and the contents that no other session shares. What it cost stays known."""
+        ...
+
+    async def spending(self, session: SessionId | None = None) -> Sequence[Spending]: ...
+
+    async def close(self) -> None: ...

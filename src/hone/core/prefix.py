@@ -1,0 +1,43 @@
+"""What a provider caches before the first message. Fixed when a session starts, reused on every resume."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from hone.core.messages import canonical, digest
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """`tools` and `sampling` are canonical JSON text, so that equal prefixes are equal bytes."""
+
+    model: str
+    system: str
+    tools: tuple[str, ...] = ()
+    sampling: str = "{}"
+    digest: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", digest(self.encode()))
+
+    @property
+    def provider(self) -> str:
+        return self.model.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The model's name as its provider knows it."""
+        return self.model.partition("/")[2]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = json.loads(self.sampling)
+        return settings
+
+    def encode(self) -> bytes:
+        return canonical([self.model, self.system, self.tools, self.sampling]).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        model, system, tools, sampling = json.loads(data)
+        return cls(model, system, tuple(tools), sampling)

@@ -1,0 +1,73 @@
+"""Makes whatever a model replied fit to be kept: any provider must accept the history it becomes part of."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from hone.core.messages import Message, Part, Text, Thinking, ToolCall, sound
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_EXCERPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """`faults` says, by call id, why a call cannot be run as the model wrote it."""
+
+    message: Message
+    faults: Mapping[str, str]
+
+
+def settle(message: Message, taken: Collection[str], number: int) -> Settled:
+    """Ids become unique among `taken`, names and arguments well-formed; what had to change is a fault."""
+    parts: list[Part] = []
+    used = set(taken)
+    faults: dict[str, str] = {}
+    for index, part in enumerate(message.parts):
+        if isinstance(part, ToolCall):
+            call, fault = _settle_call(part, used, f"call_{number}_{index}")
+            used.add(call.id)
+            parts.append(call)
+            if fault:
+                faults[call.id] = fault
+        elif isinstance(part, Text):
+            parts += [Text(sound(part.text))] if part.text else []
+        elif isinstance(part, Thinking):
+            parts += [replace(part, text=sound(part.text))] if part.text or part.sealed else []
+        else:
+            parts.append(part)
+    return Settled(Message(message.role, tuple(parts)), faults)
+
+
+def _settle_call(call: ToolCall, used: Collection[str], fallback: str) -> tuple[ToolCall, str]:
+    identity = call.id if _NAME.fullmatch(call.id) and call.id not in used else fallback
+    while identity in used:
+        identity += "_"
+    name = (
+        call.name
+        if _NAME.fullmatch(call.name)
+        else re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unnamed"
+    )
+    fault = "" if name == call.name else f"there is no tool named {sound(call.name)[:64]!r}"
+    wrong = _unusable(call.arguments)
+    if wrong:
+        excerpt = sound(call.arguments)[:_EXCERPT]
+        fault = fault or f"the arguments are {wrong}; send one JSON object. They were: {excerpt}"
+    return ToolCall(identity, name, "{}" if wrong or not call.arguments.strip() else call.arguments), fault
+
+
+def _unusable(arguments: str) -> str:
+    """What is wrong with the text of a call's arguments, or nothing."""
+    if not arguments.strip():
+        return ""
+    try:
+        value = json.loads(arguments)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "not valid Unicode"
+    except RecursionError:
+        return "nested too deeply"
+    except ValueError as error:
+        return f"not valid JSON ({error})"
+    return "" if isinstance(value, dict) else "JSON, but not an object"

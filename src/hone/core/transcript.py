@@ -1,0 +1,96 @@
+"""A conversation as a hash chain: whoever holds the head's hash knows every byte before it.
+
+A node hashes its parent's hash and its content's digest; the root is the prefix's digest. Time and trust are
+kept beside the content, outside the hash.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Self
+
+from hone.core.messages import Message, Role, ToolCall, answer, assistant, digest, encode
+from hone.core.trust import Trust, lowest
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Node:
+    message: Message
+    trust: Trust
+    at: datetime
+    parent: str
+    encoded: bytes = field(repr=False)
+    digest: str
+    hash: str
+
+    @classmethod
+    def make(cls, parent: str, message: Message, trust: Trust, at: datetime) -> Self:
+        encoded = encode(message)
+        content = digest(encoded)
+        return cls(message, trust, at, parent, encoded, content, chained(parent, content))
+
+
+def chained(parent: str, content: str) -> str:
+    return digest(f"{parent}\n{content}".encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """`shared` counts the nodes a fork has in common with its parent; 0 for a conversation of its own."""
+
+    root: str
+    nodes: tuple[Node, ...] = ()
+    shared: int = 0
+
+    @property
+    def head(self) -> str:
+        return self.nodes[-1].hash if self.nodes else self.root
+
+    @property
+    def trust(self) -> Trust:
+        """The lowest label in the conversation: nothing said after it can be better."""
+        return lowest(node.trust for node in self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Message]:
+        return (node.message for node in self.nodes)
+
+    def then(self, message: Message, trust: Trust, at: datetime) -> Self:
+        return replace(self, nodes=(*self.nodes, Node.make(self.head, message, trust, at)))
+
+    def extended(self, nodes: tuple[Node, ...]) -> Self:
+        return replace(self, nodes=self.nodes + nodes)
+
+    def forked(self) -> Self:
+        return replace(self, shared=len(self.nodes))
+
+    def upto(self, count: int) -> Self:
+        return replace(self, nodes=self.nodes[:count], shared=min(self.shared, count))
+
+    def rooted(self, root: str) -> "Transcript":
+        """The same contents under another prefix: a new segment."""
+        moved = Transcript(root)
+        for node in self.nodes:
+            moved = moved.then(node.message, node.trust, node.at)
+        return moved
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last reply that have no result yet."""
+        answered: set[str] = set()
+        for node in reversed(self.nodes):
+            if node.message.role is Role.ASSISTANT:
+                return tuple(call for call in node.message.calls if call.id not in answered)
+            if node.message.result:
+                answered.add(node.message.result.call)
+        return ()
+
+    def closing(self, reason: str) -> tuple[Message, ...]:
+        """What must follow so that every call has a result and the last word is the assistant's."""
+        results = tuple(
+            answer(call, f"not run to its end: {reason}", failed=True) for call in self.open_calls()
+        )
+        if not self.nodes or (not results and self.nodes[-1].message.role is Role.ASSISTANT):
+            return results
+        return (*results, assistant(f"(no answer: {reason})"))

@@ -1,0 +1,44 @@
+"""The value of a run: what was said, what it cost, how it ended."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+from hone.core.model import Usage
+from hone.core.transcript import Node
+
+
+class Origin(StrEnum):
+    """Who acts in a turn."""
+
+    USER = "user"
+    REVIEW = "review"
+    CURATOR = "curator"
+    DELEGATE = "delegate"
+    COMPACT = "compact"
+
+
+class Stop(StrEnum):
+    ANSWERED = "answered"
+    BUDGET = "budget"
+    """The calls were spent; the last message is a summary."""
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    origin: Origin
+    nodes: tuple[Node, ...] = ()
+    usage: tuple[Usage, ...] = ()
+    stop: Stop | None = None
+    error: str = ""
+    """One plain sentence, where the turn did not end with an answer."""
+
+    @property
+    def text(self) -> str:
+        """The answer: the text of the last message."""
+        return self.nodes[-1].message.text if self.nodes else ""
+
+    def ended(self, stop: Stop, error: str = "") -> Self:
+        return replace(self, stop=stop, error=error)
