@@ -1,0 +1,224 @@
+"""The composition root: settings in, a Hone out. The one place that names adapters."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from hone.core.agent import Agent, Limits
+from hone.core.clock import Clock, SystemClock
+from hone.core.errors import SettingsError
+from hone.core.events import Emit
+from hone.core.model import Model
+from hone.core.ports import Header, Sessions
+from hone.core.tool import Tool, Toolbox
+from hone.core.transcript import Transcript
+from hone.core.turn import Turn
+from hone.models.anthropic import AnthropicMessages
+from hone.models.endpoint import Endpoint
+from hone.models.http import Http
+from hone.models.openai import OpenAIChat
+from hone.models.priced import PRICES, Price, Priced
+from hone.models.providers import KNOWN, Provider, address, choose
+from hone.models.retrying import Patience, Retrying
+from hone.plugins import load
+from hone.policy.guardrails import Guard, Thresholds
+from hone.policy.permits import USER
+from hone.policy.secrets import redact
+from hone.prompt.compose import compose, identity, surroundings
+from hone.runtime.session import Services, Session, ignore, new_id
+from hone.settings import Settings, home_folder, read
+from hone.tools.capped import Capped
+from hone.tools.contained import Contained
+from hone.tools.files import file_tools
+from hone.tools.search import search_tool
+from hone.tools.todo import todo
+
+
+class Hone:
+    """An agent with a home. `async with Hone() as hone:` closes what it opened.
+
+    home:    where sessions and settings live (default: $HONE_HOME or ~/.hone)
+    model:   provider/name (default: hone.toml, $HONE_MODEL, the keys and servers present), or a Model
+    folder:  the working folder of its tools (default: where the process is)
+    tools:   further tools, beside the built-in ones
+    system:  further text for the system prompt
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path | str | None = None,
+        model: str | Model = "",
+        folder: Path | str | None = None,
+        tools: Iterable[Tool] = (),
+        system: str = "",
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.home = Path(home) if home else home_folder()
+        self.folder = Path(folder or Path.cwd()).resolve()
+        self.settings = settings or read(self.home)
+        self.notices: list[str] = []
+        self._model = model or self.settings.model
+        self._environ = dict(os.environ)
+        self._clock = clock or SystemClock()
+        self._http = Http(self._clock, first_byte=self.settings.first_byte)
+        self._plugins = load(self.settings.plugins)
+        self._plugins.tools.extend(tools)
+        self._plugins.sections.append(system)
+        self._store: Sessions | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.close()
+        if self._store:
+            await self._store.close()
+
+    @property
+    def sessions(self) -> Sessions:
+        """The store, opened when it is first needed."""
+        if self._store is None:
+            self._store = self._open_store()
+        return self._store
+
+    async def session(self, model: str = "") -> Session:
+        """A new conversation. It is stored with its first message."""
+        agent = await self._agent(model)
+        header = Header(new_id(), self._clock.now(), folder=str(self.folder))
+        return Session(header, agent, Transcript(agent.prefix.digest), await self._services())
+
+    async def resume(self, beginning: str, model: str = "") -> Session:
+        """Goes on with a stored conversation, on the very prefix it was begun with if that can be had."""
+        stored = await self.sessions.load(await self.sessions.find(beginning))
+        agent = await self._agent(model or stored.prefix.model)
+        services = await self._services()
+        session = Session(
+            stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
+        )
+        if (agent.prefix.model, agent.prefix.tools) != (stored.prefix.model, stored.prefix.tools):
+            await session.switch(agent)
+            self.notices.append(
+                f"This conversation goes on with {agent.prefix.model} and the tools of today."
+            )
+        return session
+
+    async def branch(self, beginning: str, shared: int | None = None) -> Session:
+        """A new conversation that shares the first messages of another one (default: all of them)."""
+        parent = await self.sessions.load(await self.sessions.find(beginning))
+        whole = len(parent.transcript)
+        count = whole if shared is None else shared
+        if not 0 < count <= whole:
+            raise SettingsError(
+                f"Session {parent.header.id} has messages 1 to {whole}; {count} is none of them."
+            )
+        header = replace(
+            parent.header, id=new_id(), created=self._clock.now(), parent=parent.header.id, shared=count
+        )
+        await self.sessions.start(header, parent.prefix, ())
+        return await self.resume(header.id)
+
+    async def run(self, task: str, emit: Emit = ignore, model: str = "") -> Turn:
+        """One task in a session of its own."""
+        return await (await self.session(model)).send(task, emit)
+
+    def run_sync(self, task: str) -> Turn:
+        """`run` for programs without an event loop. Closes this Hone."""
+
+        async def whole() -> Turn:
+            async with self:
+                return await self.run(task)
+
+        return asyncio.run(whole())
+
+    async def _services(self) -> Services:
+        rails = self.settings.guardrails
+        thresholds = Thresholds(rails.same_call, rails.same_tool, rails.same_result)
+        spare = await self._agent(self.settings.fallback) if self.settings.fallback else None
+        return Services(
+            self.sessions,
+            self._clock,
+            guard=lambda toolbox: Guard(thresholds).around(toolbox),
+            fallback=lambda agent: relief(agent, spare),
+        )
+
+    async def _agent(self, wanted: str) -> Agent:
+        name, model = await self._find_model(wanted)
+        toolbox = self._toolbox()
+        day = self._clock.now().astimezone().date()
+        sections = (identity(), *self._plugins.sections, surroundings(self.folder, day, sys.platform))
+        prefix = compose(name, sections, toolbox.values(), self.settings.sampling)
+        return Agent(prefix, model, toolbox, USER, Limits(calls=self.settings.calls))
+
+    async def _find_model(self, wanted: str) -> tuple[str, Model]:
+        """By name, or the object that was handed in."""
+        if not isinstance(self._model, str):
+            return f"custom/{type(self._model).__name__.lower()}", self._model
+        wanted = wanted or self._model
+        plugin, _, rest = wanted.partition("/")
+        if plugin in self._plugins.models:
+            return wanted, self._plugins.models[plugin](rest)
+        own = [
+            Provider(name, each.url, each.format, each.key) for name, each in self.settings.providers.items()
+        ]
+        provider, name = await choose(wanted, (*own, *KNOWN), self._environ, self._http)
+        return name, self._connect(provider, name)
+
+    def _connect(self, provider: Provider, name: str) -> Model:
+        key = self._environ.get(provider.key, "")
+        url = address(provider, self._environ)
+        adapter: Model
+        if provider.format == "anthropic":
+            headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+            endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
+            adapter = AnthropicMessages(self._http, self._clock, endpoint)
+        else:
+            headers = {"authorization": f"Bearer {key}"} if key else {}
+            endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
+            adapter = OpenAIChat(self._http, self._clock, endpoint, cache_key=provider.caches_by_key)
+        priced = Priced(adapter, self._price(name))
+        return Retrying(priced, self._clock, Patience(tries=self.settings.tries))
+
+    def _price(self, name: str) -> Price | None:
+        own = self.settings.prices.get(name)
+        if own is None:
+            return PRICES.get(name)
+        cached = own.input if own.cached is None else own.cached
+        return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
+
+    def _toolbox(self) -> Toolbox:
+        """Every tool, ours and a plugin's, behind the same walls."""
+        limit, spill = self.settings.result_limit, self.home / "spill"
+        tools = (*file_tools(self.folder), search_tool(self.folder), todo, *self._plugins.tools)
+        walled = (Capped(Contained(tool, redact), spill, limit) for tool in tools)
+        return {tool.surface.name: tool for tool in walled}
+
+    def _open_store(self) -> Sessions:
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            writable = os.access(self.home, os.W_OK)
+        except OSError:
+            writable = False
+        if writable:
+            from hone.stores.sqlite import SqliteSessions
+
+            return SqliteSessions.open(self.home / "hone.db")
+        from hone.stores.inmemory import InMemorySessions
+
+        self.notices.append(f"{self.home} cannot be written: this conversation will not be kept.")
+        return InMemorySessions()
+
+
+def relief(agent: Agent, spare: Agent | None) -> Agent | None:
+    """The spare agent with the rights of the one it relieves; None if that one is the spare itself."""
+    if spare is None or spare.prefix.model == agent.prefix.model:
+        return None
+    return replace(spare, permit=agent.permit, limits=agent.limits)

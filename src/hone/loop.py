@@ -1,0 +1,236 @@
+"""One turn: ask the model, perform its calls, and again, until it answers or the budget is spent.
+
+Knows nothing of providers, stores, screens or particular tools. A feature that wants in here wants to be a
+wrapper around a Model or a Tool instead.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from hone.core.agent import Agent
+from hone.core.budget import Budget
+from hone.core.clock import Clock
+from hone.core.errors import ModelError, StoreError, Unusable
+from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
+from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
+from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
+from hone.core.permit import Effect
+from hone.core.settle import settle
+from hone.core.tool import Kind, Outcome
+from hone.core.transcript import Node, Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin, Stop, Turn
+
+Relieve = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
+"""Who goes on, and from where, when the model cannot: a fallback, or nobody."""
+
+Keep = Callable[[Sequence[Node], Usage | None], Awaitable[None]]
+"""Makes nodes durable. The turn goes on only when it has returned."""
+
+Said = tuple[Message, Trust]
+
+_CUT = {
+    Finish.LENGTH: "The answer was cut at the model's output limit.",
+    Finish.FILTERED: "The provider's content filter cut the answer short.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where a run writes: what must last, and what may be shown."""
+
+    keep: Keep
+    emit: Emit
+    clock: Clock
+    relieve: Relieve | None = None
+
+
+async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) -> Turn:
+    """Never raises what a model, a tool or the user's Ctrl-C can cause: the turn tells how it ended."""
+    record = Record(transcript, Turn(origin), desk)
+    budget = Budget(agent.limits.calls)
+    relief: tuple[Agent, Transcript] | None = (agent, transcript)
+    try:
+        while relief:
+            agent, record.transcript = relief
+            try:
+                return await converse(agent, record, budget)
+            except ModelError as error:
+                failure = str(error)
+                relief = await desk.relieve(error, record.transcript) if desk.relieve else None
+        return await record.closed(Stop.FAILED, failure)
+    except asyncio.CancelledError:
+        return await record.closed(Stop.INTERRUPTED, "interrupted")
+    except StoreError as error:
+        return record.turn.ended(Stop.FAILED, str(error))
+
+
+async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
+    while budget.consume():
+        if await step(agent, record, budget):
+            return record.turn.ended(Stop.ANSWERED)
+    await grace(agent, record)
+    return record.turn.ended(Stop.BUDGET, f"The budget of {agent.limits.calls} model calls is spent.")
+
+
+async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
+    """One model call and what it asks for. True when the model has answered."""
+    reply = await ask(agent, record.transcript, record)
+    settled = settle(reply.message, record.call_ids(), len(record.transcript))
+    await record.add([(settled.message, record.agent_trust)], reply.usage)
+    if reply.finish in _CUT:
+        record.desk.emit(Notice(_CUT[reply.finish]))
+    calls = settled.message.calls
+    for batch in batches(agent, calls):
+        await asyncio.gather(*(attempt(agent, call, settled.faults.get(call.id), record) for call in batch))
+        await record.add([record.results[call.id] for call in batch])
+    if calls and all(kind_of(agent, call) is Kind.CODE for call in calls):
+        budget.refund()
+    return not calls
+
+
+async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
+    """Streams one reply. What was shown of it is kept in case it never ends."""
+    record.partial = []
+    async with aclosing(agent.model.stream(agent.prefix, transcript)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Reply):
+                record.partial = []
+                record.desk.emit(Spent(piece.usage))
+                return piece
+            if isinstance(piece, TextPiece):
+                record.partial.append(piece.text)
+            elif isinstance(piece, Restart):
+                record.partial = []
+            record.desk.emit(piece)
+    raise Unusable("The model's stream ended without a reply.")
+
+
+async def grace(agent: Agent, record: "Record") -> None:
+    """One last call for a summary. Its question is not kept, calls in it are ignored."""
+    question = user(agent.limits.last_question)
+    reply = await ask(agent, record.transcript.then(question, Trust.AGENT, record.desk.clock.now()), record)
+    summary = sound(reply.message.text) or "(no summary was given)"
+    await record.add([(assistant(summary), record.agent_trust)], reply.usage)
+
+
+def batches(agent: Agent, calls: Iterable[ToolCall]) -> Iterator[Sequence[ToolCall]]:
+    """Neighbouring read-only calls together, every other call alone and in its place."""
+    for together, group in groupby(calls, lambda call: is_readonly(agent, call)):
+        if together:
+            yield list(group)
+        else:
+            yield from ([call] for call in group)
+
+
+async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Record") -> None:
+    """Performs one call and notes its outcome, so that a finished call is never reported as cut off."""
+    clock, emit = record.desk.clock, record.desk.emit
+    emit(CallStarted(call))
+    begun = clock.monotonic()
+    outcome = Outcome(fault, failed=True) if fault else await perform(agent, call, record.transcript)
+    result = answer(call, sound(outcome.text), failed=outcome.failed)
+    record.results[call.id] = (result, provenance(agent, call))
+    emit(CallEnded(call, outcome, clock.monotonic() - begun))
+
+
+async def perform(agent: Agent, call: ToolCall, transcript: Transcript) -> Outcome:
+    tool = agent.toolbox.get(call.name)
+    if tool is None:
+        return Outcome(f"there is no tool named {call.name!r}. {allowed(agent)}", failed=True)
+    try:
+        if not agent.may_use(tool):
+            return Outcome(f"{call.name} is not permitted here. {allowed(agent)}", failed=True)
+        return await tool.run(call, transcript)
+    except Exception as error:  # noqa: BLE001  the wall: a gate or plugin that raises is a refusal, not a crash
+        return Outcome(
+            f"{call.name} was refused: {type(error).__name__} while it was checked or run", failed=True
+        )
+
+
+def allowed(agent: Agent) -> str:
+    names = sorted(name for name, tool in agent.toolbox.items() if agent.may_use(tool))
+    return f"Allowed here: {', '.join(names)}." if names else "No tool is allowed here."
+
+
+def is_readonly(agent: Agent, call: ToolCall) -> bool:
+    tool = agent.toolbox.get(call.name)
+    return tool is not None and tool.surface.readonly
+
+
+def kind_of(agent: Agent, call: ToolCall) -> Kind:
+    tool = agent.toolbox.get(call.name)
+    return tool.surface.kind if tool else Kind.OTHER
+
+
+def provenance(agent: Agent, call: ToolCall) -> Trust:
+    tool = agent.toolbox.get(call.name)
+    return Trust.FOREIGN if tool is None or Effect.NETWORK in tool.surface.effects else agent.ground
+
+
+class Record:
+    """What has been said so far in a turn. Nothing counts as said before it is kept."""
+
+    def __init__(self, transcript: Transcript, turn: Turn, desk: Desk) -> None:
+        self.transcript = transcript
+        self.turn = turn
+        self.desk = desk
+        self.partial: list[str] = []
+        self.results: dict[str, Said] = {}
+
+    @property
+    def agent_trust(self) -> Trust:
+        """The model's own words are never better than the worst it has read."""
+        return min(Trust.AGENT, self.transcript.trust)
+
+    def call_ids(self) -> set[str]:
+        return {call.id for message in self.transcript for call in message.calls}
+
+    async def add(self, said: Iterable[Said], usage: Usage | None = None) -> None:
+        longer = self.transcript
+        for message, trust in said:
+            longer = longer.then(message, trust, self.desk.clock.now())
+        nodes = longer.nodes[len(self.transcript) :]
+        await uninterrupted(self._take(longer, nodes, usage))
+
+    async def _take(self, longer: Transcript, nodes: tuple[Node, ...], usage: Usage | None) -> None:
+        await self.desk.keep(nodes, usage)
+        spent = (*self.turn.usage, usage) if usage else self.turn.usage
+        self.transcript = longer
+        self.turn = replace(self.turn, nodes=(*self.turn.nodes, *nodes), usage=spent)
+
+    async def closed(self, stop: Stop, reason: str) -> Turn:
+        """Ends the turn early, with a history that can be continued."""
+        try:
+            await self.add(self._closing(reason))
+        except StoreError as error:
+            reason = f"{reason} {error}"
+        except asyncio.CancelledError:
+            reason = f"{reason} again while it was being ended"
+        return self.turn.ended(stop, reason)
+
+    def _closing(self, reason: str) -> Iterator[Said]:
+        for message in self.transcript.closing(reason):
+            if message.result:
+                yield self.results.get(message.result.call, (message, self.agent_trust))
+            elif self.partial:
+                yield assistant(f"{sound(''.join(self.partial))}\n\n(cut short: {reason})"), self.agent_trust
+            else:
+                yield message, self.agent_trust
+
+
+async def uninterrupted(work: Awaitable[None]) -> None:
+    """Waits for work that was begun, whatever happens, and lets an interrupt go on only after it."""
+    task = asyncio.ensure_future(work)
+    interrupt: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            interrupt = error
+    task.result()
+    if interrupt:
+        raise interrupt

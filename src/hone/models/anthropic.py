@@ -1,0 +1,281 @@
+"""Anthropic Messages, with cache breakpoints at the ends of requests."""
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from itertools import groupby
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from hone.core.clock import Clock
+from hone.core.errors import ModelError, Overloaded, Rejected, Unreachable
+from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node, Transcript
+from hone.models.endpoint import Endpoint, excerpt, exchange, refusal
+from hone.models.http import Http
+
+MARKER = b',"cache_control":{"type":"ephemeral"}'
+_FINISH = {
+    "tool_use": Finish.CALLS,
+    "max_tokens": Finish.LENGTH,
+    "model_context_window_exceeded": Finish.LENGTH,
+    "refusal": Finish.FILTERED,
+}
+_PASSING = {"overloaded_error", "api_error", "rate_limit_error", "timeout_error"}
+_MAX_TOKENS = 16_000
+_encode = msgspec.json.encode
+
+
+class AnthropicMessages:
+    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint) -> None:
+        self._http = http
+        self._clock = clock
+        self._endpoint = endpoint
+        self._heads: dict[str, bytes] = {}
+        self._fragments: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        assembly = Assembly(self._endpoint)
+        body = self.body(prefix, transcript)
+        async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
+            async for data in events:
+                for piece in assembly.feed(data):
+                    yield piece
+        yield assembly.reply()
+
+    def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
+        """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""
+        head = self._heads.get(prefix.digest)
+        if head is None:
+            head = self._heads[prefix.digest] = _head(prefix)
+        marked = set(breakpoints(transcript))
+        messages: list[bytes] = []
+        for role, nodes in _grouped(transcript):
+            blocks = b",".join(self._fragment(node, node in marked) for node in nodes)
+            messages.append(b'{"role":"%s","content":[%s]}' % (role, blocks))
+        return head + b",".join(messages) + b"]}"
+
+    def _fragment(self, node: Node, marked: bool) -> bytes:
+        """The content blocks of one message, encoded once."""
+        fragment = self._fragments.get(node)
+        if fragment is None:
+            fragment = self._fragments[node] = b",".join(map(_encode, _blocks(node.message)))
+        return fragment[:-1] + MARKER + b"}" if marked else fragment
+
+
+def _head(prefix: Prefix) -> bytes:
+    fields: dict[str, Any] = {
+        "model": prefix.name,
+        "max_tokens": _MAX_TOKENS,
+        "stream": True,
+        **prefix.settings,
+    }
+    if prefix.tools:
+        fields["tools"] = [_tool(msgspec.json.decode(tool)) for tool in prefix.tools]
+    if prefix.system:
+        fields["system"] = [{"type": "text", "text": prefix.system}]
+    head = _encode(fields)
+    if prefix.system:
+        head = head[:-3] + MARKER + head[-3:]
+    return head[:-1] + b',"messages":['
+
+
+def _tool(schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": schema["name"],
+        "description": schema["description"],
+        "input_schema": schema["parameters"],
+    }
+
+
+def _grouped(transcript: Transcript) -> Iterator[tuple[bytes, Iterable[Node]]]:
+    """The results of one reply belong into one user message; every other message stands alone."""
+    for role, nodes in groupby(transcript.nodes, lambda node: node.message.role):
+        if role is Role.TOOL:
+            yield b"user", nodes
+        else:
+            yield from ((role.encode(), (node,)) for node in nodes)
+
+
+def breakpoints(transcript: Transcript) -> Iterator[Node]:
+    """Where requests of this conversation ended: the last two; of a fork, its parent's last two and its own.
+
+    With the one on the system text that is at most four, as many as the provider allows; an extension always
+    repeats the marks its parent's cache was written at.
+    """
+    nodes = transcript.nodes
+    ends = [
+        index
+        for index, node in enumerate(nodes)
+        if node.message.role is not Role.ASSISTANT
+        and (index + 1 == len(nodes) or nodes[index + 1].message.role is Role.ASSISTANT)
+    ]
+    inherited = [index for index in ends if index < transcript.shared]
+    own = ends[len(inherited) :]
+    kept = inherited[-2:] + own[-1:] if inherited else own[-2:]
+    return (nodes[index] for index in kept)
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    blocks = [block for part in message.parts for block in _block(part)]
+    return blocks or [{"type": "text", "text": "(empty)"}]
+
+
+def _block(part: Part) -> Iterator[dict[str, Any]]:
+    """White space alone is refused by the provider, and so is reasoning that it did not sign."""
+    match part:
+        case Text(text) if text.strip():
+            yield {"type": "text", "text": text}
+        case Image(media_type, data):
+            source = {"type": "base64", "media_type": media_type, "data": data}
+            yield {"type": "image", "source": source}
+        case Thinking(_, _, sealed) if sealed:
+            yield {"type": "redacted_thinking", "data": sealed}
+        case Thinking(text, signature) if signature:
+            yield {"type": "thinking", "thinking": text, "signature": signature}
+        case ToolCall(identity, name, arguments):
+            yield {"type": "tool_use", "id": identity, "name": name, "input": msgspec.Raw(arguments.encode())}
+        case ToolResult(call, text, failed):
+            result = {"type": "tool_result", "tool_use_id": call, "content": text or "(no output)"}
+            yield result | {"is_error": True} if failed else result
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    id: str = ""
+    name: str = ""
+    input: msgspec.Raw | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Start(msgspec.Struct):
+    usage: _Usage | None = None
+
+
+class _Event(msgspec.Struct):
+    """Every kind of event in one, the other fields empty. A reply that was not streamed is one, too."""
+
+    type: str = ""
+    index: int = 0
+    message: _Start | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+    error: msgspec.Raw | None = None
+    content: list[_Block] | None = None
+    stop_reason: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
+class Assembly:
+    """Puts one reply together from its events."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._blocks: dict[int, _Block] = {}
+        self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+        self._stop: str | None = None
+        self._usage = _Usage()
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        event = self._event(data)
+        if event.error:
+            raise self._failure(bytes(event.error))
+        for usage in (event.message and event.message.usage, event.usage):
+            if usage:
+                self._count(usage)
+        for index, block in enumerate(event.content or ()):
+            yield from self._begin(index, block)
+        if event.content_block:
+            yield from self._begin(event.index, event.content_block)
+        self._stop = event.stop_reason or (event.delta and event.delta.stop_reason) or self._stop
+        if event.delta and event.index in self._blocks:
+            yield from self._extend(event.index, event.delta)
+
+    def _event(self, data: bytes) -> _Event:
+        try:
+            return _decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Unreachable(
+                f"{self._endpoint.provider} sent something that is not an event: {error}."
+            ) from error
+
+    def _failure(self, body: bytes) -> ModelError:
+        text = body.decode("utf-8", "replace")
+        if any(kind in text for kind in _PASSING):
+            return Overloaded(f"{self._endpoint.provider} broke off: {excerpt(text)}.")
+        return refusal(self._endpoint, 400, text)
+
+    def _count(self, usage: _Usage) -> None:
+        for name in _Usage.__struct_fields__:
+            value = getattr(usage, name)
+            if value is not None:
+                setattr(self._usage, name, value)
+
+    def _begin(self, index: int, block: _Block) -> Iterator[Piece]:
+        self._blocks[index] = block
+        if block.type == "text" and block.text:
+            yield TextPiece(block.text)
+
+    def _extend(self, index: int, delta: _Delta) -> Iterator[Piece]:
+        for name in ("text", "thinking", "signature", "partial_json"):
+            self._grown[index, name].append(getattr(delta, name))
+        if delta.text:
+            yield TextPiece(delta.text)
+        if delta.thinking:
+            yield ThinkingPiece(delta.thinking)
+
+    def reply(self) -> Reply:
+        if self._stop is None:
+            raise Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
+        finish = _FINISH.get(self._stop, Finish.DONE)
+        parts = tuple(part for index in sorted(self._blocks) for part in self._part(index))
+        if finish is Finish.FILTERED and not parts:
+            raise Rejected(f"{self._endpoint.provider} declined to answer.")
+        return Reply(Message(Role.ASSISTANT, parts), finish, self._total())
+
+    def _part(self, index: int) -> Iterator[Part]:
+        block = self._blocks[index]
+        grown = {name: "".join(pieces) for (at, name), pieces in self._grown.items() if at == index}
+        match block.type:
+            case "text":
+                yield Text(block.text + grown.get("text", ""))
+            case "thinking":
+                signature = block.signature + grown.get("signature", "")
+                yield Thinking(block.thinking + grown.get("thinking", ""), signature)
+            case "redacted_thinking":
+                yield Thinking("", sealed=block.data)
+            case "tool_use":
+                whole = bytes(block.input).decode("utf-8", "replace") if block.input else ""
+                yield ToolCall(block.id, block.name, grown.get("partial_json") or whole)
+
+    def _total(self) -> Usage:
+        cached = self._usage.cache_read_input_tokens or 0
+        written = self._usage.cache_creation_input_tokens or 0
+        fresh = self._usage.input_tokens or 0
+        return Usage(fresh + cached + written, cached, written, self._usage.output_tokens or 0)

@@ -1,0 +1,94 @@
+"""One POST to a provider: its address and key, the data of its events, and its refusals as our errors."""
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from hone.core.clock import Clock
+from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised
+from hone.models.http import Http
+from hone.models.sse import Events
+
+_OVERFLOW = re.compile(
+    r"context.?length|context.?window|context size|maximum context|too many (input )?tokens"
+    r"|(prompt|input) is too long|request_too_large"
+    r"|exceeds? the (model's |available )?(limit|maximum|context)",
+    re.IGNORECASE,
+)
+_EXCERPT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """`variable` is the environment variable that holds the key, for the sentence that asks for it."""
+
+    provider: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False, default_factory=dict)
+    variable: str = ""
+
+
+async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) -> AsyncGenerator[bytes, None]:
+    """The data of each event, or the whole body if the server does not stream."""
+    headers = {"content-type": "application/json", **endpoint.headers}
+    async with http.post(endpoint.url, headers, body) as reply:
+        response = reply.response
+        if response.status != 200:
+            text = (await reply.read(64 * 1024)).decode("utf-8", "replace")
+            raise refusal(endpoint, response.status, text, retry_after(response.headers, clock.now()))
+        if "json" in response.headers.get("content-type", ""):
+            yield await reply.read(None)
+            return
+        events = Events()
+        async for chunk in reply:
+            for data in events.feed(chunk):
+                yield data
+        for data in events.end():
+            yield data
+
+
+def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
+    """What a status and its body mean for whoever waits for the answer."""
+    who, said = endpoint.provider, excerpt(body)
+    if status in (401, 403):
+        ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
+        return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
+    if status == 404:
+        return Rejected(f"{who} does not know this model or address (404): {said}.")
+    if _OVERFLOW.search(body) and status in (400, 413, 422, 500):
+        return Overflow(f"The conversation is longer than the model's window: {said}.")
+    if status == 429 and "quota" in body:
+        return Rejected(f"{who} says the quota is used up: {said}.")
+    if status in (408, 409, 425, 429) or status >= 500:
+        return Overloaded(f"{who} is not able to answer now ({status}): {said}.", after)
+    return Rejected(f"{who} refused the request ({status}): {said}.")
+
+
+def excerpt(body: str) -> str:
+    """The provider's own sentence, out of whatever shape it came in."""
+    said: object
+    try:
+        said = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body))
+    while isinstance(said, dict):
+        said = said.get("error") or said.get("message") or said.get("detail") or "no reason given"
+    return str(said).strip()[:_EXCERPT].rstrip(".") or "no reason given"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds, from a number or a date."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    if value.replace(".", "", 1).isdecimal():
+        return float(value)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,227 @@
+"""OpenAI chat completions: the format of OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LM Studio and more."""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from hone.core.clock import Clock
+from hone.core.errors import ModelError, Rejected, Unreachable
+from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall
+from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node, Transcript
+from hone.models.endpoint import Endpoint, exchange, refusal
+from hone.models.http import Http
+
+_FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_calls": Finish.CALLS}
+_encode = msgspec.json.encode
+
+
+class OpenAIChat:
+    """`cache_key` sends the provider's routing hint for prompt caching, where it has one."""
+
+    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint, *, cache_key: bool = False) -> None:
+        self._http = http
+        self._clock = clock
+        self._endpoint = endpoint
+        self._cache_key = cache_key
+        self._heads: dict[str, bytes] = {}
+        self._fragments: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        assembly = Assembly(self._endpoint)
+        body = self.body(prefix, transcript)
+        async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
+            async for data in events:
+                for piece in assembly.feed(data):
+                    yield piece
+        yield assembly.reply()
+
+    def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
+        """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""
+        head = self._heads.get(prefix.digest)
+        if head is None:
+            head = self._heads[prefix.digest] = self._head(prefix)
+        return b"".join((head, *map(self._fragment, transcript.nodes), b"]}"))
+
+    def _head(self, prefix: Prefix) -> bytes:
+        fields: dict[str, Any] = {
+            "model": prefix.name,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **prefix.settings,
+        }
+        if self._cache_key:
+            fields["prompt_cache_key"] = prefix.digest[:32]
+        if prefix.tools:
+            fields["tools"] = [
+                {"type": "function", "function": msgspec.Raw(tool.encode())} for tool in prefix.tools
+            ]
+        system = {"role": "system", "content": prefix.system}
+        return _encode(fields)[:-1] + b',"messages":[' + _encode(system)
+
+    def _fragment(self, node: Node) -> bytes:
+        fragment = self._fragments.get(node)
+        if fragment is None:
+            fragment = self._fragments[node] = b"," + _encode(_wire(node.message))
+        return fragment
+
+
+def _wire(message: Message) -> dict[str, Any]:
+    result = message.result
+    if result:
+        return {"role": "tool", "tool_call_id": result.call, "content": result.text}
+    if message.role is Role.USER and any(isinstance(part, Image) for part in message.parts):
+        return {"role": "user", "content": [_block(part) for part in message.parts]}
+    wire: dict[str, Any] = {"role": message.role.value, "content": message.text}
+    if message.calls:
+        wire["content"] = message.text or None
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    return wire
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}
+    return {"type": "text", "text": part.text if isinstance(part, Text) else ""}
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _Call(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+    cost: float | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: msgspec.Raw | None = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class Assembly:
+    """Puts one reply together from its chunks."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: dict[int, ToolCall] = {}
+        self._finish: str | None = None
+        self._usage = Usage()
+        self._done = False
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        if data == b"[DONE]":
+            self._done = True
+            return
+        chunk = self._chunk(data)
+        if chunk.error:
+            raise self._failure(bytes(chunk.error))
+        if chunk.usage:
+            self._usage = _usage(chunk.usage)
+        for choice in (chunk.choices or ())[:1]:
+            self._finish = choice.finish_reason or self._finish
+            delta = choice.delta or choice.message
+            if delta:
+                yield from self._take(delta)
+
+    def _chunk(self, data: bytes) -> _Chunk:
+        try:
+            return _decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Unreachable(
+                f"{self._endpoint.provider} sent something that is not a chat chunk: {error}."
+            ) from error
+
+    def _failure(self, body: bytes) -> ModelError:
+        """Some servers put the status they would have answered with into the event."""
+        error = msgspec.json.decode(body)
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 503
+        return refusal(self._endpoint, status, body.decode("utf-8", "replace"))
+
+    def _take(self, delta: _Delta) -> Iterator[Piece]:
+        thought = delta.reasoning_content or delta.reasoning
+        if thought:
+            self._thinking.append(thought)
+            yield ThinkingPiece(thought)
+        said = delta.content or delta.refusal
+        if said:
+            self._text.append(said)
+            yield TextPiece(said)
+        for call in delta.tool_calls or ():
+            self._take_call(call)
+
+    def _take_call(self, call: _Call) -> None:
+        """Pieces of a call share its index; servers that send none send each call whole."""
+        index = call.index if call.index is not None else len(self._calls)
+        function = call.function or _Function()
+        arguments = function.arguments or ""
+        if isinstance(arguments, dict):
+            arguments = _encode(arguments).decode()
+        known = self._calls.get(index, ToolCall("", "", ""))
+        self._calls[index] = ToolCall(
+            known.id or call.id or "", known.name + (function.name or ""), known.arguments + arguments
+        )
+
+    def reply(self) -> Reply:
+        if not self._done and self._finish is None:
+            raise Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
+        finish = _FINISH.get(self._finish or "", Finish.DONE)
+        parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
+        parts += [Text("".join(self._text))] if self._text else []
+        parts += [self._calls[index] for index in sorted(self._calls)]
+        if finish is Finish.FILTERED and not parts:
+            raise Rejected(f"{self._endpoint.provider}'s content filter stopped the answer.")
+        return Reply(Message(Role.ASSISTANT, tuple(parts)), finish, self._usage)
+
+
+def _usage(usage: _Usage) -> Usage:
+    details = usage.prompt_tokens_details or _Details()
+    return Usage(
+        input=usage.prompt_tokens or 0,
+        cached=details.cached_tokens or 0,
+        written=details.cache_write_tokens or 0,
+        output=usage.completion_tokens or 0,
+        cost=usage.cost,
+    )

@@ -1,0 +1,123 @@
+"""Which model to talk to: the providers we know, and what is present on this machine."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from hone.core.errors import ModelError, SettingsError
+from hone.models.http import Http
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """`key` and `address` name environment variables; `default` is the model when only the key is there."""
+
+    name: str
+    url: str
+    format: str = "openai"
+    key: str = ""
+    address: str = ""
+    default: str = ""
+    local: bool = False
+    caches_by_key: bool = False
+
+
+KNOWN = (
+    Provider(
+        "anthropic",
+        "https://api.anthropic.com",
+        format="anthropic",
+        key="ANTHROPIC_API_KEY",
+        address="ANTHROPIC_BASE_URL",
+        default="claude-sonnet-5-5",
+    ),
+    Provider(
+        "openai",
+        "https://api.openai.com/v1",
+        key="OPENAI_API_KEY",
+        address="OPENAI_BASE_URL",
+        default="gpt-5.4",
+        caches_by_key=True,
+    ),
+    Provider(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        key="OPENROUTER_API_KEY",
+        default="anthropic/claude-sonnet-5.5",
+    ),
+    Provider("ollama", "http://127.0.0.1:11434/v1", local=True),
+    Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True),
+    Provider("llamacpp", "http://127.0.0.1:8080/v1", local=True),
+    Provider("vllm", "http://127.0.0.1:8000/v1", local=True),
+)
+
+
+class _Entry(msgspec.Struct):
+    id: str
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Entry]
+
+
+async def choose(
+    wanted: str, providers: Sequence[Provider], environ: Mapping[str, str], http: Http
+) -> tuple[Provider, str]:
+    """The provider and the model's full name. Raises SettingsError with what to do where nothing fits."""
+    if wanted:
+        return await _named(wanted, providers, environ, http)
+    for provider in providers:
+        if provider.key and provider.default and environ.get(provider.key):
+            return provider, f"{provider.name}/{provider.default}"
+    local = [provider for provider in providers if provider.local]
+    found = await asyncio.gather(*(first_model(provider, environ, http) for provider in local))
+    for provider, model in zip(local, found, strict=True):
+        if model:
+            return provider, f"{provider.name}/{model}"
+    raise SettingsError(getting_started(providers))
+
+
+async def _named(
+    wanted: str, providers: Sequence[Provider], environ: Mapping[str, str], http: Http
+) -> tuple[Provider, str]:
+    name, _, model = wanted.partition("/")
+    provider = next((each for each in providers if each.name == name), None)
+    if provider is None:
+        names = ", ".join(each.name for each in providers)
+        raise SettingsError(f"{wanted!r} names no known provider; write provider/name with one of: {names}.")
+    if provider.key and not environ.get(provider.key):
+        raise SettingsError(f"No key for {name}. Set it with: export {provider.key}=…")
+    model = model or provider.default or await first_model(provider, environ, http) or ""
+    if not model:
+        raise SettingsError(f"No model is named and none was found at {address(provider, environ)}.")
+    return provider, f"{name}/{model}"
+
+
+async def first_model(provider: Provider, environ: Mapping[str, str], http: Http) -> str | None:
+    """The first model a local server offers that can talk; None if it does not answer."""
+    try:
+        async with http.get(f"{address(provider, environ)}/models", {}) as reply:
+            listing = msgspec.json.decode(await reply.read(1 << 20), type=_Listing)
+    except (ModelError, msgspec.DecodeError):
+        return None
+    return next((entry.id for entry in listing.data if "embed" not in entry.id), None)
+
+
+def address(provider: Provider, environ: Mapping[str, str]) -> str:
+    return (environ.get(provider.address) or provider.url).rstrip("/")
+
+
+def getting_started(providers: Sequence[Provider]) -> str:
+    keys = [provider.key for provider in providers if provider.key]
+    servers = [f"{provider.name} ({provider.url})" for provider in providers if provider.local]
+    return "\n".join(
+        (
+            "No model to talk to yet. Any one of these will do:",
+            f"  - a key:            export {keys[0]}=…   (or {', '.join(keys[1:])})",
+            f"  - a local server:   start one; I looked for {', '.join(servers)}",
+            "  - an endpoint:      write it into hone.toml (`hone config` shows where and how)",
+            "To see Hone at work without any of them: hone demo",
+        )
+    )

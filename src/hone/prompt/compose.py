@@ -1,0 +1,30 @@
+"""The only maker of a Prefix. The same inputs give the same bytes, in any process, on any start."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from hone.core.messages import canonical
+from hone.core.prefix import Prefix
+from hone.core.tool import Tool
+
+_TEXTS = Path(__file__).with_name("texts")
+
+
+def compose(
+    model: str, sections: Iterable[str], tools: Iterable[Tool], sampling: Mapping[str, Any] | None = None
+) -> Prefix:
+    """Sections in the order given, tools by name: a set or a dict's order must not reach the wire."""
+    system = "\n\n".join(section.strip() for section in sections if section.strip())
+    schemas = sorted((tool.surface.name, tool.surface.schema) for tool in tools)
+    return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))
+
+
+def identity() -> str:
+    return (_TEXTS / "identity.md").read_text(encoding="utf-8")
+
+
+def surroundings(folder: Path, day: date, system: str) -> str:
+    """No clock finer than a date: the prefix must be the same all day."""
+    return f"Working folder: {folder}\nSystem: {system}\nDate: {day.isoformat()}"

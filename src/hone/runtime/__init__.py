@@ -1,0 +1,1 @@
+"""What happens, in order: sessions and what goes on around them."""

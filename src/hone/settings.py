@@ -1,0 +1,107 @@
+"""One frozen tree of settings from hone.toml and the environment, read once."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hone.core.errors import SettingsError
+
+_RESERVED = {"messages", "model", "stream", "stream_options", "system", "tools"}
+
+
+class Provider(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An endpoint of your own. `key` names the environment variable that holds its key."""
+
+    url: str
+    format: str = "openai"
+    key: str = ""
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens. What is left out costs as much as fresh input."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+
+
+class Guardrails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a turn that goes in circles is warned and stopped: [warn at, stop after]."""
+
+    same_call: tuple[int, int] = (2, 5)
+    same_tool: tuple[int, int] = (3, 8)
+    same_result: tuple[int, int] = (2, 5)
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every key of hone.toml, with its default."""
+
+    model: str = ""
+    """provider/name; empty: found by the keys and local servers present."""
+    fallback: str = ""
+    """The model to go on with when the first one fails."""
+    calls: int = 90
+    """Model calls a turn."""
+    first_byte: float = 60.0
+    """Seconds a provider may be silent before the turn ends."""
+    tries: int = 4
+    """How often a request is sent when the provider is overloaded or out of reach."""
+    result_limit: int = 20_000
+    """Characters of a tool's result that the model gets; the rest is kept in a file."""
+    sampling: Mapping[str, Any] = {}
+    """Sent to the provider as it stands, e.g. temperature or max_tokens."""
+    plugins: tuple[str, ...] = ()
+    """package.module:function, each called with a Registry."""
+    guardrails: Guardrails = Guardrails()
+    providers: Mapping[str, Provider] = {}
+    prices: Mapping[str, Price] = {}
+
+    def __post_init__(self) -> None:
+        clash = sorted(_RESERVED & set(self.sampling))
+        if clash:
+            raise ValueError(f"sampling cannot set {', '.join(clash)}")
+        wrong = sorted(
+            name for name, each in self.providers.items() if each.format not in ("openai", "anthropic")
+        )
+        if wrong:
+            raise ValueError(f"providers.{wrong[0]}.format must be openai or anthropic")
+        if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:
+            raise ValueError(
+                "calls and tries must be at least 1, first_byte above 0, result_limit at least 1000"
+            )
+
+
+def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    return Path(environ.get("HONE_HOME") or Path.home() / ".hone")
+
+
+def read(home: Path, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The file's values; HONE_MODEL and HONE_FALLBACK win over it."""
+    path = home / "hone.toml"
+    values = _parse(path)
+    for name in ("model", "fallback"):
+        if environ.get(f"HONE_{name.upper()}"):
+            values[name] = environ[f"HONE_{name.upper()}"]
+    try:
+        return msgspec.convert(values, Settings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{path}: {error}. See `hone config`.") from error
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}.") from error
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
