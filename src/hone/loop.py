@@ -79,7 +79,7 @@ async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
 async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
     """One model call and what it asks for. True when the model has answered."""
     reply = await ask(agent, record.transcript, record)
-    settled = settle(reply.message, record.call_ids(), len(record.transcript))
+    settled = settle(reply.message, record.call_ids, len(record.transcript))
     await record.add([(settled.message, record.agent_trust)], reply.usage)
     if reply.finish in _CUT:
         record.desk.emit(Notice(_CUT[reply.finish]))
@@ -180,14 +180,12 @@ class Record:
         self.desk = desk
         self.partial: list[str] = []
         self.results: dict[str, Said] = {}
+        self.call_ids = {call.id for message in transcript for call in message.calls}
 
     @property
     def agent_trust(self) -> Trust:
         """The model's own words are never better than the worst it has read."""
         return min(Trust.AGENT, self.transcript.trust)
-
-    def call_ids(self) -> set[str]:
-        return {call.id for message in self.transcript for call in message.calls}
 
     async def add(self, said: Iterable[Said], usage: Usage | None = None) -> None:
         longer = self.transcript
@@ -200,6 +198,7 @@ class Record:
         await self.desk.keep(nodes, usage)
         spent = (*self.turn.usage, usage) if usage else self.turn.usage
         self.transcript = longer
+        self.call_ids.update(call.id for node in nodes for call in node.message.calls)
         self.turn = replace(self.turn, nodes=(*self.turn.nodes, *nodes), usage=spent)
 
     async def closed(self, stop: Stop, reason: str) -> Turn:

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, sound
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _EXCERPT = 500
+_DEPTH = 100
+"""Readers of JSON give up at 128 levels or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def settle(message: Message, taken: Collection[str], number: int) -> Settled:
 
 
 def _settle_call(call: ToolCall, used: Collection[str], fallback: str) -> tuple[ToolCall, str]:
-    identity = call.id if _NAME.fullmatch(call.id) and call.id not in used else fallback
+    identity = call.id if _ID.fullmatch(call.id) and call.id not in used else fallback
     while identity in used:
         identity += "_"
     name = (
@@ -70,4 +73,16 @@ def _unusable(arguments: str) -> str:
         return "nested too deeply"
     except ValueError as error:
         return f"not valid JSON ({error})"
+    if _is_deep(value):
+        return "nested too deeply"
     return "" if isinstance(value, dict) else "JSON, but not an object"
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEPTH):
+        if not level:
+            return False
+        lists = [list(each.values()) if isinstance(each, dict) else each for each in level]
+        level = [inner for each in lists if isinstance(each, list) for inner in each]
+    return bool(level)

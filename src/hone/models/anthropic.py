@@ -1,11 +1,10 @@
 """Anthropic Messages, with cache breakpoints at the ends of requests."""
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from itertools import groupby
+from itertools import islice
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -15,8 +14,9 @@ from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolC
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, excerpt, exchange, refusal
+from hone.models.endpoint import Endpoint, count, excerpt, exchange, refusal
 from hone.models.http import Http
+from hone.models.joined import Joined
 
 MARKER = b',"cache_control":{"type":"ephemeral"}'
 _FINISH = {
@@ -25,6 +25,7 @@ _FINISH = {
     "model_context_window_exceeded": Finish.LENGTH,
     "refusal": Finish.FILTERED,
 }
+_THOUGHTS = {"thinking", "redacted_thinking"}
 _PASSING = {"overloaded_error", "api_error", "rate_limit_error", "timeout_error"}
 _MAX_TOKENS = 16_000
 _encode = msgspec.json.encode
@@ -36,7 +37,7 @@ class AnthropicMessages:
         self._clock = clock
         self._endpoint = endpoint
         self._heads: dict[str, bytes] = {}
-        self._fragments: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
+        self._messages = Joined(_fragment)
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         assembly = Assembly(self._endpoint)
@@ -52,19 +53,24 @@ class AnthropicMessages:
         head = self._heads.get(prefix.digest)
         if head is None:
             head = self._heads[prefix.digest] = _head(prefix)
-        marked = set(breakpoints(transcript))
-        messages: list[bytes] = []
-        for role, nodes in _grouped(transcript):
-            blocks = b",".join(self._fragment(node, node in marked) for node in nodes)
-            messages.append(b'{"role":"%s","content":[%s]}' % (role, blocks))
-        return head + b",".join(messages) + b"]}"
+        nodes, marks = transcript.nodes, breakpoints(transcript)
+        settled = marks[0] if marks else len(nodes)
+        parts = [head, self._messages.join(nodes[:settled], transcript.shared)]
+        for index in range(settled, len(nodes)):
+            fragment = _fragment(nodes[index], nodes[index - 1] if index else None)
+            parts.append(fragment[:-1] + MARKER + b"}" if index in marks else fragment)
+        return b"".join((*parts, b"]}]}" if nodes else b"]}"))
 
-    def _fragment(self, node: Node, marked: bool) -> bytes:
-        """The content blocks of one message, encoded once."""
-        fragment = self._fragments.get(node)
-        if fragment is None:
-            fragment = self._fragments[node] = b",".join(map(_encode, _blocks(node.message)))
-        return fragment[:-1] + MARKER + b"}" if marked else fragment
+
+def _fragment(node: Node, before: Node | None) -> bytes:
+    """The content blocks of a message, with what closes the one before: the next may still belong to it, for
+    the results of one reply go into one user message."""
+    blocks = b",".join(map(_encode, _blocks(node.message)))
+    role, last = node.message.role, before and before.message.role
+    if role is last is Role.TOOL:
+        return b"," + blocks
+    speaker = b"assistant" if role is Role.ASSISTANT else b"user"
+    return b'%b{"role":"%b","content":[%b' % (b"]}," if before else b"", speaker, blocks)
 
 
 def _head(prefix: Prefix) -> bytes:
@@ -92,36 +98,30 @@ def _tool(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _grouped(transcript: Transcript) -> Iterator[tuple[bytes, Iterable[Node]]]:
-    """The results of one reply belong into one user message; every other message stands alone."""
-    for role, nodes in groupby(transcript.nodes, lambda node: node.message.role):
-        if role is Role.TOOL:
-            yield b"user", nodes
-        else:
-            yield from ((role.encode(), (node,)) for node in nodes)
-
-
-def breakpoints(transcript: Transcript) -> Iterator[Node]:
+def breakpoints(transcript: Transcript) -> list[int]:
     """Where requests of this conversation ended: the last two; of a fork, its parent's last two and its own.
 
     With the one on the system text that is at most four, as many as the provider allows; an extension always
     repeats the marks its parent's cache was written at.
     """
-    nodes = transcript.nodes
-    ends = [
-        index
-        for index, node in enumerate(nodes)
-        if node.message.role is not Role.ASSISTANT
-        and (index + 1 == len(nodes) or nodes[index + 1].message.role is Role.ASSISTANT)
-    ]
-    inherited = [index for index in ends if index < transcript.shared]
-    own = ends[len(inherited) :]
-    kept = inherited[-2:] + own[-1:] if inherited else own[-2:]
-    return (nodes[index] for index in kept)
+    nodes, shared = transcript.nodes, transcript.shared
+    inherited = list(islice(_ends(nodes, 0, shared), 2))
+    own = list(islice(_ends(nodes, shared, len(nodes)), 1 if inherited else 2))
+    return sorted(inherited + own)
+
+
+def _ends(nodes: Sequence[Node], start: int, stop: int) -> Iterator[int]:
+    """From the last one backwards, the indices of what the assistant answered or has to answer."""
+    for index in reversed(range(start, stop)):
+        answered = index + 1 == len(nodes) or nodes[index + 1].message.role is Role.ASSISTANT
+        if answered and nodes[index].message.role is not Role.ASSISTANT:
+            yield index
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     blocks = [block for part in message.parts for block in _block(part)]
+    while blocks and blocks[-1]["type"] in _THOUGHTS:
+        blocks.pop()  # the provider takes a reply that ends with reasoning for one that is not over
     return blocks or [{"type": "text", "text": "(empty)"}]
 
 
@@ -152,7 +152,7 @@ class _Block(msgspec.Struct):
     data: str = ""
     id: str = ""
     name: str = ""
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = msgspec.Raw()
 
 
 class _Delta(msgspec.Struct):
@@ -184,7 +184,7 @@ class _Event(msgspec.Struct):
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
     content: list[_Block] | None = None
     stop_reason: str | None = None
 
@@ -205,7 +205,7 @@ class Assembly:
     def feed(self, data: bytes) -> Iterator[Piece]:
         event = self._event(data)
         if event.error:
-            raise self._failure(bytes(event.error))
+            raise self._failure(data)
         for usage in (event.message and event.message.usage, event.usage):
             if usage:
                 self._count(usage)
@@ -220,13 +220,13 @@ class Assembly:
     def _event(self, data: bytes) -> _Event:
         try:
             return _decode(data)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Unreachable(
                 f"{self._endpoint.provider} sent something that is not an event: {error}."
             ) from error
 
-    def _failure(self, body: bytes) -> ModelError:
-        text = body.decode("utf-8", "replace")
+    def _failure(self, event: bytes) -> ModelError:
+        text = event.decode("utf-8", "replace")
         if any(kind in text for kind in _PASSING):
             return Overloaded(f"{self._endpoint.provider} broke off: {excerpt(text)}.")
         return refusal(self._endpoint, 400, text)
@@ -271,11 +271,11 @@ class Assembly:
             case "redacted_thinking":
                 yield Thinking("", sealed=block.data)
             case "tool_use":
-                whole = bytes(block.input).decode("utf-8", "replace") if block.input else ""
+                whole = bytes(block.input).decode("utf-8", "replace")
                 yield ToolCall(block.id, block.name, grown.get("partial_json") or whole)
 
     def _total(self) -> Usage:
-        cached = self._usage.cache_read_input_tokens or 0
-        written = self._usage.cache_creation_input_tokens or 0
-        fresh = self._usage.input_tokens or 0
-        return Usage(fresh + cached + written, cached, written, self._usage.output_tokens or 0)
+        cached = count(self._usage.cache_read_input_tokens)
+        written = count(self._usage.cache_creation_input_tokens)
+        fresh = count(self._usage.input_tokens)
+        return Usage(fresh + cached + written, cached, written, count(self._usage.output_tokens))

@@ -19,6 +19,7 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _EXCERPT = 300
+_MOST = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,12 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
         ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
         return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
     if status == 404:
-        return Rejected(f"{who} does not know this model or address (404): {said}.")
+        return Rejected(f"{who} does not know this model or address (404): {said}. Check the model's name.")
     if _OVERFLOW.search(body) and status in (400, 413, 422, 500):
-        return Overflow(f"The conversation is longer than the model's window: {said}.")
+        return Overflow(
+            f"The conversation is longer than the model's window: {said}. "
+            "Start a new session, or branch this one at an earlier message."
+        )
     if status == 429 and "quota" in body:
         return Rejected(f"{who} says the quota is used up: {said}.")
     if status in (408, 409, 425, 429) or status >= 500:
@@ -68,15 +72,21 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
 
 
 def excerpt(body: str) -> str:
-    """The provider's own sentence, out of whatever shape it came in."""
+    """The provider's own sentence, in one line, out of whatever shape it came in."""
     said: object
     try:
         said = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        said = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body))
+        said = re.sub(r"<[^<>]*>", " ", body)
     while isinstance(said, dict):
         said = said.get("error") or said.get("message") or said.get("detail") or "no reason given"
-    return str(said).strip()[:_EXCERPT].rstrip(".") or "no reason given"
+    line = "".join(each if each.isprintable() else " " for each in str(said)[: 10 * _EXCERPT])
+    return " ".join(line.split())[:_EXCERPT].rstrip(". ") or "no reason given"
+
+
+def count(tokens: int | None) -> int:
+    """A number of tokens as a provider gave it; 0 where it cannot be one."""
+    return tokens if tokens is not None and 0 <= tokens <= _MOST else 0
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -13,8 +12,9 @@ from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolC
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, exchange, refusal
+from hone.models.endpoint import Endpoint, count, exchange, refusal
 from hone.models.http import Http
+from hone.models.joined import Joined
 
 _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_calls": Finish.CALLS}
 _encode = msgspec.json.encode
@@ -29,7 +29,7 @@ class OpenAIChat:
         self._endpoint = endpoint
         self._cache_key = cache_key
         self._heads: dict[str, bytes] = {}
-        self._fragments: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
+        self._messages = Joined(_fragment)
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         assembly = Assembly(self._endpoint)
@@ -45,7 +45,7 @@ class OpenAIChat:
         head = self._heads.get(prefix.digest)
         if head is None:
             head = self._heads[prefix.digest] = self._head(prefix)
-        return b"".join((head, *map(self._fragment, transcript.nodes), b"]}"))
+        return b"".join((head, self._messages.join(transcript.nodes, transcript.shared), b"]}"))
 
     def _head(self, prefix: Prefix) -> bytes:
         fields: dict[str, Any] = {
@@ -63,11 +63,9 @@ class OpenAIChat:
         system = {"role": "system", "content": prefix.system}
         return _encode(fields)[:-1] + b',"messages":[' + _encode(system)
 
-    def _fragment(self, node: Node) -> bytes:
-        fragment = self._fragments.get(node)
-        if fragment is None:
-            fragment = self._fragments[node] = b"," + _encode(_wire(node.message))
-        return fragment
+
+def _fragment(node: Node, _: Node | None) -> bytes:
+    return b"," + _encode(_wire(node.message))
 
 
 def _wire(message: Message) -> dict[str, Any]:
@@ -132,7 +130,7 @@ class _Usage(msgspec.Struct):
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
 
 
 _decode = msgspec.json.Decoder(_Chunk).decode
@@ -156,7 +154,7 @@ class Assembly:
             return
         chunk = self._chunk(data)
         if chunk.error:
-            raise self._failure(bytes(chunk.error))
+            raise self._failure(chunk.error, data)
         if chunk.usage:
             self._usage = _usage(chunk.usage)
         for choice in (chunk.choices or ())[:1]:
@@ -168,17 +166,16 @@ class Assembly:
     def _chunk(self, data: bytes) -> _Chunk:
         try:
             return _decode(data)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Unreachable(
                 f"{self._endpoint.provider} sent something that is not a chat chunk: {error}."
             ) from error
 
-    def _failure(self, body: bytes) -> ModelError:
+    def _failure(self, error: Any, event: bytes) -> ModelError:
         """Some servers put the status they would have answered with into the event."""
-        error = msgspec.json.decode(body)
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 503
-        return refusal(self._endpoint, status, body.decode("utf-8", "replace"))
+        return refusal(self._endpoint, status, event.decode("utf-8", "replace"))
 
     def _take(self, delta: _Delta) -> Iterator[Piece]:
         thought = delta.reasoning_content or delta.reasoning
@@ -219,9 +216,9 @@ class Assembly:
 def _usage(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details or _Details()
     return Usage(
-        input=usage.prompt_tokens or 0,
-        cached=details.cached_tokens or 0,
-        written=details.cache_write_tokens or 0,
-        output=usage.completion_tokens or 0,
+        input=count(usage.prompt_tokens),
+        cached=count(details.cached_tokens),
+        written=count(details.cache_write_tokens),
+        output=count(usage.completion_tokens),
         cost=usage.cost,
     )

@@ -1,0 +1,1 @@
+"""Providers of answers: one module per wire format, and what carries the bytes."""

@@ -1,0 +1,233 @@
+"""One socket to a server: opened directly or through a proxy, read with a deadline, closed at once."""
+
+import asyncio
+import os
+import socket
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from hone.core.clock import Clock
+from hone.core.errors import Rejected, Silent, Unreachable
+from hone.models.framing import Garbled, Opening
+from hone.models.proxy import Proxy, spell
+from hone.models.route import Route
+
+if TYPE_CHECKING:
+    import ssl
+
+_BUFFER = 256 * 1024
+_PATIENCE = 2.0
+
+
+class Connection(asyncio.Protocol):
+    """What has come in and was not yet taken. `heard`: something came since the last request was sent.
+
+    A protocol and no StreamReader: that one does not tell whether bytes are waiting, and a connection at rest
+    that receives anything, be it only its end, must not be used again.
+    """
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self.name = name
+        self.heard = False
+        self.resting = False
+        self.rested = 0.0
+        self._clock = clock
+        self._transport: asyncio.Transport | None = None
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._over = False
+        self._broken = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def quiet(self) -> bool:
+        """Open, and nothing waits to be read."""
+        return not self._over and not self._parts
+
+    def send(self, *parts: bytes) -> None:
+        """All is handed over without waiting: an answer may come before the end of the request."""
+        self.heard = self.resting = False
+        if self._transport is not None:
+            for part in parts:
+                self._transport.write(part)
+
+    async def read(self, within: float) -> bytes:
+        """The next bytes, b"" at the end; Silent if there are none in time."""
+        while not self._parts and not self._over:
+            unsent = self._unsent()
+            try:
+                async with self._clock.timeout(within):
+                    await self.wait()
+            except TimeoutError:
+                # As long as the request is still moving out, it is not the server who is slow.
+                if self._unsent() < unsent:
+                    continue
+                raise Silent(f"{self.name} sent nothing for {within:g} seconds.") from None
+        return self.take()
+
+    async def wait(self) -> None:
+        """Until there is something to take."""
+        if not self._parts and not self._over:
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+
+    def take(self) -> bytes:
+        if self._broken and not self._parts:
+            raise Unreachable(f"The connection to {self.name} broke off before the answer was complete.")
+        data = b"".join(self._parts)
+        self._parts.clear()
+        if self._size > _BUFFER and self._transport is not None:
+            self._transport.resume_reading()
+        self._size = 0
+        return data
+
+    def rest(self) -> None:
+        self.resting, self.rested = True, self._clock.monotonic()
+
+    def abandon(self) -> None:
+        """Closed without the farewell of TLS, which could take half a minute."""
+        self._over = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def secure(self, host: str) -> None:
+        """Put TLS on top of what is connected. Bytes from before would pass for bytes from within."""
+        if self._transport is None or not self.quiet:
+            raise Unreachable(f"{self.name} closed the connection or spoke before it was secure.")
+        loop = asyncio.get_running_loop()
+        self._transport = await loop.start_tls(self._transport, self, trust(), server_hostname=host)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.resting:
+            self.abandon()
+            return
+        self.heard = True
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > _BUFFER and self._transport is not None:
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        self._over = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._over = True
+        self._broken = exc is not None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _unsent(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+
+async def connect(route: Route, clock: Clock, within: float) -> Connection:
+    connection = Connection(route.authority, clock)
+    hop: Route | Proxy = route.proxy or route
+    ready = False
+    try:
+        async with clock.timeout(within):
+            await _reach(connection, hop, clock, within)
+            if hop.secure:
+                await connection.secure(hop.host)
+            if route.proxy is not None and route.secure:
+                await _tunnel(connection, route, route.proxy)
+                hop = route
+                await connection.secure(route.host)
+        ready = True
+    except TimeoutError:
+        raise Silent(f"{_label(hop)} did not take the connection within {within:g} seconds.") from None
+    except OSError as error:
+        raise Unreachable(_explain(error, hop)) from error
+    finally:
+        if not ready:
+            connection.abandon()
+    return connection
+
+
+async def _reach(connection: Connection, hop: Route | Proxy, clock: Clock, within: float) -> None:
+    """One address after the other: asyncio's own race between them loses a socket if it is cancelled."""
+    addresses = await _resolve(hop.host, hop.port)
+    loop = asyncio.get_running_loop()
+    for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        try:
+            async with clock.timeout(_PATIENCE if left > 1 else within):
+                await loop.create_connection(lambda: connection, address, hop.port)
+                return
+        except OSError:
+            if left == 1:
+                raise
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    if ":" in host or host.replace(".", "").isdigit():
+        return [host]
+    if host == "localhost":
+        return ["127.0.0.1", "::1"]
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+@cache
+def trust() -> "ssl.SSLContext":
+    """The system's certificates, or those of SSL_CERT_FILE: 25 ms that only https:// has to pay, once."""
+    import ssl
+
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def _tunnel(connection: Connection, route: Route, proxy: Proxy) -> None:
+    credentials = f"Proxy-Authorization: {proxy.credentials}\r\n" if proxy.credentials else ""
+    place = spell(route.host, route.port)
+    connection.send(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{credentials}\r\n".encode())
+    opening = Opening()
+    try:
+        while True:
+            await connection.wait()
+            data = connection.take()
+            if not data:
+                opening.end()
+            head = opening.feed(data)
+            if head is not None:
+                break
+    except Garbled as garbled:
+        raise Unreachable(f"{_label(proxy)} {garbled}.") from None
+    if head.response.status == 407:
+        raise Rejected(f"{_label(proxy)} wants a user name and a password that it accepts (407).")
+    if head.response.status >= 300 or opening.rest:
+        raise Unreachable(f"{_label(proxy)} does not open the way to {place} ({head.response.status}).")
+
+
+def _label(hop: Route | Proxy) -> str:
+    return hop.authority if isinstance(hop, Route) else f"The proxy {spell(hop.host, hop.port)}"
+
+
+def _explain(error: OSError, hop: Route | Proxy) -> str:
+    import ssl
+
+    name = _label(hop)
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"{name} shows a certificate that cannot be trusted: {error.verify_message}."
+        case ssl.SSLError():
+            return f"{name} does not speak TLS as Hone does ({error.reason})."
+        case socket.gaierror():
+            return f"No address is known for {hop.host}."
+        case ConnectionResetError() | ConnectionAbortedError() | BrokenPipeError():
+            return f"{name} broke the connection off before it was ready."
+    if error.errno is None or isinstance(error, ConnectionRefusedError):
+        role = ", where the environment says a proxy is" if isinstance(hop, Proxy) else ""
+        return f"Nothing answers at {spell(hop.host, hop.port)}{role}."
+    return f"{name} cannot be reached: {os.strerror(error.errno)}."

@@ -1,0 +1,214 @@
+"""A small HTTP/1.1 client for streamed answers: kept connections, deadlines, failures in plain sentences."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import lru_cache, partial
+from typing import Self, TypeAlias
+from weakref import WeakKeyDictionary
+
+from hone.core.clock import Clock
+from hone.core.errors import Rejected, Unreachable
+from hone.models.connection import Connection, connect
+from hone.models.framing import Garbled, Head, Opening, Response, body_of
+from hone.models.proxy import read_proxies
+from hone.models.route import Place, Route, locate
+
+__all__ = ["Exchange", "Http", "Response"]
+
+_ONE_WRITE = 64 * 1024
+# Servers and what stands before them forget idle connections after a minute or more, some without a word.
+_FRESH = 55.0
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_OURS = frozenset({"accept-encoding", "connection", "content-length", "host", "transfer-encoding"})
+
+Keeper: TypeAlias = AsyncGenerator[None, None]
+
+
+class Exchange:
+    """An answer on its way in: the head is here, iteration gives the body as it arrives."""
+
+    def __init__(self, connection: Connection, head: Head, rest: bytes, idle: float) -> None:
+        self.response = head.response
+        self._connection = connection
+        self._persistent = head.persistent
+        self._body = body_of(head.response)
+        self._rest = rest
+        self._idle = idle
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        body = self._body
+        while not body.done:
+            data, self._rest = self._rest or await self._connection.read(self._idle), b""
+            try:
+                payload = b"".join(body.feed(data) if data else body.end())
+            except Garbled as garbled:
+                raise Unreachable(f"{self._connection.name} {garbled}.") from None
+            if payload:
+                return payload
+        raise StopAsyncIteration
+
+    async def read(self, limit: int | None = None) -> bytes:
+        """What is left of the body, at most its first `limit` bytes."""
+        parts: list[bytes] = []
+        size = 0
+        while limit is None or size < limit:
+            part = await anext(self, b"")
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)[:limit]
+
+    @property
+    def complete(self) -> bool:
+        """The body was read to its end, and the connection is fit for another request."""
+        body = self._body
+        at_end = body.done and not body.surplus and not self._rest
+        return at_end and self._persistent and self._connection.quiet
+
+
+class Pool:
+    """The connections at rest in one event loop."""
+
+    def __init__(self) -> None:
+        self._idle: dict[Route, list[Connection]] = {}
+        self._closed = False
+
+    def take(self, route: Route, now: float) -> Connection | None:
+        waiting = self._idle.get(route)
+        while waiting:
+            connection = waiting.pop()
+            if connection.quiet and now - connection.rested < _FRESH:
+                return connection
+            connection.abandon()
+        return None
+
+    def put(self, route: Route, connection: Connection) -> None:
+        if self._closed:
+            connection.abandon()
+            return
+        connection.rest()
+        self._idle.setdefault(route, []).append(connection)
+
+    def close(self) -> None:
+        self._closed = True
+        for connection in [each for waiting in self._idle.values() for each in waiting]:
+            connection.abandon()
+        self._idle.clear()
+
+
+async def _keep(pool: Pool) -> Keeper:
+    """An event loop that ends closes the generators left in it: the last chance to close our sockets."""
+    try:
+        yield
+    finally:
+        pool.close()
+
+
+class Http:
+    """Requests over connections that are kept for the next one. Redirects are handed back, not followed."""
+
+    def __init__(
+        self, clock: Clock, *, first_byte: float = 60.0, idle: float = 120.0, connect: float = 15.0
+    ) -> None:
+        self._clock = clock
+        self._first_byte = first_byte
+        self._idle = idle
+        self._connect = connect
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Pool, Keeper]] = WeakKeyDictionary()
+        self._locate = lru_cache(maxsize=64)(partial(locate, proxies=read_proxies(os.environ)))
+
+    def post(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> AbstractAsyncContextManager[Exchange]:
+        return self._exchange("POST", url, headers, body)
+
+    def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Exchange]:
+        return self._exchange("GET", url, headers, b"")
+
+    async def close(self) -> None:
+        """Close what rests in this event loop; a later request opens a connection again."""
+        _, keeper = self._pools.pop(asyncio.get_running_loop(), (None, None))
+        if keeper is not None:
+            await keeper.aclose()
+            await asyncio.sleep(0)
+
+    @asynccontextmanager
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> AsyncIterator[Exchange]:
+        place = self._locate(url)
+        request = encode(method, place, headers, body)
+        pool = await self._pool()
+        exchange: Exchange | None = None
+        connection = pool.take(place.route, self._clock.monotonic())
+        used = connection is not None
+        if connection is None:
+            connection = await connect(place.route, self._clock, self._connect)
+        try:
+            try:
+                exchange = await self._ask(connection, request)
+            except Unreachable:
+                if not used or connection.heard:
+                    raise
+                connection.abandon()
+                connection = await connect(place.route, self._clock, self._connect)
+                exchange = await self._ask(connection, request)
+            yield exchange
+        finally:
+            if exchange is not None and exchange.complete:
+                pool.put(place.route, connection)
+            else:
+                connection.abandon()
+
+    async def _ask(self, connection: Connection, request: list[bytes]) -> Exchange:
+        connection.send(*request)
+        opening = Opening()
+        within = self._first_byte
+        try:
+            while True:
+                data = await connection.read(within)
+                if not data:
+                    opening.end()
+                head = opening.feed(data)
+                if head is not None:
+                    return Exchange(connection, head, opening.rest, self._idle)
+                within = self._idle
+        except Garbled as garbled:
+            raise Unreachable(f"{connection.name} {garbled}.") from None
+
+    async def _pool(self) -> Pool:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            pool = Pool()
+            self._pools[loop] = pool, _keep(pool)
+            await anext(self._pools[loop][1])
+        return self._pools[loop][0]
+
+
+def encode(method: str, place: Place, headers: Mapping[str, str], body: bytes) -> list[bytes]:
+    """The bytes of a request; a small one is a single write."""
+    length = "" if method == "GET" else f"Content-Length: {len(body)}\r\n"
+    lines = [f"{method} {place.lines}Accept-Encoding: identity\r\n{length}"]
+    lines += [_header(name, value.strip()) for name, value in headers.items()]
+    if not any(name.lower() == "user-agent" for name in headers):
+        lines.append("User-Agent: hone\r\n")
+    lines.append("\r\n")
+    head = "".join(lines).encode("latin-1")
+    return [head + body] if len(body) <= _ONE_WRITE else [head, body]
+
+
+def _header(name: str, value: str) -> str:
+    """Its line. A refusal does not repeat the value, which may be a key."""
+    if not _NAME.fullmatch(name) or name.lower() in _OURS:
+        raise Rejected(f"The header {name!r} cannot be set.")
+    if not _VALUE.fullmatch(value):
+        raise Rejected(f"The header {name} contains a line break or another character that cannot be sent.")
+    return f"{name}: {value}\r\n"

@@ -1,0 +1,78 @@
+"""Where a URL leads: the server, the way to it, and what to ask for there."""
+
+import re
+import socket
+import string
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, quote, urlsplit
+
+from hone.core.errors import Rejected
+from hone.models.proxy import Proxies, Proxy, choose_proxy, spell
+
+_NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What two requests must have in common to share a connection."""
+
+    secure: bool
+    host: str
+    port: int
+    proxy: Proxy | None = None
+
+    @property
+    def authority(self) -> str:
+        """The server as the Host header, and a sentence to the user, name it."""
+        place = spell(self.host, self.port)
+        return place.removesuffix(":443" if self.secure else ":80")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A route and the first two lines of a request that takes it, without the method."""
+
+    route: Route
+    lines: str = field(repr=False)
+
+
+def locate(url: str, proxies: Proxies) -> Place:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Rejected("The address of the model server cannot be read.") from None
+    if parts.scheme not in _PORTS:
+        raise Rejected("The address of the model server must begin with http:// or https://.")
+    if "@" in parts.netloc:
+        raise Rejected("The address of the model server must not contain a user name or password.")
+    host, secure = _host(parts), parts.scheme == "https"
+    port = _PORTS[parts.scheme] if port is None else port
+    route = Route(secure, host, port, choose_proxy(proxies, secure, host, port))
+    return Place(route, _lines(route, parts))
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    try:
+        if ":" in host:
+            socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+            return host
+        name = host if host.isascii() else host.encode("idna").decode()
+    except (OSError, ValueError):
+        name = ""
+    if not _NAME.fullmatch(name) or len(name) > 253:
+        raise Rejected(f"The address of the model server names no possible host: {host!r}.")
+    return name
+
+
+def _lines(route: Route, parts: SplitResult) -> str:
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    target = quote(target, safe=string.punctuation)
+    credentials = ""
+    if route.proxy is not None and not route.secure:
+        target = f"http://{route.authority}{target}"
+        if route.proxy.credentials:
+            credentials = f"Proxy-Authorization: {route.proxy.credentials}\r\n"
+    return f"{target} HTTP/1.1\r\nHost: {route.authority}\r\n{credentials}"

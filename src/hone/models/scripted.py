@@ -1,0 +1,205 @@
+"""A model that follows a script instead of thinking: for tests, the demo and benchmarks."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hone.core.errors import SettingsError
+from hone.core.messages import (
+    Message,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    assistant,
+    canonical,
+    digest,
+)
+from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+
+Script = Callable[[Sequence[Message]], Message | Reply]
+"""All messages of the conversation so far → what to say next."""
+
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+
+
+def call(name: str, id: str = "", /, **arguments: Any) -> ToolCall:
+    """A call whose id follows from what it asks for. Played again in one conversation, it gets a number."""
+    text = canonical(arguments)
+    return ToolCall(id or _made_id(name, text), name, text)
+
+
+def lines(*replies: str | Message | Reply) -> Script:
+    """The n-th reply, n being the number of replies in the conversation so far; the last one repeats."""
+    return _counted(replies, lambda messages: messages)
+
+
+def rounds(*replies: str | Message | Reply) -> Script:
+    """Like `lines`, but it begins anew with each word of the user."""
+    return _counted(replies, _since_user)
+
+
+def rules(*pairs: tuple[str, Script], otherwise: Script) -> Script:
+    """The first script whose pattern is found in the user's last words."""
+
+    def script(messages: Sequence[Message]) -> Message | Reply:
+        words = _asked(messages)
+        chosen = next(
+            (then for pattern, then in pairs if re.search(pattern, words, re.IGNORECASE)), otherwise
+        )
+        return chosen(messages)
+
+    return script
+
+
+def echo(messages: Sequence[Message]) -> Message:
+    return assistant(f"A scripted model heard: {_asked(messages)}")
+
+
+def _counted(
+    replies: Sequence[str | Message | Reply], part: Callable[[Sequence[Message]], Sequence[Message]]
+) -> Script:
+    if not replies:
+        raise ValueError("a script needs at least one reply")
+    ready = [assistant(reply) if isinstance(reply, str) else reply for reply in replies]
+
+    def script(messages: Sequence[Message]) -> Message | Reply:
+        spoken = sum(message.role is Role.ASSISTANT for message in part(messages))
+        return ready[min(spoken, len(ready) - 1)]
+
+    return script
+
+
+def _since_user(messages: Sequence[Message]) -> Sequence[Message]:
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role is Role.USER:
+            return messages[index:]
+    return messages
+
+
+def _asked(messages: Sequence[Message]) -> str:
+    return next((message.text for message in reversed(messages) if message.role is Role.USER), "")
+
+
+def say(script: Script, messages: Sequence[Message]) -> Reply:
+    """What the script answers, as a reply with an end and ids that are new to the conversation."""
+    spoken = script(messages)
+    if isinstance(spoken, Message):
+        spoken = Reply(spoken, Finish.CALLS if spoken.calls else Finish.DONE)
+    if not spoken.message.calls:
+        return spoken
+    taken = {call.id for message in messages if message.role is Role.ASSISTANT for call in message.calls}
+    parts: list[Part] = []
+    for part in spoken.message.parts:
+        parts.append(_numbered(part, taken) if isinstance(part, ToolCall) else part)
+        taken.update(made.id for made in parts[-1:] if isinstance(made, ToolCall))
+    return replace(spoken, message=Message(spoken.message.role, tuple(parts)))
+
+
+def _numbered(call: ToolCall, taken: set[str]) -> ToolCall:
+    """An id that the author of the script chose stays, even where it repeats: that is a fault to play."""
+    if call.id not in taken or call.id != _made_id(call.name, call.arguments):
+        return call
+    number = 2
+    while f"{call.id}_{number}" in taken:
+        number += 1
+    return replace(call, id=f"{call.id}_{number}")
+
+
+def _made_id(name: str, arguments: str) -> str:
+    return f"call_{digest(f'{name} {arguments}'.encode())[:12]}"
+
+
+def words(text: str) -> list[str]:
+    """The text in pieces, as a model streams it."""
+    return _WORD.findall(text)
+
+
+def weigh(message: Message) -> int:
+    """Tokens of a reply: a quarter of its letters."""
+    letters = 0
+    for part in message.parts:
+        match part:
+            case Text(text) | Thinking(text):
+                letters += len(text)
+            case ToolCall(_, name, arguments):
+                letters += len(name) + len(arguments)
+    return max(1, letters // 4)
+
+
+class _Call(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] = {}
+    id: str = ""
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    text: str = ""
+    thinking: str = ""
+    calls: list[_Call] = []
+    finish: Finish | None = None
+
+    def reply(self) -> Reply:
+        parts: list[Part] = [Thinking(self.thinking)] if self.thinking else []
+        parts += [Text(self.text)] if self.text else []
+        parts += [call(each.name, each.id, **each.arguments) for each in self.calls]
+        finish = self.finish or (Finish.CALLS if self.calls else Finish.DONE)
+        return Reply(Message(Role.ASSISTANT, tuple(parts)), finish)
+
+
+class _Rounds(msgspec.Struct, forbid_unknown_fields=True):
+    rounds: list[_Line]
+
+
+SCRIPTS: Mapping[str, Script] = {"echo": echo, "hello": lines("Hello from a scripted model.")}
+
+
+def load(name: str) -> Script:
+    """A script by its name, or from a JSON file: a list of {"text", "calls": [{"name", "arguments"}]},
+    or {"rounds": that list} for one that begins anew with each word of the user."""
+    if name in SCRIPTS:
+        return SCRIPTS[name]
+    try:
+        read = msgspec.json.decode(Path(name).read_bytes(), type=list[_Line] | _Rounds)
+        if isinstance(read, _Rounds):
+            return rounds(*(line.reply() for line in read.rounds))
+        return lines(*(line.reply() for line in read))
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise SettingsError(f"The script {name} cannot be used: {error}.") from error
+
+
+class Scripted:
+    """A Model without a provider. `calls` is what it was asked with."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._known: set[str] = set()
+        self.calls: list[tuple[Prefix, Transcript]] = []
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        self.calls.append((prefix, transcript))
+        reply = say(self._script, tuple(transcript))
+        usage = self._count(prefix, transcript, reply.message)
+        for part in reply.message.parts:
+            for word in words(part.text) if isinstance(part, Text | Thinking) else ():
+                await asyncio.sleep(0)
+                yield TextPiece(word) if isinstance(part, Text) else ThinkingPiece(word)
+        yield reply if reply.usage != Usage() else replace(reply, usage=usage)
+
+    def _count(self, prefix: Prefix, transcript: Transcript, message: Message) -> Usage:
+        """Four bytes a token; cached is what an earlier call had in common with this one."""
+        total = len(prefix.encode())
+        cached = total if transcript.root in self._known else 0
+        for node in transcript.nodes:
+            total += len(node.encoded)
+            cached = total if node.hash in self._known else cached
+        self._known.update((transcript.root, *(node.hash for node in transcript.nodes)))
+        return Usage(total // 4, cached // 4, output=weigh(message))

@@ -1,0 +1,86 @@
+"""Strategies: messages and whole conversations as a model and its user could have had them."""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from hypothesis import strategies as st
+
+from hone.core.messages import Image, Message, Role, Text, Thinking, ToolCall, answer, assistant, user
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+words = texts.filter(str.strip)
+names = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+arguments = st.dictionaries(texts, json_values, max_size=3).map(
+    lambda value: json.dumps(value, ensure_ascii=False)
+)
+images = st.builds(Image, st.sampled_from(["image/png", "image/jpeg"]), st.just("aGk="))
+thoughts = st.builds(Thinking, texts, words) | st.builds(Thinking, st.just(""), sealed=words)
+user_messages = st.builds(
+    lambda text, pictures: user(text, *pictures), words, st.lists(images, max_size=1)
+)
+trusts = st.sampled_from(Trust)
+
+
+@st.composite
+def replies(draw: st.DrawFn, number: int, *, calls: bool) -> Message:
+    """One reply; its call ids are unique in the conversation because `number` is."""
+    thinking = draw(st.lists(thoughts, max_size=1))
+    if not calls:
+        return assistant(*thinking, draw(words))
+    text = draw(st.lists(words.map(Text), max_size=1))
+    made = [
+        ToolCall(f"call_{number}_{index}", name, draw(arguments))
+        for index, name in enumerate(draw(st.lists(names, min_size=1, max_size=3)))
+    ]
+    return assistant(*thinking, *text, *made)
+
+
+@st.composite
+def conversations(draw: st.DrawFn, turns: int = 3) -> list[Message]:
+    """Whole turns: a user's words, replies with calls and their results, an answer."""
+    said: list[Message] = []
+    for _ in range(draw(st.integers(1, turns))):
+        said.append(draw(user_messages))
+        for _ in range(draw(st.integers(0, 2))):
+            reply = draw(replies(len(said), calls=True))
+            said.append(reply)
+            said += [answer(call, draw(texts), failed=draw(st.booleans())) for call in reply.calls]
+        said.append(draw(replies(len(said), calls=False)))
+    return said
+
+
+prefixes = st.builds(
+    Prefix,
+    st.sampled_from(["openai/m", "anthropic/m"]),
+    texts,
+    st.just(('{"description":"d","name":"a","parameters":{"properties":{},"type":"object"}}',)),
+    st.sampled_from(["{}", '{"max_tokens":100}', '{"thinking":{"budget_tokens":1024,"type":"enabled"}}']),
+)
+
+
+def transcript(prefix: Prefix, messages: Iterable[Message]) -> Transcript:
+    chain = Transcript(prefix.digest)
+    for message in messages:
+        chain = chain.then(message, Trust.OWNER if message.role is Role.USER else Trust.AGENT, NOON)
+    return chain
+
+
+def sendable(messages: list[Message]) -> list[int]:
+    """The lengths at which a request goes out: after a user's words or the last result of a reply."""
+    return [
+        end
+        for end in range(1, len(messages) + 1)
+        if messages[end - 1].role is not Role.ASSISTANT
+        and (end == len(messages) or messages[end].role is not Role.TOOL)
+    ]

@@ -1,0 +1,88 @@
+"""B2: on every wire a longer conversation starts with the bytes of the shorter one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.core.clock import SystemClock
+from hone.core.messages import Message, assistant, user
+from hone.core.prefix import Prefix
+from hone.core.trust import Trust
+from hone.models.anthropic import MARKER, AnthropicMessages
+from hone.models.endpoint import Endpoint
+from hone.models.http import Http
+from hone.models.openai import OpenAIChat
+from tests.given import NOON, conversations, prefixes, sendable, transcript, words
+
+CLOCK = SystemClock()
+ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
+FORMATS = [
+    pytest.param(OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True), id="openai"),
+    pytest.param(AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT), id="anthropic"),
+]
+Format = OpenAIChat | AnthropicMessages
+
+
+def cut(body: bytes) -> bytes:
+    """Before the closing bracket of `messages`, cache markers aside."""
+    assert body.endswith(b"]}")
+    return body[:-2].replace(MARKER, b"")
+
+
+@pytest.mark.parametrize("model", FORMATS)
+@given(prefixes, conversations(), st.data())
+def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
+    model: Format, prefix: Prefix, messages: list[Message], data: st.DataObject
+) -> None:
+    ends = sendable(messages)
+    shorter = data.draw(st.sampled_from(ends))
+    longer = data.draw(st.sampled_from([end for end in ends if end >= shorter]))
+    chain = transcript(prefix, messages)
+    assert cut(model.body(prefix, chain.upto(longer))).startswith(cut(model.body(prefix, chain.upto(shorter))))
+
+
+@pytest.mark.parametrize("model", FORMATS)
+@given(prefixes, conversations(), words)
+def test_a_fork_extends_its_parents_last_request(
+    model: Format, prefix: Prefix, messages: list[Message], question: str
+) -> None:
+    parent = transcript(prefix, messages)
+    last_request = parent.upto(sendable(messages)[-1])
+    fork = parent.forked().then(user(question), Trust.AGENT, NOON)
+    assert cut(model.body(prefix, fork)).startswith(cut(model.body(prefix, last_request)))
+
+
+@pytest.mark.parametrize("model", FORMATS)
+@given(prefixes, conversations())
+def test_the_bytes_do_not_depend_on_what_was_encoded_before(
+    model: Format, prefix: Prefix, messages: list[Message]
+) -> None:
+    fresh = type(model)(Http(CLOCK), CLOCK, ENDPOINT)
+    if isinstance(fresh, OpenAIChat):
+        fresh = OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True)
+    model.body(prefix, transcript(prefix, messages[:1]))
+    assert model.body(prefix, transcript(prefix, messages)) == fresh.body(prefix, transcript(prefix, messages))
+
+
+def marks(body: bytes) -> list[int]:
+    """Where the markers stand, in bytes of the body without them."""
+    return [len(piece) for piece in _growing(body.split(MARKER))][:-1]
+
+
+def _growing(pieces: list[bytes]) -> list[bytes]:
+    return [b"".join(pieces[: index + 1]) for index in range(len(pieces))]
+
+
+@given(conversations(), words)
+def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(messages: list[Message], question: str) -> None:
+    model = AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT)
+    prefix = Prefix("anthropic/m", "system")
+    parent = transcript(prefix, messages)
+    before = marks(model.body(prefix, parent.upto(sendable(messages)[-1])))
+    fork = parent.forked().then(user(question), Trust.AGENT, NOON)
+    after = marks(model.body(prefix, fork))
+    assert after[:-1] == before
+    assert len(after) == len(before) + 1
+    later = fork.then(assistant("a"), Trust.AGENT, NOON).then(user("b"), Trust.AGENT, NOON)
+    assert marks(model.body(prefix, later))[:-1] == before
+    assert len(after) <= 4

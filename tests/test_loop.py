@@ -1,0 +1,262 @@
+"""A1-A4, A6, A7: one turn, told as what a user could see of it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from hone.core.errors import Conflict, Overflow, Rejected
+from hone.core.events import CallEnded, Notice
+from hone.core.messages import Message, Role, ToolCall, assistant
+from hone.core.model import Finish, Reply, Usage
+from hone.core.permit import NOTHING, Effect, Permit
+from hone.core.tool import Kind, Outcome, Tool
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin, Stop
+from hone.loop import Desk, run
+from hone.models.faulty import Faulty
+from hone.models.scripted import Scripted, lines
+from tests.rig import Memory, Puppet, agent, asked, faults, take_turn
+
+
+def calls(*names: str, text: str = "") -> Message:
+    made = [ToolCall(f"{name}-{index}", name, f'{{"n":{index}}}') for index, name in enumerate(names)]
+    return assistant(*([text] if text else []), *made)
+
+
+def results(turn_nodes: object) -> list[str]:
+    return [node.message.result.text for node in turn_nodes if node.message.result]  # type: ignore[attr-defined]
+
+
+async def test_a_turn_goes_on_until_the_model_answers_without_calls() -> None:
+    memory = Memory()
+    model = Scripted(lines(calls("look"), calls("look"), "found it"))
+    turn = await take_turn(agent(model, [Puppet("look")]), memory)
+    assert turn.stop is Stop.ANSWERED
+    assert turn.text == "found it"
+    assert [node.message.role for node in turn.nodes] == [Role.ASSISTANT, Role.TOOL] * 2 + [Role.ASSISTANT]
+    assert turn.nodes == tuple(memory.nodes)
+    assert len(turn.usage) == 3 == len(memory.usage)
+
+
+async def test_read_only_calls_run_together_and_others_in_call_order_and_results_in_call_order() -> None:
+    running: list[str] = []
+    most: list[int] = []
+    gate = asyncio.Event()
+
+    async def slow(call: ToolCall) -> Outcome:
+        running.append(call.id)
+        most.append(len(running))
+        if len(running) == 3:
+            gate.set()
+        if call.name == "read":
+            await gate.wait()
+        running.remove(call.id)
+        return Outcome(call.id)
+
+    tools = [Puppet("read", readonly=True, act=slow), Puppet("write", act=slow)]
+    model = Scripted(lines(calls("read", "read", "read", "write", "write", "read"), "done"))
+    turn = await asyncio.wait_for(take_turn(agent(model, tools), Memory()), 20)
+    assert results(turn.nodes) == ["read-0", "read-1", "read-2", "write-3", "write-4", "read-5"]
+    assert most == [1, 2, 3, 1, 1, 1]
+
+
+async def test_a_failed_tool_is_data_for_the_model_and_an_exception_is_a_refusal() -> None:
+    async def fails(call: ToolCall) -> Outcome:
+        return Outcome("disk on fire", failed=True)
+
+    async def raises(call: ToolCall) -> Outcome:
+        raise ZeroDivisionError("secret detail")
+
+    model = Scripted(lines(calls("fails", "raises"), "sorry"))
+    turn = await take_turn(agent(model, [Puppet("fails", act=fails), Puppet("raises", act=raises)]), Memory())
+    first, second = (node.message.result for node in turn.nodes if node.message.result)
+    assert first is not None
+    assert second is not None
+    assert (first.text, first.failed, second.failed) == ("disk on fire", True, True)
+    assert "ZeroDivisionError" in second.text
+    assert "secret detail" not in second.text
+
+
+async def test_a_spent_budget_ends_in_a_summary_whose_question_is_not_kept() -> None:
+    replies = [calls("look"), calls("look"), replace_text(calls("look"), "half done")]
+    model = Scripted(lines(*replies))
+    memory = Memory()
+    turn = await take_turn(agent(model, [Puppet("look")], calls=2), memory)
+    assert turn.stop is Stop.BUDGET
+    assert len(model.calls) == 3
+    last_prefix, last_transcript = model.calls[-1]
+    assert last_prefix is model.calls[0][0]
+    assert "budget" in last_transcript.nodes[-1].message.text
+    assert turn.text == "half done"
+    assert not turn.nodes[-1].message.calls
+    assert [node.message.role for node in turn.nodes].count(Role.USER) == 0
+    assert faults([*asked(), *(node.message for node in turn.nodes)]) == []
+
+
+def replace_text(message: Message, text: str) -> Message:
+    return replace(message, parts=assistant(text).parts + message.parts)
+
+
+@pytest.mark.parametrize(
+    ("names", "budget", "asked_for"),
+    [
+        (["code"], 3, 9),
+        (["code", "code"], 3, 9),
+        (["code", "look"], 3, 3),
+        (["look"], 3, 3),
+    ],
+)
+async def test_a_refund_really_extends_the_turn_up_to_three_times(
+    names: list[str], budget: int, asked_for: int
+) -> None:
+    model = Scripted(lambda messages: calls(*names))
+    tools = [Puppet("code", kind=Kind.CODE), Puppet("look", readonly=True)]
+    turn = await take_turn(agent(model, tools, calls=budget), Memory())
+    assert len(model.calls) == asked_for + 1
+    assert turn.stop is Stop.BUDGET
+
+
+@pytest.mark.parametrize(
+    ("call", "explanation"),
+    [
+        (ToolCall("a", "look", '{"n": '), "not valid JSON"),
+        (ToolCall("a", "look", '{"n": NaN}'), "not valid JSON"),
+        (ToolCall("a", "look", "[1]"), "not an object"),
+        (ToolCall("a", "look", '{"n":"\\ud800"}'), "not valid Unicode"),
+        (ToolCall("a", "look", '{"n":' + "[" * 100_000), "nested too deeply"),
+        (ToolCall("a", "no such tool!", "{}"), "no tool named 'no such tool!'"),
+        (ToolCall("a", "ghost", "{}"), "no tool named 'ghost'. Allowed here: look."),
+        (ToolCall("a", "", "{}"), "no tool named ''"),
+    ],
+)
+async def test_a_bad_call_gets_a_clear_error_and_a_history_any_provider_takes(
+    call: ToolCall, explanation: str
+) -> None:
+    model = Scripted(lines(assistant(call), "I see"))
+    turn = await take_turn(agent(model, [Puppet("look")]), Memory())
+    assert turn.text == "I see"
+    (result,) = results(turn.nodes)
+    assert explanation in result
+    (kept,) = turn.nodes[0].message.calls
+    assert kept.name.replace("_", "").isalnum()
+    assert faults([*asked(), *(node.message for node in turn.nodes)]) == []
+
+
+@pytest.mark.parametrize("ids", [["a", "a"], ["", ""], ["ü!", "b c"], ["x" * 100, "x" * 100]])
+async def test_ids_that_are_missing_odd_or_used_twice_are_replaced(ids: list[str]) -> None:
+    reply = assistant(*(ToolCall(each, "look", "") for each in ids))
+    model = Scripted(lines(reply, reply, "done"))
+    turn = await take_turn(agent(model, [Puppet("look")]), Memory())
+    assert turn.stop is Stop.ANSWERED
+    assert faults([*asked(), *(node.message for node in turn.nodes)]) == []
+    assert len(results(turn.nodes)) == 4
+
+
+async def test_a_cut_answer_is_kept_and_said() -> None:
+    memory = Memory()
+    model = Scripted(lines(Reply(assistant("half a sen"), Finish.LENGTH, Usage())))
+    turn = await take_turn(agent(model), memory)
+    assert turn.text == "half a sen"
+    assert any(isinstance(event, Notice) and "limit" in event.text for event in memory.events)
+
+
+async def test_a_provider_that_fails_leaves_one_sentence_and_a_history_that_can_go_on() -> None:
+    model = Faulty(Scripted(lines(calls("look"), "never said")), lambda call, _: Rejected("No.") if call else None)
+    memory = Memory()
+    turn = await take_turn(agent(model, [Puppet("look")]), memory)
+    assert (turn.stop, turn.error) == (Stop.FAILED, "No.")
+    assert faults([*asked(), *(node.message for node in memory.nodes)]) == []
+
+
+async def test_words_that_were_shown_before_a_failure_are_kept() -> None:
+    model = Faulty(
+        Scripted(lines("one two three four")), lambda _, passed: Rejected("Cut.") if passed == 2 else None
+    )
+    turn = await take_turn(agent(model), Memory())
+    assert turn.text.startswith("one ")
+    assert turn.text.endswith("(cut short: Cut.)")
+
+
+async def test_a_store_that_fails_ends_the_turn_with_its_sentence() -> None:
+    async def keep(*_: object) -> None:
+        raise Conflict("Another process went on with this session.")
+
+    desk = Desk(keep, lambda _: None, Memory().desk().clock)
+    turn = await run(agent(Scripted(lines("hi"))), asked(), Origin.USER, desk)
+    assert (turn.stop, turn.nodes) == (Stop.FAILED, ())
+    assert "Another process" in turn.error
+
+
+async def test_relief_takes_over_from_a_model_that_fails() -> None:
+    broken = Faulty(Scripted(lines("no")), lambda *_: Rejected("Gone."))
+    spare = agent(Scripted(lines("yes")))
+
+    async def relieve(error: object, transcript: Transcript) -> tuple[object, Transcript] | None:
+        return None if isinstance(error, Overflow) else (spare, transcript)
+
+    desk = replace(Memory().desk(), relieve=relieve)  # type: ignore[arg-type]
+    turn = await run(agent(broken), asked(), Origin.USER, desk)
+    assert (turn.stop, turn.text) == (Stop.ANSWERED, "yes")
+
+
+FORBIDDEN: list[Tool] = [Puppet(effect.value, frozenset({effect})) for effect in Effect]
+REVIEW = Permit(frozenset({Effect.NOTE, Effect.SKILL}))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("permit", [NOTHING, REVIEW])
+async def test_a_forbidden_call_is_refused_and_told_what_is_allowed(permit: Permit, alone: bool) -> None:
+    names = [tool.surface.name for tool in FORBIDDEN]
+    replies = [calls(name) for name in names] if alone else [calls(*names)]
+    turn = await take_turn(agent(Scripted(lines(*replies, "ok")), FORBIDDEN, permit), Memory())
+    allowed = sorted(effect.value for effect in permit.effects)
+    for name, result in zip(names, results(turn.nodes), strict=True):
+        assert ("is not permitted here" in result) == (name not in allowed)
+        if name not in allowed:
+            assert (f"Allowed here: {', '.join(allowed)}." if allowed else "No tool is allowed") in result
+
+
+async def test_a_gate_that_raises_denies() -> None:
+    class Broken(Permit):
+        def allows(self, effects: frozenset[Effect]) -> bool:
+            raise RuntimeError("the gate fell over")
+
+    ran: list[str] = []
+
+    async def act(call: ToolCall) -> Outcome:
+        ran.append(call.name)
+        return Outcome("ran")
+
+    tools = [Puppet("one", act=act), Puppet("two", readonly=True, act=act)]
+    turn = await take_turn(agent(Scripted(lines(calls("one", "two"), "ok")), tools, Broken()), Memory())
+    assert ran == []
+    assert all("was refused" in result for result in results(turn.nodes))
+
+
+async def test_the_models_words_are_never_better_than_what_it_has_read() -> None:
+    tools = [Puppet("look", frozenset({Effect.READ})), Puppet("fetch", frozenset({Effect.NETWORK}))]
+    model = Scripted(lines(calls("look"), calls("fetch"), "done"))
+    turn = await take_turn(agent(model, tools, ground=Trust.LOCAL), Memory())
+    labels = [node.trust for node in turn.nodes]
+    assert labels == [Trust.AGENT, Trust.LOCAL, Trust.LOCAL, Trust.FOREIGN, Trust.FOREIGN]
+
+
+async def test_a_finished_call_is_never_reported_as_cut_off() -> None:
+    """Two reads run together; one is done when the interrupt comes."""
+    memory = Memory()
+
+    async def act(call: ToolCall) -> Outcome:
+        if call.id == "read-1":
+            await asyncio.Event().wait()
+        return Outcome("42", failed=False)
+
+    model = Scripted(lines(calls("read", "read"), "never"))
+    task = asyncio.create_task(take_turn(agent(model, [Puppet("read", readonly=True, act=act)]), memory))
+    while not any(isinstance(event, CallEnded) for event in memory.events):
+        await asyncio.sleep(0)
+    task.cancel()
+    turn = await task
+    assert turn.stop is Stop.INTERRUPTED
+    assert results(turn.nodes) == ["42", "not run to its end: interrupted"]

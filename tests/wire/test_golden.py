@@ -1,0 +1,42 @@
+"""The exact bytes of a request. A change here empties every provider's cache for every running session."""
+
+from pathlib import Path
+
+import pytest
+
+from hone.core.clock import SystemClock
+from hone.core.messages import Image, Thinking, ToolCall, answer, assistant, user
+from hone.core.model import Model
+from hone.core.prefix import Prefix
+from hone.models.anthropic import AnthropicMessages
+from hone.models.endpoint import Endpoint
+from hone.models.http import Http
+from hone.models.openai import OpenAIChat
+from tests.given import transcript
+
+CLOCK = SystemClock()
+ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
+GOLDEN = Path(__file__).with_name("golden")
+TOOL = '{"description":"Read a file.","name":"read_file","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}}'
+CALLS = (ToolCall("c1", "read_file", '{"path": "a.txt"}'), ToolCall("c2", "read_file", "{}"))
+CONVERSATION = [
+    user("Grüße 你好 \u0000", Image("image/png", "aGk=")),
+    assistant(Thinking("hm", "sig"), Thinking("", sealed="x9"), "Let me see.", *CALLS),
+    answer(CALLS[0], "one\ntwo"),
+    answer(CALLS[1], "", failed=True),
+    assistant(Thinking("unsigned"), "It says one, two."),
+    user('and "now"?'),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openai", OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True)),
+        ("anthropic", AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT)),
+    ],
+)
+def test_the_bytes_on_the_wire_are_these(name: str, model: OpenAIChat | AnthropicMessages) -> None:
+    prefix = Prefix(f"{name}/some-model", "You are Hone.", (TOOL,), '{"temperature":0.5}')
+    body = model.body(prefix, transcript(prefix, CONVERSATION))
+    assert body.decode() == (GOLDEN / f"{name}.json").read_text(encoding="utf-8").rstrip("\n")
