@@ -1,0 +1,202 @@
+"""One SQLite file: brought up to date, read by a few threads, written by one, its errors in plain words."""
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self, TypeVar
+
+import apsw
+
+from hone.core.errors import Corrupt, StoreError
+from hone.stores.writer import FOREIGN, Work, Writer
+
+T = TypeVar("T")
+
+PATIENCE = 10.0
+"""Seconds to wait for another process."""
+READERS = 4
+MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
+
+
+class Database:
+    """A read that begins after a write was awaited sees it."""
+
+    def __init__(self, path: Path, patience: float, first: apsw.Connection) -> None:
+        self._path = path
+        self._patience = patience
+        self._idle = deque([first])
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
+        self._writer = Writer(self._connect_writer, self._explained)
+        self._closed = False
+
+    @classmethod
+    def open(cls, path: Path, patience: float = PATIENCE) -> Self:
+        """Makes the file if there is none. Raises StoreError, or Corrupt if it is no database."""
+        path = path.absolute()
+        with plainly(path):
+            create(path)
+            connection = connect(path, patience)
+            try:
+                migrate(connection, path, patience)
+            except (apsw.Error, StoreError):
+                connection.close()
+                raise
+        return cls(path, patience, connection)
+
+    async def write(self, work: Work[T]) -> T:
+        return await self._writer.run(work)
+
+    async def read(self, work: Work[T]) -> T:
+        if self._closed:
+            raise StoreError(f"The database {self._path} is closed.")
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    async def close(self) -> None:
+        """What was handed over is written and read first."""
+        self._closed = True
+        self._writer.close()
+        await asyncio.to_thread(self._close)
+
+    def _read(self, work: Work[T]) -> T:
+        with plainly(self._path), self._reader() as connection:
+            return work(connection)
+
+    @contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = connect(self._path, self._patience)
+        try:
+            with connection:  # one view of the data for all that the work asks
+                yield connection
+        finally:
+            self._idle.append(connection)
+
+    def _close(self) -> None:
+        self._writer.join()
+        self._readers.shutdown()
+        while self._idle:
+            self._idle.pop().close()
+
+    def _connect_writer(self) -> apsw.Connection:
+        connection = connect(self._path, self._patience)
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
+        connection.pragma("synchronous", "FULL")
+        # What is deleted is overwritten, not only forgotten.
+        connection.pragma("secure_delete", True)
+        return connection
+
+    def _explained(self, error: Exception) -> StoreError:
+        return explained(error, self._path)
+
+
+def create(path: Path) -> None:
+    """Only the owner may read it; SQLite gives the files it puts beside it the same rights."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        # Left alone: to open and close it here would drop the locks that this process holds on it.
+        return
+
+
+def connect(path: Path, patience: float) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.set_busy_timeout(int(patience * 1000))
+    # Commands come and go; none of them shall pay for the checkpoint, or truncate the log under another one.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.pragma("cell_size_check", True)
+    return connection
+
+
+def migrate(connection: apsw.Connection, path: Path, patience: float) -> None:
+    """Applies what is new, all or nothing; of several processes at once, one does it."""
+    if version(connection, path) == len(MIGRATIONS):
+        return
+    _turn_on_log(connection, patience)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        done = version(connection, path)
+        if not done and connection.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise StoreError(
+                f"{path} is the database of another program; it was left as it is. Move it away."
+            )
+        for script in MIGRATIONS[done:]:
+            connection.execute(script.read_text("utf-8"))
+        connection.pragma("user_version", len(MIGRATIONS))
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def version(connection: apsw.Connection, path: Path) -> int:
+    """How many migrations the database has seen."""
+    found = int(connection.pragma("user_version"))
+    if found > len(MIGRATIONS):
+        raise StoreError(
+            f"{path} was written by a newer Hone (format {found}, this one knows {len(MIGRATIONS)}); "
+            "it was left as it is. Update Hone."
+        )
+    return found
+
+
+def _turn_on_log(connection: apsw.Connection, patience: float) -> None:
+    """SQLite does not wait here as it does elsewhere if another process does the same."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
+
+
+@contextmanager
+def plainly(path: Path) -> Iterator[None]:
+    """Turns the errors of SQLite and of the file system into ours."""
+    try:
+        yield
+    except FOREIGN as error:
+        raise explained(error, path) from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
+
+
+def explained(error: Exception, path: Path) -> StoreError:
+    match error:
+        case apsw.NotADBError():
+            return Corrupt(
+                f"{path} is not a database, or its beginning is damaged; it was left as it is. "
+                "Move it away, or restore it from a backup."
+            )
+        case apsw.CorruptError() | apsw.ConstraintError() | UnicodeDecodeError():
+            # Nothing we write breaks a constraint, unless a row is gone that must be there.
+            return Corrupt(f"The database {path} is damaged ({error}). Restore it from a backup.")
+        case UnicodeEncodeError() | OverflowError():
+            return StoreError(f"There is a value that {path} cannot hold ({error}); nothing was changed.")
+        case apsw.FullError():
+            return StoreError(
+                f"There is no space left for {path}; nothing was changed. Make room and try again."
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            return StoreError(f"{path} cannot be written: the file or its folder is read-only.")
+        case apsw.CantOpenError():
+            return StoreError(f"{path} cannot be opened: the folder is missing or closed to you.")
+        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
+            return StoreError(
+                f"Another process keeps {path} locked; nothing was changed. Try again when it has finished."
+            )
+        case apsw.IOError():
+            return StoreError(
+                f"The disk failed while {path} was read or written ({error}); nothing was changed."
+            )
+    return StoreError(f"The database {path} cannot be used: {error}.")

@@ -1,0 +1,75 @@
+"""What every store of sessions refuses, in which words, and how it shows a conversation in one line."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from hone.core.errors import Conflict, Missing
+from hone.core.messages import Message, Role, sound
+from hone.core.ports import Header, SessionId
+from hone.core.transcript import Node
+
+OPENING = 80
+CANDIDATES = 5
+
+
+def storable(header: Header) -> Header:
+    """A folder's name may hold bytes that are no text, and so may a title that came from the command line."""
+    return replace(header, title=sound(header.title), folder=sound(header.folder))
+
+
+def follow(session: SessionId, head: str, nodes: Sequence[Node]) -> None:
+    """Raises Conflict unless each node is the child of the one before, and the first one of `head`."""
+    for node in nodes:
+        if node.parent != head:
+            raise Conflict(
+                f"Session {session} has gone on elsewhere in the meantime; nothing was added. Load it again."
+            )
+        head = node.hash
+
+
+def begin(header: Header, nodes: Sequence[Node]) -> None:
+    """Raises Conflict if the new session would have no message, or shares some with nobody."""
+    if not nodes and not header.shared:
+        raise Conflict(f"Session {header.id} cannot start without a message.")
+    if header.shared and header.parent is None:
+        raise Conflict(f"Session {header.id} cannot share messages without a parent.")
+
+
+def reach(header: Header, theirs: str, ours: str, length: int) -> None:
+    """Raises Conflict unless a parent of this length has the messages that are to be shared, and under the
+    same prefix."""
+    if not 0 <= header.shared <= length:
+        raise Conflict(f"Session {header.parent} has {length} messages, so {header.shared} cannot be shared.")
+    if header.shared and theirs != ours:
+        raise Conflict(f"Session {header.id} cannot share messages under another prefix than its parent's.")
+
+
+def opening(messages: Iterable[Message]) -> tuple[int, str]:
+    """The number of the message with the user's first words, and their beginning in one line; 0 if none."""
+    for number, message in enumerate(messages, 1):
+        if message.role is Role.USER and (words := message.text.split()):
+            return number, " ".join(words)[:OPENING]
+    return 0, ""
+
+
+def select(beginning: str, ids: Sequence[str]) -> SessionId:
+    """The one id out of those that start with `beginning`; an id written in full is always the one."""
+    if beginning in ids or len(ids) == 1:
+        return SessionId(beginning if beginning in ids else ids[0])
+    if not ids:
+        raise Missing(f"There is no session whose name starts with {beginning!r}.")
+    named = ", ".join(sorted(ids)[:CANDIDATES])
+    more = f" and {len(ids) - CANDIDATES} more" if len(ids) > CANDIDATES else ""
+    raise Missing(f"Several sessions start with {beginning!r}: {named}{more}.")
+
+
+def missing(session: str) -> Missing:
+    return Missing(f"There is no session {session}.")
+
+
+def taken(session: str) -> Conflict:
+    return Conflict(f"There is already a session {session}.")
+
+
+def changed(session: str) -> Conflict:
+    return Conflict(f"Session {session} has other messages by now; it was not moved. Load it again.")

@@ -1,0 +1,213 @@
+"""Sessions in one SQLite file, for several processes at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+
+from hone.core.messages import sound
+from hone.core.model import Usage
+from hone.core.ports import Header, SessionId, Spending, Stored, Summary
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node, Transcript
+from hone.core.turn import Origin
+from hone.stores import rules, tree
+from hone.stores.database import Database
+from hone.stores.tree import Place, moment, stamp
+
+HEADER = "id, created, title, origin, folder, parent, shared"
+SESSION = f"SELECT head, chain, messages, hash, updated, opened, opening, {HEADER} FROM sessions WHERE id = ?"
+SUMMARY = f"""
+SELECT model, messages, updated, opening, {HEADER} FROM sessions
+WHERE ?1 IS NULL OR origin = ?1 ORDER BY touched DESC LIMIT ?2
+"""
+START = f"""
+INSERT INTO sessions ({HEADER}, model, head, chain, messages, hash, updated, opened, opening, touched)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions))
+"""
+ADVANCE = """
+UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ?,
+    touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
+"""
+SPEND = """
+INSERT INTO spending (session, at, model, origin, input, cached, written, output, cost)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+SPENT = "SELECT at, model, origin, input, cached, written, output, cost FROM spending ORDER BY id"
+SPENT_BY = SPENT.replace("ORDER", "WHERE session = ? ORDER")
+
+
+class SqliteSessions:
+    """A write that was handed over happens even if its caller is cancelled meanwhile."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Makes the file if need be, not its folder. Raises StoreError, or Corrupt if it is no database."""
+        return cls(Database.open(path))
+
+    async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+        work = partial(_start, header=rules.storable(header), prefix=prefix, nodes=tuple(nodes))
+        await self._database.write(work)
+
+    async def append(
+        self, session: SessionId, nodes: Sequence[Node], spending: Spending | None = None
+    ) -> None:
+        work = partial(_append, session=session, nodes=tuple(nodes), spending=spending)
+        await self._database.write(work)
+
+    async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
+        await self._database.write(partial(_move, session=session, prefix=prefix, nodes=transcript.nodes))
+
+    async def load(self, session: SessionId) -> Stored:
+        return await self._database.read(partial(_load, session=session))
+
+    async def find(self, beginning: str) -> SessionId:
+        return await self._database.read(partial(_find, beginning=beginning))
+
+    async def list(self, limit: int | None = None, origin: Origin | None = Origin.USER) -> Sequence[Summary]:
+        return await self._database.read(partial(_list, limit=limit, origin=origin))
+
+    async def rename(self, session: SessionId, title: str) -> None:
+        await self._database.write(partial(_rename, session=session, title=sound(title)))
+
+    async def delete(self, session: SessionId) -> None:
+        await self._database.write(partial(_delete, session=session))
+
+    async def spending(self, session: SessionId | None = None) -> Sequence[Spending]:
+        return await self._database.read(partial(_spent, session=session))
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """What the row of a session says. `opening` is what rules.opening gives for all of its messages."""
+
+    header: Header
+    head: Place
+    opening: tuple[int, str]
+
+
+def _get(connection: apsw.Connection, session: SessionId) -> _Session:
+    row = connection.execute(SESSION, (sound(session),)).fetchone()
+    if row is None:
+        raise rules.missing(session)
+    return _Session(_header(row[7:]), Place(*row[:5]), row[5:7])
+
+
+def _header(row: Sequence[Any]) -> Header:
+    id, created, title, origin, folder, parent, shared = row
+    try:
+        return Header(id, moment(created), title, Origin(origin), folder, parent, shared)
+    except tree.SYMPTOMS as error:
+        raise tree.damaged(id, "its header") from error
+
+
+def _row(header: Header) -> tuple[str | int | None, ...]:
+    names = (header.title, header.origin, header.folder, header.parent)
+    return (header.id, stamp(header.created), *names, header.shared)
+
+
+def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+    if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.id,)).get:
+        raise rules.taken(header.id)
+    rules.begin(header, nodes)
+    base, known = _base(connection, header, prefix)
+    rules.follow(header.id, base.hash, nodes)
+    head = tree.put_nodes(connection, base, nodes)
+    opening = _opening(known, base.depth, nodes)
+    connection.execute(START, (*_row(header), prefix.model, *tree.columns(head), *opening))
+
+
+def _base(connection: apsw.Connection, header: Header, prefix: Prefix) -> tuple[Place, tuple[int, str]]:
+    """What a new session follows, and the opening if it is shared."""
+    if header.parent is None:
+        return tree.put_chain(connection, prefix), (0, "")
+    parent = _get(connection, header.parent)
+    root = tree.read_root(connection, parent.head.chain)
+    rules.reach(header, root, prefix.digest, parent.head.depth)
+    if not header.shared:
+        return tree.put_chain(connection, prefix), (0, "")
+    base = tree.read_place(connection, parent.head, header.shared, header.parent)
+    return base, parent.opening if parent.opening[0] <= header.shared else (0, "")
+
+
+def _append(
+    connection: apsw.Connection, session: SessionId, nodes: Sequence[Node], spending: Spending | None
+) -> None:
+    stored = _get(connection, session)
+    rules.follow(session, stored.head.hash, nodes)
+    head = tree.put_nodes(connection, stored.head, nodes)
+    opening = _opening(stored.opening, stored.head.depth, nodes)
+    connection.execute(ADVANCE, (*tree.columns(head), *opening, session))
+    if spending is not None:
+        use = spending.usage
+        tokens = (use.input, use.cached, use.written, use.output)
+        row = (session, stamp(spending.at), spending.model, spending.origin, *tokens, use.cost)
+        connection.execute(SPEND, row)
+
+
+def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
+    if known[0]:
+        return known
+    number, words = rules.opening(node.message for node in nodes)
+    return (depth + number, words) if number else known
+
+
+def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, nodes: Sequence[Node]) -> None:
+    stored = _get(connection, session)
+    rules.follow(session, prefix.digest, nodes)
+    if tree.read_digests(connection, stored.head) != [node.digest for node in nodes]:
+        raise rules.changed(session)
+    head = tree.put_nodes(connection, tree.put_chain(connection, prefix, stored.head.id), nodes)
+    connection.execute(ADVANCE, (*tree.columns(head), *stored.opening, session))
+    connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (prefix.model, session))
+
+
+def _load(connection: apsw.Connection, session: SessionId) -> Stored:
+    stored = _get(connection, session)
+    prefix = tree.read_prefix(connection, stored.head.chain, session)
+    nodes = tree.read_nodes(connection, stored.head, prefix.digest, session)
+    return Stored(stored.header, prefix, Transcript(prefix.digest, nodes, stored.header.shared))
+
+
+def _find(connection: apsw.Connection, beginning: str) -> SessionId:
+    first = sound(beginning)
+    rows = connection.execute(
+        "SELECT id FROM sessions WHERE id >= ? AND id <= ?", (first, f"{first}\U0010ffff")
+    )
+    return rules.select(beginning, [id for (id,) in rows])
+
+
+def _list(connection: apsw.Connection, limit: int | None, origin: Origin | None) -> Sequence[Summary]:
+    rows = connection.execute(SUMMARY, (origin, -1 if limit is None else limit))
+    return tuple(
+        Summary(_header(header), model, messages, moment(at), opening)
+        for model, messages, at, opening, *header in rows
+    )
+
+
+def _rename(connection: apsw.Connection, session: SessionId, title: str) -> None:
+    stored = _get(connection, session)
+    connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, stored.header.id))
+
+
+def _delete(connection: apsw.Connection, session: SessionId) -> None:
+    head = connection.execute("DELETE FROM sessions WHERE id = ? RETURNING head", (sound(session),)).get
+    if head is None:
+        raise rules.missing(session)
+    tree.prune(connection, head)
+
+
+def _spent(connection: apsw.Connection, session: SessionId | None) -> Sequence[Spending]:
+    rows = connection.execute(SPENT) if session is None else connection.execute(SPENT_BY, (sound(session),))
+    return tuple(
+        Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
+    )

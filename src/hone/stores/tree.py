@@ -1,0 +1,191 @@
+"""The tree of messages in SQLite: prefixes, contents by digest, chains and their nodes.
+
+It knows nothing about sessions but that their heads keep nodes alive.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any
+
+import apsw
+
+from hone.core.errors import Corrupt
+from hone.core.messages import decode, digest
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node, chained
+from hone.core.trust import Trust
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+SYMPTOMS = (KeyError, TypeError, ValueError, OverflowError)
+"""What a damaged row raises where it is taken for a whole one."""
+
+ROOT = "SELECT digest FROM chains JOIN prefixes AS p ON p.id = prefix WHERE chains.id = ?"
+PREFIX = "SELECT digest, body FROM chains JOIN prefixes AS p ON p.id = prefix WHERE chains.id = ?"
+
+# From a node up to its root. The depth must fall with each step, so that a damaged link cannot go in circles.
+LINE = """
+WITH RECURSIVE line (id, parent, content, depth, trust, at, hash) AS (
+    SELECT id, parent, content, depth, trust, at, hash FROM nodes WHERE id = ?1
+    UNION ALL
+    SELECT n.id, n.parent, n.content, n.depth, n.trust, n.at, n.hash
+    FROM line JOIN nodes AS n ON n.id = line.parent AND n.depth = line.depth - 1
+)
+"""
+WHOLE = (
+    f"{LINE} SELECT depth, trust, at, hash, digest, body FROM line LEFT JOIN contents AS c ON c.id = content"
+)
+DIGESTS = f"{LINE} SELECT depth, digest FROM line LEFT JOIN contents AS c ON c.id = content"
+
+PLACE = f"{LINE} SELECT id, hash, at FROM line WHERE depth = ?2 LIMIT 1"
+
+PUT_PREFIX = "INSERT INTO prefixes (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+PUT_CHAIN = "INSERT INTO chains (prefix, continues) SELECT id, ? FROM prefixes WHERE digest = ? RETURNING id"
+PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+PUT_NODE = """
+INSERT INTO nodes (chain, parent, content, depth, trust, at, hash)
+SELECT ?, ?, id, ?, ?, ?, ? FROM contents WHERE digest = ? RETURNING id
+"""
+
+NEEDED = """
+SELECT EXISTS (SELECT 1 FROM nodes WHERE parent = ?1) OR EXISTS (SELECT 1 FROM sessions WHERE head = ?1)
+    OR EXISTS (SELECT 1 FROM chains WHERE continues = ?1)
+"""
+DROP_NODE = "DELETE FROM nodes WHERE id = ? RETURNING parent, content, chain"
+DROP_CONTENT = "DELETE FROM contents WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE content = ?1)"
+DROP_CHAIN = "DELETE FROM chains WHERE id = ? RETURNING prefix, continues"
+DROP_PREFIX = "DELETE FROM prefixes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chains WHERE prefix = ?1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a conversation can go on: after a node, or at the root of a chain, where there is no node yet."""
+
+    id: int | None
+    chain: int
+    depth: int
+    hash: str
+    at: int
+
+
+def columns(place: Place) -> tuple[int | str | None, ...]:
+    return (place.id, place.chain, place.depth, place.hash, place.at)
+
+
+def stamp(at: datetime) -> int:
+    return (at - EPOCH) // MICROSECOND
+
+
+def moment(stamp: int) -> datetime:
+    return EPOCH + timedelta(microseconds=stamp)
+
+
+def put_chain(connection: apsw.Connection, prefix: Prefix, continues: int | None = None) -> Place:
+    connection.execute(PUT_PREFIX, (prefix.digest, prefix.encode()))
+    chain = _put(connection, PUT_CHAIN, (continues, prefix.digest))
+    return Place(None, chain, 0, prefix.digest, 0)
+
+
+def put_nodes(connection: apsw.Connection, place: Place, nodes: Sequence[Node]) -> Place:
+    """Adds the nodes after the place; returns the place after them."""
+    for node in nodes:
+        connection.execute(PUT_CONTENT, (node.digest, node.encoded))
+        depth, at = place.depth + 1, stamp(node.at)
+        row = (place.chain, place.id, depth, int(node.trust), at, node.hash, node.digest)
+        place = Place(_put(connection, PUT_NODE, row), place.chain, depth, node.hash, at)
+    return place
+
+
+def read_root(connection: apsw.Connection, chain: int) -> str:
+    """The digest of the chain's prefix."""
+    return str(connection.execute(ROOT, (chain,)).get)
+
+
+def read_prefix(connection: apsw.Connection, chain: int, whose: str) -> Prefix:
+    with intact(whose, "its prefix"):
+        written, body = connection.execute(PREFIX, (chain,)).get
+        if digest(body) != written:
+            raise ValueError(written)
+        return Prefix.decode(body)
+
+
+def read_nodes(connection: apsw.Connection, head: Place, root: str, whose: str) -> tuple[Node, ...]:
+    """The line from the root to the head, each content and each link held against its digest."""
+    nodes: list[Node] = []
+    parent = root
+    try:
+        for row in sorted(connection.execute(WHOLE, (head.id,)), key=itemgetter(0)):
+            nodes.append(_node(parent, len(nodes) + 1, row))
+            parent = nodes[-1].hash
+    except SYMPTOMS as error:
+        raise damaged(whose, f"message {len(nodes) + 1}") from error
+    if parent != head.hash:
+        raise damaged(whose, "its last message")
+    return tuple(nodes)
+
+
+def read_digests(connection: apsw.Connection, head: Place) -> list[str]:
+    return [content for _, content in sorted(connection.execute(DIGESTS, (head.id,)), key=itemgetter(0))]
+
+
+def read_place(connection: apsw.Connection, head: Place, depth: int, whose: str) -> Place:
+    """The place at this depth on the line that ends in `head`."""
+    with intact(whose, f"message {depth}"):
+        id, hash, at = connection.execute(PLACE, (head.id, depth)).get
+    return Place(id, head.chain, depth, hash, at)
+
+
+def prune(connection: apsw.Connection, head: int) -> None:
+    """Removes what nobody needs any more, from a former head up to the first node that somebody does. A line
+    that is damaged is removed as far as it goes."""
+    node: int | None = head
+    while node is not None and not connection.execute(NEEDED, (node,)).get:
+        row = connection.execute(DROP_NODE, (node,)).get
+        if row is None:
+            return
+        parent, content, chain = row
+        connection.execute(DROP_CONTENT, (content,))
+        node = parent if parent is not None else _drop_chain(connection, chain)
+
+
+@contextmanager
+def intact(whose: str, what: str) -> Iterator[None]:
+    """Whatever goes wrong in here goes wrong because a row is not what was written."""
+    try:
+        yield
+    except SYMPTOMS as error:
+        raise damaged(whose, what) from error
+
+
+def damaged(whose: str, what: str) -> Corrupt:
+    return Corrupt(
+        f"Session {whose} is damaged: {what} is not what was written. "
+        "Restore the database from a backup, or delete the session."
+    )
+
+
+def _node(parent: str, number: int, row: tuple[Any, ...]) -> Node:
+    depth, trust, at, hash, content, body = row
+    if depth != number or digest(body) != content or chained(parent, content) != hash:
+        raise ValueError(hash)
+    return Node(decode(body), Trust(trust), moment(at), parent, body, content, hash)
+
+
+def _put(connection: apsw.Connection, statement: str, row: tuple[int | str | None, ...]) -> int:
+    id = connection.execute(statement, row).get
+    if id is None:  # what was put just before cannot be found: only a damaged index does that
+        raise Corrupt("The database is damaged: an index has lost an entry. Restore it from a backup.")
+    return int(id)
+
+
+def _drop_chain(connection: apsw.Connection, chain: int) -> int | None:
+    """Returns the node that the chain continued: its own session was perhaps the last to need it."""
+    row = connection.execute(DROP_CHAIN, (chain,)).get
+    if row is None:
+        return None
+    prefix, continues = row
+    connection.execute(DROP_PREFIX, (prefix,))
+    return int(continues) if continues is not None else None

@@ -1,0 +1,167 @@
+"""The one thread that writes to a database: what waits is committed together, each piece on its own terms.
+
+It knows nothing about what is written.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+import apsw
+
+from hone.core.errors import HoneError, StoreError
+
+T = TypeVar("T")
+Work = Callable[[apsw.Connection], T]
+
+FOREIGN = (apsw.Error, UnicodeError, OverflowError)
+"""What SQLite raises, and what a value brings about that it cannot hold: to be explained."""
+REFUSALS = (HoneError, *FOREIGN, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    work: Work[Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    value: Any = None
+    error: Exception | None = None
+
+
+class Writer:
+    """Starts with the first write. What was handed over is written even if its caller is cancelled meanwhile,
+    so that whoever goes on after an interrupt knows what is there."""
+
+    def __init__(
+        self, connect: Callable[[], apsw.Connection], explained: Callable[[Exception], StoreError]
+    ) -> None:
+        self._connect = connect
+        self._explained = explained
+        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._closed = False
+
+    async def run(self, work: Work[T]) -> T:
+        """Returns once the work is on the disk."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        with self._lock:
+            if self._closed:
+                raise _gone()
+            if self._thread is None:
+                self._thread = Thread(target=self._serve, name="hone-writer", daemon=True)
+                self._thread.start()
+            self._queue.put(_Write(work, future, loop))
+        return await future
+
+    def close(self) -> None:
+        """From now on nothing is taken; what was handed over is still written."""
+        with self._lock:
+            if not self._closed:
+                self._queue.put(None)
+            self._closed = True
+
+    def join(self) -> None:
+        """Blocks until the thread has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        connection: apsw.Connection | None = None
+        batch: list[_Write] = []
+        try:
+            while batch := self._waiting():
+                try:
+                    connection = connection or self._connect()
+                    outcomes = commit(connection, [write.work for write in batch])
+                except apsw.Error as error:
+                    outcomes = [_Outcome(error=error)] * len(batch)
+                self._settle(batch, outcomes)
+        finally:
+            # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
+            with self._lock:
+                self._closed = True
+                left = [*batch, *_drained(self._queue)]
+            self._settle(left, [_Outcome(error=_gone())] * len(left))
+            if connection is not None:
+                connection.close()
+
+    def _waiting(self) -> list[_Write]:
+        """Blocks for the next write and takes all that have come by then; empty when closed."""
+        first = self._queue.get()
+        if first is None:
+            return []
+        return [first, *_drained(self._queue)]
+
+    def _settle(self, batch: Sequence[_Write], outcomes: Sequence[_Outcome]) -> None:
+        """Wakes each event loop once."""
+        answers: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = defaultdict(
+            list
+        )
+        for write, outcome in zip(batch, outcomes, strict=True):
+            error = outcome.error
+            told = _Outcome(error=self._explained(error)) if isinstance(error, FOREIGN) else outcome
+            answers[write.loop].append((write.future, told))
+        for loop, answered in answers.items():
+            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(_answer, answered)
+
+
+def commit(connection: apsw.Connection, works: Sequence[Work[Any]]) -> list[_Outcome]:
+    """All in one transaction; what one of them refuses undoes that one alone. Raises apsw.Error if the
+    transaction as a whole fails: then nothing is written."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        outcomes = [_apart(connection, work) for work in works]
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return outcomes
+
+
+def _apart(connection: apsw.Connection, work: Work[Any]) -> _Outcome:
+    connection.execute("SAVEPOINT work")
+    try:
+        outcome = _Outcome(work(connection))
+    except REFUSALS as error:
+        if not connection.in_transaction:  # a full disk, say: SQLite has undone the others, too
+            raise
+        connection.execute("ROLLBACK TO work")
+        outcome = _Outcome(error=error)
+    connection.execute("RELEASE work")
+    return outcome
+
+
+def _drained(queue: SimpleQueue[_Write | None]) -> list[_Write]:
+    """All that is there, up to the mark that ends the thread, which stays."""
+    writes: list[_Write] = []
+    with suppress(Empty):
+        while (write := queue.get_nowait()) is not None:
+            writes.append(write)
+        queue.put(None)
+    return writes
+
+
+def _answer(answered: Sequence[tuple[asyncio.Future[Any], _Outcome]]) -> None:
+    for future, outcome in answered:
+        if future.done():
+            continue
+        if outcome.error is None:
+            future.set_result(outcome.value)
+        else:
+            future.set_exception(outcome.error)
+
+
+def _gone() -> StoreError:
+    return StoreError("The database is closed; nothing more is written to it.")

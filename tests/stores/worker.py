@@ -1,0 +1,82 @@
+"""A process beside the tests: `python worker.py JOB PATH …`. It says "ready", waits for a line, then works.
+
+Each message that the store has acknowledged is printed at once.
+"""
+
+import asyncio
+import os
+import resource
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hone.core.errors import Conflict, StoreError
+from hone.core.messages import user
+from hone.core.ports import Header, SessionId
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.stores.sqlite import SqliteSessions
+
+PREFIX = Prefix("scripted/one", "You help.")
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+NOBODY = 65534
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+async def begin(store: SqliteSessions, session: SessionId, words: str) -> Transcript:
+    transcript = Transcript(PREFIX.digest).then(user(words), Trust.OWNER, NOW)
+    await store.start(Header(session, NOW), PREFIX, transcript.nodes)
+    return transcript
+
+
+async def go_on(store: SqliteSessions, session: SessionId, name: str, count: int, size: int = 0) -> None:
+    """Adds `count` messages; after a conflict it loads what the others wrote and tries again."""
+    transcript = (await store.load(session)).transcript
+    for number in range(count):
+        words = f"{name} {number}"
+        while True:
+            longer = transcript.then(user(words, "x" * size), Trust.OWNER, NOW)
+            try:
+                await store.append(session, longer.nodes[len(transcript) :])
+            except Conflict:
+                say("conflict")
+                transcript = (await store.load(session)).transcript
+            else:
+                transcript = longer
+                break
+        say(words)
+
+
+async def work(job: str, path: Path, *arguments: str) -> None:
+    if job == "open":
+        SqliteSessions.open(path)
+        return
+    if job == "nobody" and os.geteuid() == 0:
+        os.setuid(NOBODY)
+    store = SqliteSessions.open(path)
+    session, name, count = arguments
+    if job == "full":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    if job == "own":
+        await begin(store, SessionId(session), "first")
+        say("first")
+    await go_on(store, SessionId(session), name, int(count), 1000 if job == "full" else 0)
+    await store.close()
+
+
+def main() -> None:
+    say("ready")
+    sys.stdin.readline()
+    try:
+        asyncio.run(work(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))
+    except StoreError as error:
+        say(f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main()
