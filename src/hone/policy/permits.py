@@ -1,0 +1,9 @@
+"""The named permits: what each kind of run may do."""
+
+from hone.core.permit import EVERYTHING, NOTHING, Effect, Permit
+
+USER = EVERYTHING
+REVIEW = Permit(frozenset({Effect.NOTE, Effect.SKILL}))
+CURATE = Permit(frozenset({Effect.SKILL}))
+DELEGATE = Permit(frozenset(Effect) - {Effect.SPAWN})
+COMPACT = NOTHING

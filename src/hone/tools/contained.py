@@ -1,0 +1,43 @@
+"""The wall around a tool: what it raises becomes a result, and no result is seen before it was redacted."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hone.core.messages import ToolCall
+from hone.core.tool import Outcome, Surface, Tool
+from hone.core.transcript import Transcript
+
+_FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+_FRAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    tool: Tool
+    redact: Callable[[str], str]
+
+    @property
+    def surface(self) -> Surface:
+        return self.tool.surface
+
+    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+        try:
+            outcome = await self.tool.run(call, transcript)
+        except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
+            outcome = Outcome(f"{call.name} failed.\n{_last_lines(error)}", failed=True)
+        return self._redacted(outcome)
+
+    def _redacted(self, outcome: Outcome) -> Outcome:
+        """A search for secrets that fails withholds the result."""
+        try:
+            return replace(outcome, text=self.redact(outcome.text))
+        except _FAULTS as error:
+            reason = f"it could not be searched for secrets ({type(error).__name__})"
+        return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)
+
+
+def _last_lines(error: Exception) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(error, limit=-_FRAMES)).strip()

@@ -1,0 +1,155 @@
+"""A typed function with a docstring becomes a Tool: its schema is derived and its arguments are checked."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from hone.core.messages import ToolCall, canonical
+from hone.core.permit import Effect
+from hone.core.tool import Kind, Outcome, Surface
+from hone.core.transcript import Transcript
+
+Result = str | Outcome
+Definitions = Mapping[str, dict[str, Any]]
+Function = Callable[..., Result | Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """`expected` tells the model what the arguments are; `witness` names the parameter, if there is one, that
+    takes the transcript."""
+
+    surface: Surface
+    function: Function
+    decoder: msgspec.json.Decoder[msgspec.Struct]
+    expected: str
+    witness: str = ""
+
+    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+        try:
+            decoded = self.decoder.decode(call.arguments.strip() or "{}")
+        except (ValueError, RecursionError) as error:
+            return Outcome(
+                f"{self.surface.name} was not run: {_complaint(error)}. {self.expected}", failed=True
+            )
+        arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
+        if self.witness:
+            arguments[self.witness] = transcript
+        return _outcome(await self._apply(arguments))
+
+    async def _apply(self, arguments: dict[str, Any]) -> object:
+        if inspect.iscoroutinefunction(self.function):
+            return await self.function(**arguments)
+        return await asyncio.to_thread(self.function, **arguments)
+
+
+def tool(
+    *, effects: Collection[Effect], readonly: bool = False, kind: Kind = Kind.OTHER
+) -> Callable[[Function], FunctionTool]:
+    """`Annotated[str, "..."]` describes a parameter, a default makes it optional, and a parameter annotated
+    `Transcript` is given the conversation. It returns a str, or an Outcome if it fails in a known way."""
+
+    def define(function: Function) -> FunctionTool:
+        name, description = function.__name__, inspect.getdoc(function)
+        if not description:
+            raise TypeError(f"the tool {name} needs a docstring: the model reads it")
+        hints = get_type_hints(function, include_extras=True)
+        witness = next((each for each, hint in hints.items() if hint is Transcript), "")
+        arguments = _struct(function, hints, witness)
+        parameters = _parameters(arguments)
+        schema = canonical({"name": name, "description": description, "parameters": parameters})
+        surface = Surface(name, schema, frozenset(effects), readonly, kind)
+        decoder = msgspec.json.Decoder(arguments, strict=False)
+        return FunctionTool(surface, function, decoder, _expected(parameters), witness)
+
+    return define
+
+
+def _struct(function: Function, hints: Mapping[str, Any], witness: str) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for each in inspect.signature(function).parameters.values():
+        if each.name == witness:
+            continue
+        named = each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        if not named or each.name not in hints:
+            raise TypeError(f"parameter {each.name} of {function.__name__} needs a name and a type")
+        hint = _described(hints[each.name])
+        fields.append((each.name, hint) if each.default is each.empty else (each.name, hint, each.default))
+    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _described(hint: Any) -> Any:
+    if get_origin(hint) is not Annotated:
+        return hint
+    bare, *notes = get_args(hint)
+    return Annotated[
+        (bare, *(msgspec.Meta(description=note) if isinstance(note, str) else note for note in notes))
+    ]
+
+
+def _parameters(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    (reference,), definitions = msgspec.json.schema_components([arguments])
+    parameters = _plain(reference, definitions, ())
+    return {key: value for key, value in parameters.items() if key != "required" or value}
+
+
+def _plain(schema: Mapping[str, Any], types: Definitions, above: tuple[str, ...]) -> dict[str, Any]:
+    """The same in fewer bytes: no titles, no references, and no null where a value may be left out."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        if name in above:
+            raise TypeError(f"{name} contains itself; a tool's arguments have a fixed depth")
+        return _plain(types[name], types, (*above, name)) | _rest(schema, "$ref")
+    if "anyOf" in schema:
+        choices = [choice for choice in schema["anyOf"] if choice != {"type": "null"}]
+        if len(choices) == 1:
+            return _plain({**choices[0], **_rest(schema, "anyOf")}, types, above)
+    return {key: _inner(key, value, types, above) for key, value in _rest(schema, "title").items()}
+
+
+def _inner(key: str, value: Any, types: Definitions, above: tuple[str, ...]) -> Any:
+    match key, value:
+        case "properties", dict():
+            return {name: _plain(each, types, above) for name, each in value.items()}
+        case (("items" | "additionalProperties"), dict()):
+            return _plain(value, types, above)
+        case (("anyOf" | "prefixItems"), list()):
+            return [_plain(each, types, above) for each in value]
+    return value
+
+
+def _rest(schema: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {
+        name: value for name, value in schema.items() if name != key and (name, value) != ("default", None)
+    }
+
+
+def _complaint(error: ValueError | RecursionError) -> str:
+    match error:
+        case msgspec.ValidationError():
+            return str(error)
+        case RecursionError():
+            return "its arguments are nested too deeply"
+    return f"its arguments are not valid JSON ({error})"
+
+
+def _expected(parameters: Mapping[str, Any]) -> str:
+    required = parameters.get("required", ())
+    described = [
+        f"{name}{'' if name in required else '?'}: {schema.get('type', 'any')}"
+        for name, schema in parameters["properties"].items()
+    ]
+    return f"It takes one JSON object {{{', '.join(described)}}}."
+
+
+def _outcome(result: object) -> Outcome:
+    match result:
+        case Outcome():
+            return result
+        case str():
+            return Outcome(result)
+    raise TypeError(f"a tool returns a str or an Outcome, not {type(result).__name__}")

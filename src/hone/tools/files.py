@@ -1,0 +1,288 @@
+"""Reading, writing and patching of text files. Whatever goes wrong, the old content stays as it was."""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from hone.core.permit import Effect
+from hone.core.tool import Kind, Outcome, Tool
+from hone.tools.define import tool
+
+LARGEST = 64 * 2**20
+WIDEST = 2_000
+"""Characters of a line that are shown."""
+ROWS = 80
+"""Lines of a diff that are shown."""
+AROUND = 2
+"""Lines of a diff around each change."""
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+def file_tools(folder: Path) -> list[Tool]:
+    """Relative paths start at `folder`."""
+
+    @tool(effects={Effect.READ}, readonly=True, kind=Kind.FILE)
+    def read_file(
+        path: str, offset: Annotated[Positive, "first line"] = 1, limit: Positive = 2_000
+    ) -> Outcome:
+        """Read a text file, or some of its lines."""
+        try:
+            return _excerpt(decoded(load(located(folder, path))), offset, limit)
+        except (OSError, ValueError) as error:
+            return failure("read", located(folder, path), error)
+
+    @tool(effects={Effect.WRITE}, kind=Kind.FILE)
+    def write_file(path: str, content: str) -> Outcome:
+        """Create or overwrite a text file, folders included. For small changes use patch."""
+        if path.endswith("/"):
+            return Outcome(f"{shown(path)} was not written: it names a folder.", failed=True)
+        try:
+            before = store(located(folder, path), content.encode())
+        except (OSError, ValueError) as error:
+            return failure("written", located(folder, path), error)
+        size = f"{len(content.encode()):,} bytes"
+        verb, was = ("Created", "") if before is None else ("Overwrote", f", before {before:,}")
+        return Outcome(f"{verb} {shown(path)} ({size}{was}).")
+
+    @tool(effects={Effect.READ, Effect.WRITE}, kind=Kind.FILE)
+    def patch(
+        path: str,
+        find: Annotated[str, "exact text; must occur once unless all"],
+        replace: str,
+        all: bool = False,
+    ) -> Outcome:
+        """Replace text in a file. Gives the diff."""
+        try:
+            before = decoded(load(located(folder, path)))
+            after = _patched(before, find, replace, everywhere=all)
+            if isinstance(after, Outcome):
+                return after
+            store(located(folder, path), after.encode())
+        except (OSError, ValueError) as error:
+            return failure("patched", located(folder, path), error)
+        return Outcome(f"Patched {shown(path)}.\n{_difference(_lines(before), _lines(after))}")
+
+    return [read_file, write_file, patch]
+
+
+def located(folder: Path, path: str) -> Path:
+    return folder / os.path.expanduser(path)
+
+
+def shown(path: str | Path) -> str:
+    """A name on one line, with nothing hidden in it."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in str(path)
+    )
+
+
+def failure(done: str, path: Path, error: OSError | ValueError) -> Outcome:
+    match error:
+        case FileNotFoundError():
+            reason = f"there is no such file{_nearby(path)}"
+        case FileExistsError() | NotADirectoryError():
+            reason = "a part of its path is a file, not a folder"
+        case OSError():
+            reason = (error.strerror or str(error)).lower()
+        case UnicodeDecodeError():
+            reason = f"it is not UTF-8 text (byte {error.start:,})"
+        case _:
+            reason = str(error)
+    return Outcome(f"{shown(path)} was not {done}: {reason}.", failed=True)
+
+
+def load(path: Path) -> bytes:
+    """The content of a regular file. Raises OSError, also for what is no file."""
+    _insist(os.stat(path))  # opening a device can already do something
+    # A pipe put there meanwhile must not block; it is turned down below.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        _insist(status)
+        if status.st_size > LARGEST:
+            raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes, and {LARGEST:,} are the most")
+        return file.read()
+
+
+def decoded(data: bytes) -> str:
+    if b"\0" in data[:8192]:
+        raise ValueError(f"it is binary ({len(data):,} bytes)")
+    return data.decode()
+
+
+def store(path: Path, data: bytes) -> int | None:
+    """Replaces the file as a whole or not at all; gives the size of what was there. Follows links, keeps mode
+    and owner. Raises OSError."""
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    old = _status(target)
+    if old:
+        _insist(old)
+        # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
+        os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        with open(os.open(temporary, flags, 0o600 if old else 0o666), "wb") as file:
+            if old:
+                _dress(file.fileno(), old)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _settle(target.parent)
+    return old.st_size if old else None
+
+
+def _insist(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(errno.EISDIR, "it is a folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a device, a pipe or a socket")
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _dress(file: int, like: os.stat_result) -> None:
+    with contextlib.suppress(PermissionError):  # somebody else's file in a shared folder becomes ours
+        os.fchown(file, like.st_uid, like.st_gid)
+    os.fchmod(file, stat.S_IMODE(like.st_mode))
+
+
+def _settle(folder: Path) -> None:
+    """Makes a new name in the folder survive a power cut."""
+    with contextlib.suppress(PermissionError):  # a folder one may write to and not read
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _nearby(path: Path) -> str:
+    from difflib import get_close_matches
+
+    try:
+        names = get_close_matches(path.name, os.listdir(path.parent), n=3)
+    except OSError:
+        return ""
+    return f"; close names: {', '.join(map(shown, names))}" if names else ""
+
+
+def _lines(text: str) -> list[str]:
+    """As editors count them: only a line feed ends a line."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _excerpt(text: str, offset: int, limit: int) -> Outcome:
+    lines = _lines(text.removeprefix("\ufeff"))
+    if not lines:
+        return Outcome("[the file is empty]")
+    if offset > len(lines):
+        return Outcome(f"There is no line {offset:,}: the file has {len(lines):,}.", failed=True)
+    last = min(len(lines), offset - 1 + limit)
+    rows = [_clipped(line.removesuffix("\r")) for line in lines[offset - 1 : last]]
+    if last < len(lines):
+        rows.append(f"[{len(lines) - last:,} more lines; go on with offset={last + 1}]")
+    return Outcome("\n".join(rows))
+
+
+def _clipped(line: str) -> str:
+    return line if len(line) <= WIDEST else f"{line[:WIDEST]} [{len(line) - WIDEST:,} more characters]"
+
+
+def _patched(text: str, find: str, replace: str, *, everywhere: bool) -> str | Outcome:
+    if not find:
+        return Outcome("Not patched: the text to find is empty.", failed=True)
+    unix, dos = find.replace("\r\n", "\n"), find.replace("\r\n", "\n").replace("\n", "\r\n")
+    found = next((form for form in (find, dos, unix) if form in text), None)
+    if found is None:
+        return Outcome(
+            f"Not patched: the text to find is not in the file.{_closest(text, unix)}", failed=True
+        )
+    starts = list(islice(_positions(text, found), 1_000))
+    if len(starts) > 1 and not everywhere:
+        return Outcome(_ambiguous(text, starts), failed=True)
+    after = text.replace(found, _ended(replace, like=found if "\n" in found else text))
+    return Outcome("Not patched: nothing would change.", failed=True) if after == text else after
+
+
+def _positions(text: str, find: str) -> Iterator[int]:
+    at = text.find(find)
+    while at >= 0:
+        yield at
+        at = text.find(find, at + 1)
+
+
+def _ended(text: str, like: str) -> str:
+    """The text with the line endings that most lines of `like` have."""
+    if "\n" not in like:
+        return text
+    unix = text.replace("\r\n", "\n")
+    return unix.replace("\n", "\r\n") if 2 * like.count("\r\n") > like.count("\n") else unix
+
+
+def _ambiguous(text: str, starts: list[int]) -> str:
+    numbers = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:10])
+    count = f"{len(starts)} times" if len(starts) < 1_000 else "1,000 times or more"
+    more = ", …" if len(starts) > 10 else ""
+    return (
+        f"Not patched: the text to find occurs {count} (lines {numbers}{more}). "
+        "Add lines around it until it is unique, or set all."
+    )
+
+
+def _closest(text: str, find: str) -> str:
+    """The lines that look most like the first line to be found."""
+    from difflib import get_close_matches
+
+    wanted = next((line.strip() for line in find.split("\n") if line.strip()), "")[:200]
+    lines: dict[str, str] = {}
+    for number, line in enumerate(_lines(text)[:20_000], 1):
+        lines.setdefault(line.strip()[:200], f"\n{number}: {_clipped(line.rstrip())}")
+    near = get_close_matches(wanted, lines, n=3)
+    return "".join(["\nClosest lines:" if near else "", *(lines[line] for line in near)])
+
+
+def _difference(before: list[str], after: list[str]) -> str:
+    """A unified diff. The lines both sides begin and end with stay out of it, for comparing many is slow."""
+    shortest = min(len(before), len(after))
+    head = next((at for at in range(shortest) if before[at] != after[at]), shortest)
+    rest = shortest - head
+    tail = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
+    start, end = max(0, head - AROUND), max(0, tail - AROUND)
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    if len(old) + len(new) > 2_000:
+        return f"[lines {head + 1:,} to {len(after) - tail:,} changed]"
+    rows = [_clipped(row.removesuffix("\r")) for row in _hunks(old, new, start)]
+    more = [f"[{len(rows) - ROWS:,} more lines]"] if len(rows) > ROWS else []
+    return "\n".join([*rows[:ROWS], *more])
+
+
+def _hunks(old: list[str], new: list[str], start: int) -> Iterator[str]:
+    from difflib import SequenceMatcher
+
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
+        (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]
+        yield f"@@ -{start + first + 1},{last - first} +{start + second + 1},{end - second} @@"
+        for tag, *(a, b, c, d) in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[a:b])
+            else:
+                yield from (f"-{line}" for line in old[a:b])
+                yield from (f"+{line}" for line in new[c:d])

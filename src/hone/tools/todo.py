@@ -1,0 +1,57 @@
+"""The task list. It lives in the history: the list is what the last successful call said it is."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+
+from hone.core.messages import ToolCall
+from hone.core.tool import Kind
+from hone.core.transcript import Transcript
+from hone.tools.define import tool
+
+NAME = "todo"
+MARKS = {"open": " ", "doing": "~", "done": "x"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    text: str
+    state: Literal["open", "doing", "done"] = "open"
+
+
+Written = dict[str, tuple[Item, ...] | None]
+
+
+def todos(transcript: Transcript) -> tuple[Item, ...]:
+    """The list as it stands after the last result in the transcript."""
+    items: tuple[Item, ...] = ()
+    pending: dict[str, ToolCall] = {}
+    for message in transcript:
+        pending.update((call.id, call) for call in message.calls)
+        result = message.result
+        call = pending.pop(result.call, None) if result else None
+        if result and call and call.name == NAME and not result.failed:
+            written = _written(call.arguments)
+            items = items if written is None else written
+    return items
+
+
+@tool(effects=frozenset(), kind=Kind.OTHER)
+def todo(transcript: Transcript, items: Annotated[list[Item] | None, "the whole new list"] = None) -> str:
+    """Plan work of several steps. With items, replace the task list; without, read it."""
+    return _printed(todos(transcript) if items is None else items)
+
+
+def _written(arguments: str) -> tuple[Item, ...] | None:
+    """What a call wrote; None if it only read."""
+    try:
+        written = msgspec.json.decode(arguments.strip() or "{}", type=Written, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return written.get("items")
+
+
+def _printed(items: list[Item] | tuple[Item, ...]) -> str:
+    rows = [f"[{MARKS[item.state]}] {' '.join(item.text.split())}" for item in items]
+    return "\n".join(rows) or "The list is empty."

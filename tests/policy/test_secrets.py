@@ -1,0 +1,447 @@
+"""Secrets are taken out of a text and the rest of it stays. Those in here are made up while the tests run."""
+
+import base64
+import itertools
+import re
+import string
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.policy.secrets import RUN, TOKENS, redact
+from tests.conftest import Tier
+
+HEX = string.hexdigits[:16]
+UPPER = string.ascii_uppercase + "234567"
+ALNUM = string.ascii_letters + string.digits
+URLSAFE = ALNUM + "_-"
+_random = Random(7)
+
+
+def some(count: int, letters: str = ALNUM) -> str:
+    """Letters with at least two digits among them, and none at either end."""
+    middle = [*_random.choices(letters, k=count - 4), "4", "7"]
+    _random.shuffle(middle)
+    first = [letter for letter in letters if letter.isalpha()]
+    return f"{_random.choice(first)}{''.join(middle)}{_random.choice(first)}"
+
+
+def pem(label: str, lines: int = 6) -> str:
+    body = "\n".join(some(64, ALNUM + "+/") for _ in range(lines))
+    return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----"
+
+
+TOKEN_SHAPES = {
+    "Anthropic key": "sk-" + "ant-api03-" + some(90, URLSAFE),
+    "OpenRouter key": "sk-" + "or-v1-" + some(64, HEX),
+    "OpenAI key": "sk-" + "proj-" + some(100, URLSAFE),
+    "Langfuse key": "sk-" + "lf-" + some(36, URLSAFE),
+    "API key": "sk-" + some(48),
+    "ElevenLabs key": "sk_" + some(48, HEX),
+    "Groq key": "gsk" + "_" + some(52),
+    "xAI key": "xai" + "-" + some(80),
+    "Perplexity key": "pplx" + "-" + some(48),
+    "Cerebras key": "csk" + "-" + some(48, string.ascii_lowercase + string.digits),
+    "Together key": "tgp" + "_v1_" + some(43, URLSAFE),
+    "Replicate token": "r8" + "_" + some(37),
+    "NVIDIA key": "nvapi" + "-" + some(64, URLSAFE),
+    "Tavily key": "tvly" + "-dev-" + some(32),
+    "Firecrawl key": "fc" + "-" + some(32, HEX),
+    "LangSmith key": "lsv2" + "_pt_" + some(32, HEX) + "_" + some(10, HEX),
+    "Pinecone key": "pcsk" + "_" + some(60),
+    "Jina key": "jina" + "_" + some(32, HEX) + some(28),
+    "Hugging Face token": "hf" + "_" + some(34),
+    "GitHub token": "ghp" + "_" + some(36),
+    "GitLab token": "glpat" + "-" + some(20, URLSAFE),
+    "npm token": "npm" + "_" + some(36),
+    "PyPI token": "pypi" + "-" + some(120, URLSAFE),
+    "RubyGems key": "rubygems" + "_" + some(48, HEX),
+    "crates.io token": "cio" + some(32),
+    "Docker token": "dckr" + "_pat_" + some(27, URLSAFE),
+    "Slack token": "xoxb" + "-123456789012-1234567890123-" + some(24),
+    "Stripe key": "sk" + "_live_" + some(24),
+    "webhook secret": "whsec" + "_" + some(32),
+    "Twilio key": "SK" + some(32, HEX),
+    "SendGrid key": "SG" + "." + some(22, URLSAFE) + "." + some(43, URLSAFE),
+    "Mailgun key": "key" + "-" + some(32, HEX),
+    "Mailchimp key": some(32, HEX) + "-us" + "12",
+    "AWS key": "AKIA" + some(16, UPPER),
+    "Alibaba key": "LTAI" + some(20),
+    "Google key": "AIza" + some(35, URLSAFE),
+    "Google token": "ya29" + "." + some(60, URLSAFE),
+    "Google secret": "GOCSPX" + "-" + some(28, URLSAFE),
+    "Azure secret": "abc8" + "Q~" + some(34),
+    "DigitalOcean token": "dop" + "_v1_" + some(64, HEX),
+    "Heroku key": "HRKU" + "-" + some(36, URLSAFE),
+    "Netlify token": "nfp" + "_" + some(36),
+    "Fly.io token": "fm2" + "_" + some(80),
+    "Supabase key": "sbp" + "_" + some(40, HEX),
+    "PlanetScale key": "pscale" + "_tkn_" + some(43, URLSAFE),
+    "Databricks token": "dapi" + some(32, HEX),
+    "Vault token": "hvs" + "." + some(90, URLSAFE),
+    "Terraform token": some(14) + ".atlas" + "v1." + some(67, URLSAFE),
+    "Pulumi token": "pul" + "-" + some(40, HEX),
+    "Doppler token": "dp" + ".pt." + some(43),
+    "1Password token": "ops" + "_eyJ" + some(120, URLSAFE),
+    "Tailscale key": "tskey" + "-auth-" + some(12) + "-" + some(32),
+    "Shopify token": "shpat" + "_" + some(32, HEX),
+    "Square token": "sq0" + "atp-" + some(22, URLSAFE),
+    "Linear key": "lin" + "_api_" + some(40),
+    "Notion token": "ntn" + "_" + some(46),
+    "Airtable token": "pat" + some(14) + "." + some(64, HEX),
+    "Asana token": "1/" + "1234567890123456:" + some(32, HEX),
+    "Atlassian token": "ATATT3" + some(180, URLSAFE),
+    "Figma token": "figd" + "_" + some(43, URLSAFE),
+    "Dropbox token": "sl" + "." + some(130, URLSAFE),
+    "Postman key": "PMAK" + "-" + some(24, HEX) + "-" + some(34, HEX),
+    "Grafana token": "glsa" + "_" + some(32) + "_" + some(8, HEX),
+    "New Relic key": "NRAK" + "-" + some(27, string.ascii_uppercase + string.digits),
+    "Sentry token": "sntrys" + "_" + some(80),
+    "CircleCI token": "CCIPAT" + "_" + some(60),
+    "Buildkite token": "bkua" + "_" + some(40, HEX),
+    "Telegram token": "1234567890" + ":AA" + some(33, URLSAFE),
+    "Discord token": "M" + some(25) + "." + some(6) + "." + some(38, URLSAFE),
+    "JWT": "eyJ" + some(30, URLSAFE) + ".eyJ" + some(60, URLSAFE) + "." + some(43, URLSAFE),
+    "age key": "AGE-SECRET-" + "KEY-1" + some(58, string.ascii_uppercase + string.digits),
+    "private key": base64.b64encode(pem("RSA PRIVATE " + "KEY").encode()).decode(),
+    "password hash": "$2b$12" + "$" + some(53),
+}
+OTHER_FORMS = [
+    ("GitHub token", "github" + "_pat_" + some(22) + "_" + some(59)),
+    ("Slack token", "xapp" + "-1-A012AB3CD45-1234567890123-" + some(64, HEX)),
+    ("Google token", "1/" + "/0" + some(60, URLSAFE)),
+    ("Notion token", "secret" + "_" + some(43)),
+    ("password hash", "$argon2" + "id$v=19$m=65536,t=3,p=4$" + some(22) + "$" + some(43)),
+    *(
+        ("private key", base64.b64encode(pem(f"{kind}PRIVATE KEY").encode()).decode())
+        for kind in ("", "EC ", "OPENSSH ")
+    ),
+]
+ROWS = [*TOKEN_SHAPES.items(), *OTHER_FORMS]
+AROUND_TOKENS = [
+    *("{}", "the key is {} I think", "({}).", "`{}`\n", "é{}é", "name={}&page=2", "name%3D{}"),
+    '{{"x":"a\\n{}\\n"}}',
+]
+PLACED = [
+    ("postgres://admin:{}@db.example.com:5432/app", some(12)),
+    ("amqp://guest:{}@localhost", "simple"),
+    ("https://user:{}@git.example.com/x.git", "p@ss" + some(8)),
+    ("Authorization: Bearer {}", some(40, URLSAFE)),
+    ("authorization: token {}", some(40, HEX)),
+    ("-H 'Authorization: Basic {}'", base64.b64encode(b"user:" + some(9).encode()).decode()),
+    ('"Authorization": "{}"', some(32)),
+    ("curl -H 'X-Auth: bearer {}'", some(40)),
+    ("curl -u admin:{} https://example.com", some(10)),
+    ("machine example.com login me password {}\n", "any-word"),
+    ("machine example.com\n  login me\n  password {}\n", some(10)),
+    ("Server=db;User Id=sa;Password={};Encrypt=true", "hunter"),
+    ("DefaultEndpointsProtocol=https;AccountName=x;AccountKey={};", some(86) + "=="),
+    ("https://x.blob.core.windows.net/c/f?sv=2022&sig={}&se=2030", some(40)),
+    ("https://bucket.example.com/f?X-Amz-Signature={}", some(64, HEX)),
+    ("https://hooks.slack.com/services/{}", "T" + some(8) + "/B" + some(8) + "/" + some(24)),
+    ("https://discord.com/api/webhooks/123456789012345678/{}", some(68, URLSAFE)),
+    ('password = "{}"', "hunter2!"),
+    ('password: str = "{}"', some(12)),
+    ('password = "{}"', "a1b2&token=c3d4e5f6"),
+    ("password: Optional[str]='{}'", some(12)),
+    ("DB_PASSWORD={}", "Tr0ub4dor&3"),
+    ("DB_PASSWORD={} npm start", some(14)),
+    ("export API_KEY={}", some(32, HEX)),
+    ("aws_secret_access_key = {}", some(40, ALNUM + "+/")),
+    ('{{"client_secret": "{}"}}', some(40, URLSAFE)),
+    ('{{"apiKey":"{}","x":1}}', some(32)),
+    ("config['token'] = '{}'", some(24)),
+    ("secret => '{}'", some(24)),
+    ("const accessKey = `{}`;", some(24)),
+    ('private_key = b"{}"', some(44)),
+    ("  token: {}", some(32)),
+    ("//registry.example.com/:_authToken={}", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+    ("passphrase := {}", some(20)),
+    ("<password>{}</password>", some(16)),
+    ("PrivateKey = {}", base64.b64encode(_random.randbytes(32)).decode()),
+]
+KEYS = ["RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+
+
+def test_every_kind_of_token_has_a_row_in_the_table() -> None:
+    assert set(TOKEN_SHAPES) == {kind for kind, _ in TOKENS}
+    assert len(TOKEN_SHAPES) + len(PLACED) + len(KEYS) >= 100
+
+
+@pytest.mark.parametrize(("kind", "token"), ROWS, ids=[kind for kind, _ in ROWS])
+def test_a_token_is_redacted_and_what_stands_around_it_stays(kind: str, token: str) -> None:
+    for around in AROUND_TOKENS:
+        assert redact(around.format(token)) == around.format(f"[redacted: {kind}]")
+
+
+@pytest.mark.parametrize(("text", "secret"), PLACED, ids=[text for text, _ in PLACED])
+def test_a_value_is_redacted_for_its_place_and_what_stands_around_it_stays(text: str, secret: str) -> None:
+    for around in ("{}", "before {}\nafter", "1: {}\r\n2: more"):
+        result = redact(around.format(text.format(secret)))
+        before, after = around.format(text.format("\0")).split("\0")
+        assert result.startswith(f"{before}[redacted: ")
+        assert result.endswith(f"]{after}")
+        assert secret not in result
+
+
+@pytest.mark.parametrize("label", KEYS)
+def test_a_private_key_is_redacted_also_when_it_is_escaped_or_cut(label: str) -> None:
+    key = pem(label)
+    body = key.splitlines()[1:-1]
+    texts = [
+        f"a\n{key}\nb",
+        '{"private_key": "' + key.replace("\n", "\\n") + '\\n", "x": 1}',
+        "a\n" + "\n".join(key.splitlines()[:4]) + "\n[3 more lines]",
+        "a line of text\n" + "\n".join(key.splitlines()[2:]) + "\nb",
+        f"a\n{key}\n{pem(label)}\nb",
+    ]
+    for text in texts:
+        assert [line for line in body if line in redact(text)] == [], text
+        assert redact(text).startswith(text[:2])
+        assert redact(text).endswith(text[-2:])
+
+
+def test_an_encrypted_key_and_a_putty_key_are_redacted() -> None:
+    old = pem("RSA PRIVATE KEY").replace(
+        "KEY-----\n", "KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1
+    )
+    assert redact(f"a {old} b") == "a [redacted: private key] b"
+    lines = [some(64) for _ in range(3)]
+    putty = "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 3\n" + "\n".join(lines) + "\nPrivate-MAC: 00"
+    assert redact(putty) == putty.replace("3\n" + "\n".join(lines), "[redacted: private key]")
+
+
+HARMLESS = """
+commit 3f2a9c1d5e8b7a6f4c3d2e1f0a9b8c7d6e5f4a3b
+index 83db48f..bf2a1c3 100644
+sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="
+image: registry.example.com/app@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+550e8400-e29b-41d4-a716-446655440000
+request_id=550e8400-e29b-41d4-a716-446655440000 status=200
+"id": "chatcmpl-9x8y7z6w5v4u3t2s1r0q"
+def login(user: str, password: str) -> bool:
+    password: str | None = None
+password = getpass.getpass("Password: ")
+password = os.environ["DB_PASSWORD"]
+token = secrets.token_urlsafe(32)
+token = request.headers.get("X-Token")
+token = tokens2[0]
+api_key = settings.providers.openai.api_key
+self.api_key = api_key or os.getenv("OPENAI_API_KEY")
+password=$DB_PASSWORD
+password: ${{ secrets.DB_PASSWORD }}
+password = "{{ vault_db_password }}"
+password = "%(db_password)s"
+PASSWORD=<your password here>
+api_key = "your-api-key-goes-here-123"
+OPENAI_API_KEY=sk-...
+export ANTHROPIC_API_KEY=sk-ant-...
+password = "changeme"
+password = "correct horse battery staple"
+password = "a1b1a1b1a1b1"
+password = "vault://kv/data/d3v#p4ss"
+"password": "Passwords must have 8 or more characters"
+secret: my-database-credentials
+secretName: db-creds-x7k2p9
+secretKeyRef: {name: db1-creds, key: password}
+token_url = "https://login.example.com/oauth2/v2.0/token1a2b3c"
+password_file: /run/secrets/db2_password
+password_hash = "0cc175b9c0f1b6a831c399e269772661"
+tokenizer: "gpt2-bpe32k-v1a"
+max_tokens=16384
+"total_tokens": 1234567890
+"nextPageToken": "CAUQAA1b2c3d4e5f6g7"
+--token-color: #a1b2c3d4e5;
+token_type = "bearer2jwt3x"
+The token is sent in the Authorization header as a bearer credential.
+Authorization: Bearer <token>
+Authorization: Bearer $TOKEN
+Authorization: required
+Use a Bearer authentication-scheme-of-your-choice here.
+A private key begins with -----BEGIN PRIVATE KEY----- and ends with a foot.
+if line.startswith("-----BEGIN RSA PRIVATE KEY-----"):
+-----BEGIN CERTIFICATE-----
+-----BEGIN PUBLIC KEY-----
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk3b2Zxk9b2ZxkPq1w9s8d7f6g5h4j3k2l1 me@laptop
+data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==
+//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbImEuanMiXX0=
+https://github.com/owner/repository/pull/1234#issuecomment-1234567890
+https://example.com:8443/path?email=me@example.com
+http://localhost:3000
+git@github.com:owner/repository.git
+ssh://git@example.com:2222/owner/repository.git
+postgres://localhost:5432/app
+ec2-203-0-113-25.compute-1.amazonaws.com
+arn:aws:iam::123456789012:role/service-role/MyRole-1a2b3c4d
+task-0123456789abcdef0123456789abcdef
+disk-sk-spinner-three-bounce-animation
+docker run -u 1000:1000 --user root:root image
+The machine was off; login and password are the same as before.
+for key, value in table.items(): print(f"{key}={value}")
+"key": "a1b2c3d4e5f6a7b8c9d0"
+cache_key = "v2-a1b2c3d4e5f6a7b8"
+primary_key=True, foreign_key="user.id"
+ghp_ is the beginning of a GitHub token, hf_ that of another one
+hf_hub_download(repo_id="owner/model", filename="model-00001-of-00002.safetensors")
+npm_config_registry=https://registry.example.com/some/long/path/of/packages
+xoxb-your-token-here
+sk_live_ and sk_test_ are prefixes
+/usr/lib/python3.11/site-packages/cryptography/hazmat/primitives/asymmetric/__init__.py
+C:\\Users\\name\\AppData\\Local\\Programs\\Python\\Python311\\python.exe
+2024-01-15T10:30:00.123456+00:00 INFO worker-7f9c8d6b5-x2k4p started
+nginx-deployment-66b6c48dd5-7xq2z   1/1   Running
+0x7ffee4c3b8a0 in main() at main.c:42
+AKIA is what AWS keys begin with
+Семён, ваш пароль: смотрите в письме
+密码: 请联系管理员
+👩‍👩‍👧 family token
+""".strip("\n").splitlines()
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_a_harmless_line_stays_as_it_is(line: str) -> None:
+    assert redact(line) == line
+
+
+def test_there_are_enough_harmless_lines_and_none_becomes_harmful_among_the_others() -> None:
+    assert len(HARMLESS) >= 60
+    text = "\n".join(HARMLESS)
+    assert redact(text) == text
+
+
+PIECES = [
+    *TOKEN_SHAPES.values(),
+    *(text.format(secret) for text, secret in PLACED),
+    *(text for text, _ in PLACED),
+    *HARMLESS,
+    *(pem(label, 2) for label in KEYS),
+    *(
+        "password",
+        "token",
+        "secret",
+        "=",
+        ":",
+        " ",
+        "\n",
+        '"',
+        "'",
+        "`",
+        "://",
+        "@",
+        "a1b2c3d4e5",
+        "[redacted: ",
+        "]",
+    ),
+    *(
+        "bearer ",
+        "Authorization: ",
+        ";pwd=",
+        "\\n",
+        "%3D",
+        "-",
+        "_",
+        "x",
+        "-----",
+        "sk-",
+        "-----END PRIVATE KEY-----",
+    ),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=12).map("".join))
+def test_redacting_twice_is_the_same_as_redacting_once(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
+
+
+def test_every_token_is_one_long_run_of_the_letters_that_are_searched() -> None:
+    assert [kind for kind, token in ROWS if not re.fullmatch(RUN, token, re.ASCII)] == []
+
+
+HOSTILE = [
+    *(
+        "a",
+        "=",
+        "-",
+        " ",
+        "\n",
+        ".",
+        "/",
+        "\\",
+        "%",
+        "$",
+        "A_",
+        "a=",
+        "0f",
+        "Aa",
+        "aA1-",
+        "://",
+        "://a:",
+        ":// ",
+        "a:b@",
+    ),
+    *(
+        "token",
+        "token=",
+        'token="',
+        "token='a\"",
+        "token=\"token='",
+        "password ",
+        "key-",
+        "sk-",
+        "sk-ant-",
+        "eyJ.",
+        "1:",
+    ),
+    *(
+        "bearer ",
+        "machine ",
+        "machine a login ",
+        " -u a:",
+        ";pwd=",
+        "?sig=",
+        "<token>",
+        "-----BEGIN PRIVATE KEY-----",
+    ),
+    *(
+        "-----BEGIN ",
+        "-----END PRIVATE KEY-----",
+        "Private-Lines: 1\n",
+        "A" * 64 + "\n",
+        "secret: Ab-Ab-!",
+        "\ud800",
+    ),
+]
+
+
+@pytest.mark.parametrize("unit", ["a", "="])
+def test_a_megabyte_of_one_letter_comes_back_as_it_was(unit: str) -> None:
+    text = unit * 1_000_000
+    assert redact(text) == text
+
+
+def test_long_runs_made_to_be_slow_come_to_an_end(tier: Tier) -> None:
+    size = tier.size(short=50_000, full=1_000_000)
+    for unit in HOSTILE:
+        text = unit * (size // len(unit))
+        once = redact(text)
+        assert redact(once) == once
+
+
+@pytest.mark.parametrize("filler", ["-", "Ab-", "AbAb-", "a1", "A", "_."])
+def test_a_long_value_that_is_almost_words_comes_to_an_end(filler: str) -> None:
+    for length in (40, 240, 20_000):
+        text = f'token = "{filler * (length // len(filler))}!"'
+        assert redact(text) in {text, 'token = "[redacted: assigned secret]"'}
+
+
+def test_nothing_recognisable_gets_lost_between_many_secrets() -> None:
+    text = "\n".join(
+        itertools.chain.from_iterable(zip(HARMLESS, itertools.cycle(TOKEN_SHAPES.values()), strict=False))
+    )
+    result = redact(text)
+    assert [line for line in HARMLESS if line not in result] == []
+    assert [kind for kind, token in TOKEN_SHAPES.items() if token in result] == []
