@@ -10,10 +10,9 @@ from typing import Self
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
-from hone.core.errors import SettingsError
 from hone.core.events import Emit
 from hone.core.model import Model
-from hone.core.ports import Header, Sessions
+from hone.core.ports import Header, SessionId, Sessions
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
 from hone.core.turn import Turn
@@ -29,7 +28,7 @@ from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
 from hone.prompt.compose import compose, identity, surroundings
-from hone.runtime.session import Services, Session, ignore, new_id
+from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.settings import Settings, home_folder, read
 from hone.tools.capped import Capped
 from hone.tools.contained import Contained
@@ -92,15 +91,17 @@ class Hone:
 
     async def session(self, model: str = "") -> Session:
         """A new conversation. It is stored with its first message."""
-        agent = await self._agent(model)
+        agent = await self._agent(model, self.folder)
         header = Header(new_id(), self._clock.now(), folder=str(self.folder))
-        return Session(header, agent, Transcript(agent.prefix.digest), await self._services())
+        services = await self._services(self.folder)
+        return Session(header, agent, Transcript(agent.prefix.digest), services)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
-        """Goes on with a stored conversation, on the very prefix it was begun with if that can be had."""
+        """Goes on with a stored conversation, in its folder and if possible on the prefix it was begun with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
-        agent = await self._agent(model or stored.prefix.model)
-        services = await self._services()
+        folder = self._folder_of(stored.header)
+        agent = await self._agent(model or stored.prefix.model, folder)
+        services = await self._services(folder)
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
         )
@@ -111,20 +112,9 @@ class Hone:
             )
         return session
 
-    async def branch(self, beginning: str, shared: int | None = None) -> Session:
-        """A new conversation that shares the first messages of another one (default: all of them)."""
-        parent = await self.sessions.load(await self.sessions.find(beginning))
-        whole = len(parent.transcript)
-        count = whole if shared is None else shared
-        if not 0 < count <= whole:
-            raise SettingsError(
-                f"Session {parent.header.id} has messages 1 to {whole}; {count} is none of them."
-            )
-        header = replace(
-            parent.header, id=new_id(), created=self._clock.now(), parent=parent.header.id, shared=count
-        )
-        await self.sessions.start(header, parent.prefix, ())
-        return await self.resume(header.id)
+    async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
+        """A new conversation with the first messages of another one (default: all of them)."""
+        return await branch(self.sessions, beginning, shared, self._clock.now())
 
     async def run(self, task: str, emit: Emit = ignore, model: str = "") -> Turn:
         """One task in a session of its own."""
@@ -139,10 +129,16 @@ class Hone:
 
         return asyncio.run(whole())
 
-    async def _services(self) -> Services:
+    def _folder_of(self, header: Header) -> Path:
+        if Path(header.folder).is_dir():
+            return Path(header.folder)
+        self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
+        return self.folder
+
+    async def _services(self, folder: Path) -> Services:
         rails = self.settings.guardrails
         thresholds = Thresholds(rails.same_call, rails.same_tool, rails.same_result)
-        spare = await self._agent(self.settings.fallback) if self.settings.fallback else None
+        spare = await self._agent(self.settings.fallback, folder) if self.settings.fallback else None
         return Services(
             self.sessions,
             self._clock,
@@ -150,11 +146,11 @@ class Hone:
             fallback=lambda agent: relief(agent, spare),
         )
 
-    async def _agent(self, wanted: str) -> Agent:
+    async def _agent(self, wanted: str, folder: Path) -> Agent:
         name, model = await self._find_model(wanted)
-        toolbox = self._toolbox()
+        toolbox = self._toolbox(folder)
         day = self._clock.now().astimezone().date()
-        sections = (identity(), *self._plugins.sections, surroundings(self.folder, day, sys.platform))
+        sections = (identity(), *self._plugins.sections, surroundings(folder, day, sys.platform))
         prefix = compose(name, sections, toolbox.values(), self.settings.sampling)
         return Agent(prefix, model, toolbox, USER, Limits(calls=self.settings.calls))
 
@@ -194,10 +190,10 @@ class Hone:
         cached = own.input if own.cached is None else own.cached
         return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
 
-    def _toolbox(self) -> Toolbox:
+    def _toolbox(self, folder: Path) -> Toolbox:
         """Every tool, ours and a plugin's, behind the same walls."""
         limit, spill = self.settings.result_limit, self.home / "spill"
-        tools = (*file_tools(self.folder), search_tool(self.folder), todo, *self._plugins.tools)
+        tools = (*file_tools(folder), search_tool(folder), todo, *self._plugins.tools)
         walled = (Capped(Contained(tool, redact), spill, limit) for tool in tools)
         return {tool.surface.name: tool for tool in walled}
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
@@ -22,6 +23,20 @@ from hone.loop import Desk, run, uninterrupted
 
 def new_id() -> SessionId:
     return SessionId(os.urandom(5).hex())
+
+
+async def branch(store: Sessions, beginning: str, shared: int | None, now: datetime) -> SessionId:
+    """A new conversation with the first messages of another one (default: all of them)."""
+    parent = await store.load(await store.find(beginning))
+    whole = len(parent.transcript)
+    count = whole if shared is None else shared
+    if not 0 < count <= whole:
+        raise HoneError(f"Session {parent.header.id} has messages 1 to {whole}; {count} is none of them.")
+    header = replace(
+        parent.header, id=new_id(), created=now, origin=Origin.USER, parent=parent.header.id, shared=count
+    )
+    await store.start(header, parent.prefix, ())
+    return header.id
 
 
 def ignore(event: Event) -> None:

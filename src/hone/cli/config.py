@@ -1,0 +1,213 @@
+"""`hone config`: what is set, where it comes from, and which model that means."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hone.cli.main import Options
+from hone.core.errors import HoneError, SettingsError
+
+if TYPE_CHECKING:
+    from hone.models.providers import Provider
+    from hone.settings import Settings
+
+KEYS: Mapping[str, tuple[str, str]] = {
+    "model": ("The model, as provider/name. Empty: found by the keys and local servers present.", '""'),
+    "fallback": ("The model to go on with when the first one fails.", '""'),
+    "calls": ("Model calls a turn may take.", "90"),
+    "first_byte": ("Seconds a provider may be silent before the turn ends.", "60.0"),
+    "tries": ("How often a request is sent when the provider is overloaded or out of reach.", "4"),
+    "result_limit": (
+        "Characters of a result that the model gets; the rest is kept in a file.",
+        "20000",
+    ),
+    "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),
+    "sampling": ("Sent to the provider as it stands.", "temperature = 0.7"),
+    "guardrails": (
+        "When a turn that goes in circles is warned and stopped: [warn at, stop after].",
+        "same_call = [2, 5]\nsame_tool = [3, 8]\nsame_result = [2, 5]",
+    ),
+    "providers": (
+        "An endpoint of your own: its address, openai or anthropic, and which variable holds its key.",
+        'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"',
+    ),
+    "prices": (
+        "US dollars for a million tokens of a model whose price Hone does not know.",
+        "input = 1.0\noutput = 4.0\ncached = 0.1",
+    ),
+}
+"""Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
+
+TABLES = {
+    "sampling": "sampling",
+    "guardrails": "guardrails",
+    "providers": "providers.mine",
+    "prices": 'prices."mine/some-model"',
+}
+
+
+@click.group(invoke_without_command=True, short_help="Show the settings and which model is used, and why.")
+@click.pass_context
+def config(ctx: click.Context) -> None:
+    """Show the settings, where each comes from, and which model is used.
+
+    Settings are read from hone.toml in Hone's home; HONE_MODEL and HONE_FALLBACK win over it.
+    """
+    if ctx.invoked_subcommand is None:
+        show(ctx.obj)
+
+
+@config.command()
+@click.pass_obj
+def path(options: Options) -> None:
+    """Print where the settings file is, or would be."""
+    click.echo(settings_path(options))
+
+
+@config.command()
+@click.pass_obj
+def init(options: Options) -> None:
+    """Write a settings file with the defaults in it, as comments."""
+    click.echo(
+        f"Wrote {_written(settings_path(options))}. Every line in it is a comment until you change it."
+    )
+
+
+@config.command(short_help="Open the settings file in an editor.")
+@click.pass_obj
+def edit(options: Options) -> int:
+    """Open the settings file in $VISUAL or $EDITOR, and check it afterwards."""
+    from hone.settings import read
+
+    file = settings_path(options)
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not editor:
+        raise SettingsError(f"No editor is named. Set EDITOR, or open {file} yourself.")
+    if not file.exists():
+        _written(file)
+    try:
+        code = subprocess.run([*editor, str(file)], check=False).returncode
+    except OSError as error:
+        raise SettingsError(f"The editor {editor[0]!r} cannot be started: {error.strerror}.") from error
+    if code:
+        raise HoneError(f"The editor ended with exit code {code}.")
+    read(file.parent)
+    return 0
+
+
+def settings_path(options: Options) -> Path:
+    from hone.settings import home_folder
+
+    return (options.home or home_folder()) / "hone.toml"
+
+
+def _written(file: Path) -> Path:
+    from hone.cli.files import create, make_home
+
+    make_home(file.parent)
+    create(file, template())
+    return file
+
+
+def template() -> str:
+    """The file `init` writes: every key, explained, as a comment."""
+    rows = [
+        "# A line counts once you take its # away; `hone config` shows what is in force.",
+        "",
+    ]
+    for key, (explanation, value) in KEYS.items():
+        rows.append(f"# {explanation}")
+        if key in TABLES:
+            rows += [f"#[{TABLES[key]}]", *(f"#{line}" for line in value.split("\n")), ""]
+        else:
+            rows += [f"#{key} = {value}", ""]
+    return "\n".join(rows)
+
+
+def show(options: Options) -> None:
+    import asyncio
+
+    from hone.cli.visible import visible
+    from hone.settings import read
+
+    file = settings_path(options)
+    settings = read(file.parent)
+    absent = "" if file.exists() else "  (not there: all defaults; `hone config init` writes one)"
+    click.echo(f"{file}{absent}\n")
+    for row in rows(settings, sources(file, os.environ)):
+        click.echo(visible(row))
+    click.echo("")
+    for row in asyncio.run(model_rows(options, settings)):
+        click.echo(visible(row))
+
+
+def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Where the values come from that are not defaults. The file has been read without error before."""
+    import tomllib
+
+    named = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    found = dict.fromkeys(named, "hone.toml")
+    return found | {
+        key: f"${variable}" for key in ("model", "fallback") if environ.get(variable := f"HONE_{key.upper()}")
+    }
+
+
+def rows(settings: "Settings", origin: Mapping[str, str]) -> Iterator[str]:
+    import msgspec
+
+    values: dict[str, Any] = msgspec.to_builtins(settings)
+    for provider in values["providers"].values():
+        provider["key"] = variable(provider["key"])
+    for key, (explanation, _) in KEYS.items():
+        yield f"{key} = {msgspec.json.encode(values[key]).decode()}  ({origin.get(key, 'default')})"
+        yield f"    {explanation}"
+
+
+def variable(name: str) -> str:
+    """The name of a variable. What is no name could be the key itself, and stays unsaid."""
+    return name if not name or name.isidentifier() else "(not the name of a variable)"
+
+
+async def model_rows(options: Options, settings: "Settings") -> list[str]:
+    """Which model would be used and why, and which keys are there; never a key itself."""
+    from hone.core.clock import SystemClock
+    from hone.models.http import Http
+    from hone.models.providers import KNOWN, choose
+    from hone.models.providers import Provider as Place
+    from hone.plugins import load
+
+    own = [Place(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
+    providers = (*own, *KNOWN)
+    wanted = options.model or settings.model
+    http = Http(SystemClock(), first_byte=settings.first_byte)
+    try:
+        if wanted.partition("/")[0] in load(settings.plugins).models:
+            found = [f"model in use: {wanted}", f"    {_reason(options, wanted)}, made by a plugin"]
+        else:
+            provider, name = await choose(wanted, providers, os.environ, http)
+            found = [f"model in use: {name}", f"    {_reason(options, wanted, provider)}"]
+    except SettingsError as error:
+        found = ["model in use: none", *(f"    {line}" for line in str(error).split("\n"))]
+    finally:
+        await http.close()
+    return [*found, "", *_keys(providers)]
+
+
+def _reason(options: Options, wanted: str, provider: "Provider | None" = None) -> str:
+    if options.model:
+        return "named with --model"
+    if wanted or provider is None:
+        return "named with $HONE_MODEL" if os.environ.get("HONE_MODEL") else "named in hone.toml"
+    if provider.local:
+        return f"no key is set, and a server answers at {provider.url}"
+    return f"the first key that is set is {provider.key}"
+
+
+def _keys(providers: "Sequence[Provider]") -> Iterator[str]:
+    for key in dict.fromkeys(each.key for each in providers if each.key):
+        yield f"{variable(key)}: {'set' if os.environ.get(key) else 'not set'}"

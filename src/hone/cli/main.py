@@ -1,0 +1,126 @@
+"""The `hone` command. Only click is loaded here; each sub-command brings the rest when it is called."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+
+import click
+
+from hone import __version__
+from hone.core.errors import HoneError, SettingsError
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+COMMANDS = ("run", "sessions", "config", "demo")
+"""Each is a module beside this one with a click command of the same name in it."""
+
+EPILOG = """\b
+Examples:
+  hone                                   talk, in the folder you are in
+  hone -c                                go on with the last conversation
+  hone run "what does this project do?"  one question, one answer
+  git diff | hone run "review this"      with something to read
+  hone sessions list                     what was said before
+  hone config                            which model is used, and why
+  hone demo                              see it at work, without a key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands before the sub-command. `last` goes on with the session that was active last."""
+
+    model: str = ""
+    home: Path | None = None
+    resume: str = ""
+    last: bool = False
+
+
+class LazyGroup(click.Group):
+    """Knows its sub-commands by name and loads the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"hone.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--model",
+    "-m",
+    default="",
+    metavar="PROVIDER/NAME",
+    help="The model; hone config tells which one is used.",
+)
+@click.option(
+    "--home", type=click.Path(path_type=Path), help="Hone's folder. [default: $HONE_HOME or ~/.hone]"
+)
+@click.option(
+    "--resume", "-r", default="", metavar="ID", help="Go on with this session; a beginning will do."
+)
+@click.option("--continue", "-c", "last", is_flag=True, help="Go on with the last session.")
+@click.version_option(__version__, prog_name="hone", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, model: str, home: Path | None, resume: str, last: bool) -> int:
+    """Hone is an agent that works with you in the folder you are in.
+
+    Without a command it starts a conversation.
+    """
+    if resume and last:
+        raise click.UsageError("--resume names a session and --continue takes the last one: use one of them.")
+    ctx.obj = Options(model, home.expanduser() if home else None, resume, last)
+    if ctx.invoked_subcommand:
+        return 0
+    from hone.cli.chat import chat
+
+    return chat(ctx.obj)
+
+
+def main() -> None:
+    """The console entry: an exit code and, where something went wrong, one plain message."""
+    sys.exit(perform(sys.argv[1:]))
+
+
+def perform(arguments: Sequence[str]) -> int:
+    # A terminal that cannot spell a letter gets its number, never an error in place of an answer.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = cli.main(list(arguments), prog_name="hone", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return complain("Stopped.", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone; the interpreter would complain when it flushes what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except SettingsError as error:
+        return complain(str(error), USAGE)
+    except (HoneError, OSError) as error:
+        return complain(str(error), FAILED)
+
+
+def complain(message: str, code: int) -> int:
+    from hone.cli.visible import visible
+
+    print(visible(message), file=sys.stderr)
+    return code

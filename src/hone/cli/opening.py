@@ -1,0 +1,51 @@
+"""From options to a session, and a turn in it that Ctrl-C stops."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from hone.app import Hone
+from hone.cli.main import Options
+from hone.core.errors import Missing
+from hone.core.events import Emit, TurnEnded
+from hone.core.turn import Stop, Turn
+from hone.runtime.session import Session
+
+
+async def open_session(hone: Hone, options: Options) -> Session:
+    if options.resume:
+        return await hone.resume(options.resume, options.model)
+    if not options.last:
+        return await hone.session(options.model)
+    latest = await hone.sessions.list(limit=1)
+    if not latest:
+        raise Missing("There is no session to go on with yet.")
+    return await hone.resume(latest[0].header.id, options.model)
+
+
+def news(hone: Hone) -> list[str]:
+    """What Hone has to say besides the conversation, each sentence once."""
+    sentences, hone.notices[:] = list(hone.notices), []
+    return sentences
+
+
+async def take_turn(session: Session, message: str, emit: Emit) -> Turn:
+    """Ctrl-C ends the turn in order. Pressed again, it does not wait for that order."""
+    loop = asyncio.get_running_loop()
+    sending = asyncio.ensure_future(session.send(message, emit))
+    steps: list[Callable[[], object]] = [sending.cancel, session.cancel]
+
+    def interrupt() -> None:
+        (steps.pop() if len(steps) > 1 else steps[0])()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await sending
+    except asyncio.CancelledError:
+        if not sending.cancelled():
+            raise
+        turn = Turn(session.header.origin).ended(Stop.INTERRUPTED, "interrupted")
+        emit(TurnEnded(turn))
+        return turn
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

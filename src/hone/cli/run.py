@@ -1,0 +1,126 @@
+"""`hone run`: one task, one answer, an exit code."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import FAILED, INTERRUPTED, Options
+
+if TYPE_CHECKING:
+    from hone.core.events import Emit, Event
+    from hone.core.turn import Turn
+
+EPILOG = """\b
+Examples:
+  hone run "which files are never imported?"
+  git diff | hone run "review this"
+  hone run - < task.md
+  hone run --json "count the tests" | jq -r .text
+
+\b
+Exit codes:
+  0 answered · 1 failed · 2 wrong usage or settings · 3 the budget was spent · 130 interrupted
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("task", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the answer's text.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not show what is done on the way.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="The model to talk to.")
+@click.option("--resume", "-r", default="", metavar="ID", help="Go on with this session.")
+@click.pass_obj
+def run(options: Options, task: tuple[str, ...], as_json: bool, quiet: bool, model: str, resume: str) -> int:
+    """Do one TASK and print the answer.
+
+    The task is the argument, or what is piped in (- says so); with both, what is piped in is added to the
+    task. The answer goes to standard output, everything else to standard error.
+    """
+    words = assemble(task)
+    if not words.strip():
+        raise click.UsageError('There is no task. Say what to do: hone run "…"')
+    last = options.last and not resume
+    chosen = replace(options, model=model or options.model, resume=resume or options.resume, last=last)
+    return perform(chosen, words, as_json=as_json, quiet=quiet)
+
+
+def assemble(task: Sequence[str]) -> str:
+    """The argument's words, and what is piped in."""
+    from hone.cli.typed import at_terminal, read_piped
+
+    said = " ".join(task)
+    if said == "-":
+        return read_piped()
+    piped = "" if at_terminal() else read_piped()
+    return f"{said}\n\n{piped}" if said.strip() and piped.strip() else said or piped
+
+
+def perform(options: Options, task: str, *, as_json: bool = False, quiet: bool = False) -> int:
+    import asyncio
+
+    from hone.cli.visible import visible
+    from hone.core.turn import Stop
+
+    streamed = not as_json and sys.stdout.isatty()
+    session, turn = asyncio.run(_once(options, task, _shower(streamed=streamed, quiet=quiet)))
+    codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
+    code = codes.get(turn.stop or Stop.FAILED, FAILED)
+    if as_json:
+        print(as_object(session, turn))
+    elif not streamed and code in (0, 3):
+        # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
+        print(visible(turn.text))
+    if quiet and turn.error:
+        print(visible(turn.error), file=sys.stderr)
+    return code
+
+
+async def _once(options: Options, task: str, emit: "Emit") -> tuple[str, "Turn"]:
+    from hone.app import Hone
+    from hone.cli.opening import news, open_session, take_turn
+    from hone.core.events import Notice
+
+    async with Hone(home=options.home) as hone:
+        session = await open_session(hone, options)
+        for sentence in news(hone):
+            emit(Notice(sentence))
+        return session.id, await take_turn(session, task, emit)
+
+
+def _shower(*, streamed: bool, quiet: bool) -> "Emit":
+    from hone.cli.paint import paint_for
+    from hone.cli.render import Renderer
+
+    renderer = Renderer(paint_for(sys.stderr))
+
+    def show(event: "Event") -> None:
+        shown = renderer.show(event)
+        if streamed and shown.answer:
+            print(shown.answer, end="", flush=True)
+        if shown.aside and not quiet:
+            print(shown.aside, end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def as_object(session: str, turn: "Turn") -> str:
+    """The whole turn for a program, in ASCII."""
+    import json
+
+    from hone.cli.render import total
+
+    spent = total(turn.usage)
+    usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
+    return json.dumps(
+        {
+            "session": session,
+            "text": turn.text,
+            "stop": turn.stop,
+            "error": turn.error,
+            "usage": usage,
+            "calls": len(turn.usage),
+        }
+    )

@@ -1,0 +1,268 @@
+"""`hone sessions`: what was said before, and what to do with it."""
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from hone.cli.main import FAILED, Options
+from hone.cli.visible import one_line
+
+if TYPE_CHECKING:
+    from hone.core.ports import SessionId, Sessions, Spending, Stored, Summary
+
+Result = TypeVar("Result")
+
+HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+@click.group()
+def sessions() -> None:
+    """List, read, go on with, copy and remove conversations.
+
+    A session is named by its id; as much of its beginning as is unique will do.
+    """
+
+
+@sessions.command("list")
+@click.option(
+    "--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="How many, latest first."
+)
+@click.option("--all", "everything", is_flag=True, help="The forks Hone made for itself, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@click.pass_obj
+def list_(options: Options, limit: int, everything: bool, as_json: bool) -> None:
+    """List sessions, the latest first."""
+    from hone.core.turn import Origin
+
+    found = with_store(options, lambda store: store.list(limit, None if everything else Origin.USER))
+    if as_json:
+        click.echo(summaries_json(found))
+    elif found:
+        click.echo(_table(found))
+    else:
+        click.echo("There are no sessions yet. Start one: hone")
+
+
+@sessions.command()
+@click.argument("id")
+@click.option("--full", is_flag=True, help="Show calls and results whole.")
+@click.option("--json", "as_json", is_flag=True, help="Print what `export --format json` would.")
+@click.pass_obj
+def show(options: Options, id: str, full: bool, as_json: bool) -> None:
+    """Print the session ID as a readable transcript."""
+    from hone.cli.listing import transcript
+    from hone.cli.paint import paint_for
+    from hone.cli.render import account
+
+    async def act(store: "Sessions") -> "tuple[Stored, Sequence[Spending]]":
+        found = await store.find(id)
+        return await store.load(found), await store.spending(found)
+
+    stored, spent = with_store(options, act)
+    if as_json:
+        click.echo(exported(stored, "json"), nl=False)
+        return
+    for line in transcript(stored, paint_for(sys.stdout), full=full):
+        print(line)
+    if spent:
+        print(f"\n{account(each.usage for each in spent)}")
+
+
+@sessions.command()
+@click.argument("id")
+@click.pass_obj
+def resume(options: Options, id: str) -> int:
+    """Go on with the session ID: the same as hone --resume ID."""
+    from hone.cli.chat import chat
+
+    return chat(replace(options, resume=id, last=False))
+
+
+@sessions.command()
+@click.argument("id")
+@click.argument("title", nargs=-1, required=True)
+@click.pass_obj
+def rename(options: Options, id: str, title: tuple[str, ...]) -> None:
+    """Give the session ID a TITLE."""
+    words = " ".join(" ".join(title).split())
+
+    async def act(store: "Sessions") -> "SessionId":
+        found = await store.find(id)
+        await store.rename(found, words)
+        return found
+
+    click.echo(f"{with_store(options, act)} is now called {one_line(words, 100)!r}.")
+
+
+@sessions.command()
+@click.argument("id")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "markdown"]),
+    default="markdown",
+    show_default=True,
+    help="Markdown to read, JSON for programs.",
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a new file.")
+@click.pass_obj
+def export(options: Options, id: str, form: str, output: Path | None) -> None:
+    """Write the session ID as JSON or Markdown, with secrets taken out."""
+    text = exported(_load(options, id), form)
+    if output is None or str(output) == "-":
+        click.echo(text, nl=False)
+        return
+    from hone.cli.files import create
+
+    create(output, text)
+    click.echo(f"Wrote {one_line(str(output), 200)}.")
+
+
+@sessions.command(short_help="Begin a new session with the messages of another.")
+@click.argument("id")
+@click.option("--at", type=int, help="The last message to take over, by its number in `show`. [default: all]")
+@click.pass_obj
+def branch(options: Options, id: str, at: int | None) -> None:
+    """Begin a new session with the messages of the session ID, and print its id."""
+    from hone.runtime.session import branch as begin
+
+    click.echo(with_store(options, lambda store: begin(store, id, at, datetime.now(UTC))))
+
+
+@sessions.command()
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(options: Options, ids: tuple[str, ...], yes: bool) -> int:
+    """Delete sessions for good.
+
+    Messages that another session shares stay with that one; what the sessions cost stays known.
+    """
+
+    async def select(store: "Sessions") -> "Sequence[Summary]":
+        wanted = {await store.find(id) for id in ids}
+        return [each for each in await store.list(None, None) if each.header.id in wanted]
+
+    return _remove(options, with_store(options, select), yes=yes)
+
+
+@sessions.command()
+@click.option(
+    "--older-than", "age", required=True, metavar="AGE", help="Since the last activity: 12h, 30d, 8w."
+)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def prune(options: Options, age: str, yes: bool) -> int:
+    """Delete the sessions nobody has been active in for some time.
+
+    They are listed first.
+    """
+    limit = datetime.now(UTC) - parse_age(age)
+
+    async def select(store: "Sessions") -> "Sequence[Summary]":
+        return [each for each in await store.list(None, None) if each.updated < limit]
+
+    old = with_store(options, select)
+    if not old:
+        click.echo(f"No session is older than {age}.")
+        return 0
+    return _remove(options, old, yes=yes)
+
+
+def parse_age(age: str) -> timedelta:
+    number, unit = age[:-1], age[-1:]
+    if unit not in HOURS or not (number.isascii() and number.isdigit() and len(number) < 6):
+        raise click.UsageError(f"{age!r} is no age. Write hours, days or weeks: 12h, 30d, 8w.")
+    return timedelta(hours=int(number) * HOURS[unit])
+
+
+def exported(stored: "Stored", form: str) -> str:
+    from hone.cli.visible import visible
+    from hone.policy.secrets import redact
+    from hone.runtime.export import to_json, to_markdown
+
+    if form == "json":
+        return to_json(stored, redact)
+    return to_markdown(stored, lambda text: visible(redact(text)))
+
+
+def summaries_json(found: "Sequence[Summary]") -> str:
+    import json
+
+    return json.dumps(
+        [
+            {
+                "session": each.header.id,
+                "title": each.header.title,
+                "opening": each.opening,
+                "origin": each.header.origin,
+                "parent": each.header.parent,
+                "folder": each.header.folder,
+                "model": each.model,
+                "messages": each.messages,
+                "created": each.header.created.isoformat(),
+                "updated": each.updated.isoformat(),
+            }
+            for each in found
+        ],
+        indent=2,
+    )
+
+
+def with_store(options: Options, act: "Callable[[Sessions], Awaitable[Result]]") -> Result:
+    """Opens the home, acts, closes it; says on standard error what there is to say."""
+    import asyncio
+
+    from hone.app import Hone
+    from hone.cli.opening import news
+    from hone.cli.visible import visible
+
+    async def whole() -> Result:
+        async with Hone(home=options.home) as hone:
+            result = await act(hone.sessions)
+            for sentence in news(hone):
+                click.echo(visible(sentence), err=True)
+            return result
+
+    return asyncio.run(whole())
+
+
+def _load(options: Options, id: str) -> "Stored":
+    async def act(store: "Sessions") -> "Stored":
+        return await store.load(await store.find(id))
+
+    return with_store(options, act)
+
+
+def _remove(options: Options, chosen: "Sequence[Summary]", *, yes: bool) -> int:
+    """Says what goes, asks, and lets it go. Gives the exit code."""
+    from hone.cli.typed import at_terminal
+
+    count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
+    click.echo(_table(chosen))
+    if not yes and not at_terminal():
+        raise click.UsageError(f"{count} would be deleted. Nobody can be asked here: say --yes.")
+    if not yes and not click.confirm(f"Delete {count} for good?"):
+        click.echo("Nothing was deleted.")
+        return FAILED
+
+    async def act(store: "Sessions") -> None:
+        for each in chosen:
+            await store.delete(each.header.id)
+
+    with_store(options, act)
+    click.echo(f"Deleted {count}.")
+    return 0
+
+
+def _table(found: "Sequence[Summary]") -> str:
+    import shutil
+
+    from hone.cli.listing import table
+
+    return table(found, shutil.get_terminal_size().columns)

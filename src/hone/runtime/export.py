@@ -1,0 +1,128 @@
+"""A stored conversation as JSON or Markdown. All words pass `clean`, which takes out what must not leave."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from hone.core.messages import Image, Part, Text, Thinking, ToolCall, ToolResult, canonical
+from hone.core.ports import Stored
+from hone.core.transcript import Node
+
+Clean = Callable[[str], str]
+
+_KINDS = {Text: "text", Image: "image", Thinking: "thinking", ToolCall: "call", ToolResult: "result"}
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
+
+
+def to_json(stored: Stored, clean: Clean) -> str:
+    """One object: the header and the messages, each with its number and its place in the hash chain."""
+    return json.dumps(to_data(stored, clean), indent=2) + "\n"
+
+
+def to_data(stored: Stored, clean: Clean) -> dict[str, Any]:
+    header = stored.header
+    return {
+        "session": header.id,
+        "title": clean(header.title),
+        "origin": header.origin.value,
+        "created": header.created.isoformat(),
+        "folder": clean(header.folder),
+        "parent": header.parent,
+        "shared": header.shared,
+        "model": stored.prefix.model,
+        "prefix": stored.prefix.digest,
+        "messages": [_message(number, node, clean) for number, node in _numbered(stored)],
+    }
+
+
+def to_markdown(stored: Stored, clean: Clean) -> str:
+    """For people. What was said stands in fences it cannot close, so that no message looks like structure."""
+    header = stored.header
+    rows = [
+        f"# {_escaped(clean(header.title)) or f'Session {header.id}'}",
+        "",
+        f"- session: {header.id}",
+        f"- model: {_escaped(stored.prefix.model)}",
+        f"- created: {header.created.isoformat()}",
+        f"- folder: {_escaped(clean(header.folder))}",
+        *([f"- parent: {header.parent}, first {header.shared} messages shared"] if header.parent else []),
+    ]
+    for number, node in _numbered(stored):
+        source = f"{node.at.isoformat(timespec='seconds')} · {node.trust.name.lower()}"
+        rows += ["", f"## {number}. {node.message.role.capitalize()}", "", source]
+        for part in node.message.parts:
+            rows += ["", *_section(part, clean)]
+    return "\n".join(rows) + "\n"
+
+
+def _numbered(stored: Stored) -> Iterator[tuple[int, Node]]:
+    return enumerate(stored.transcript.nodes, 1)
+
+
+def _message(number: int, node: Node, clean: Clean) -> dict[str, Any]:
+    return {
+        "number": number,
+        "role": node.message.role.value,
+        "trust": node.trust.name.lower(),
+        "at": node.at.isoformat(),
+        "hash": node.hash,
+        "parts": [_part(part, clean) for part in node.message.parts],
+    }
+
+
+def _part(part: Part, clean: Clean) -> dict[str, Any]:
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    if isinstance(part, ToolCall):
+        values["arguments"] = cleaned(part.arguments, clean)
+    elif not isinstance(part, Image):
+        values = {name: clean(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {"kind": _KINDS[type(part)]} | values
+
+
+def _section(part: Part, clean: Clean) -> list[str]:
+    match part:
+        case Text(text):
+            return [_fenced(clean(text))]
+        case Image(media_type, data):
+            return [f"(an image, {_escaped(media_type)}, {len(data) * 3 // 4:,} bytes)"]
+        case Thinking(text):
+            return ["Thinking:", "", _fenced(clean(text) or "(not shown by the provider)")]
+        case ToolCall(_, name, arguments):
+            return [f"Calls {_escaped(name)}:", "", _fenced(cleaned(arguments, clean))]
+        case ToolResult(_, text, failed):
+            return ["Failed:" if failed else "Result:", "", _fenced(clean(text))]
+
+
+def cleaned(arguments: str, clean: Clean) -> str:
+    """As text, where a key tells what its value is, and value by value, where no escape is in the way."""
+    text = clean(arguments)
+    try:
+        value = json.loads(text)
+        inner = _within(value, clean)
+    except (ValueError, RecursionError):
+        return text
+    return text if inner == value else canonical(inner)
+
+
+def _within(value: Any, clean: Clean) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_within(each, clean) for each in value]
+        case dict():
+            return {clean(key): _within(each, clean) for key, each in value.items()}
+    return value
+
+
+def _fenced(text: str) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _escaped(text: str) -> str:
+    """One line of words that mean nothing but themselves."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
