@@ -1,0 +1,62 @@
+"""The pictures: they show what the demo prints today, and no word stands outside its frame."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+SVG = "{http://www.w3.org/2000/svg}"
+RECORDINGS = {
+    "demo.svg": ["--end", "What changed"],
+    "fork.svg": ["--begin", "A fork that may", "--end", "Your turn"],
+}
+
+
+def words(picture: Path) -> str:
+    """What is written in it. Figures and ids differ from run to run."""
+    description = ElementTree.parse(picture).getroot().findtext(f"{SVG}desc") or ""
+    return re.sub(r"\d[\d,.]*", "N", re.sub(r"\b[0-9a-f]{10}\b", "ID", description))
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_shows_what_the_demo_prints_today(name: str, tmp_path: Path) -> None:
+    command = [*RECORDINGS[name], "--", str(Path(sys.executable).with_name("hone")), "demo"]
+    fresh = tmp_path / name
+    recorder = [sys.executable, "-W", "error", str(ROOT / "scripts" / "record"), str(fresh)]
+    done = subprocess.run([*recorder, *command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    quoted = " ".join(f'"{each}"' if " " in each else each for each in RECORDINGS[name])
+    assert words(ROOT / "docs" / "recordings" / name) == words(fresh), (
+        f"Renew it: scripts/record docs/recordings/{name} {quoted} -- .venv/bin/hone demo"
+    )
+
+
+def test_there_is_no_recording_that_nobody_renews() -> None:
+    assert {path.name for path in (ROOT / "docs" / "recordings").iterdir()} == set(RECORDINGS)
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [ROOT / "docs" / "line.svg", *sorted((ROOT / "docs" / "recordings").iterdir())],
+    ids=lambda path: path.name,
+)
+def test_a_picture_says_in_words_what_it_shows_and_stays_in_its_frame(picture: Path) -> None:
+    root = ElementTree.parse(picture).getroot()
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    named = {
+        each.attrib.get("id")
+        for each in (root.find(f"{SVG}title"), root.find(f"{SVG}desc"))
+        if each is not None
+    }
+    assert set(root.attrib["aria-labelledby"].split()) == named
+    for text in root.iter(f"{SVG}text"):
+        said = "".join(text.itertext())
+        # A letter of a wide font at this size takes 7.4 on average; a recording sets its own length.
+        length = float(text.attrib.get("textLength", 7.4 * len(said)))
+        assert float(text.attrib["x"]) + length <= width, said
+        assert 0 < float(text.attrib["y"]) < height, said
