@@ -38,7 +38,8 @@ class Puppet:
 
     @property
     def surface(self) -> Surface:
-        schema = f'{{"description":"d","name":"{self.name}","parameters":{{"properties":{{}},"type":"object"}}}}'
+        parameters = '{"properties":{},"type":"object"}'
+        schema = f'{{"description":"d","name":"{self.name}","parameters":{parameters}}}'
         return Surface(self.name, schema, self.effects, self.readonly, self.kind)
 
     async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:

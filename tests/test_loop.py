@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hone.core.errors import Conflict, Overflow, Rejected
-from hone.core.events import CallEnded, Notice
+from hone.core.events import CallEnded, Event, Notice
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.model import Finish, Reply, Usage
 from hone.core.permit import NOTHING, Effect, Permit
@@ -163,7 +163,8 @@ async def test_a_cut_answer_is_kept_and_said() -> None:
 
 
 async def test_a_provider_that_fails_leaves_one_sentence_and_a_history_that_can_go_on() -> None:
-    model = Faulty(Scripted(lines(calls("look"), "never said")), lambda call, _: Rejected("No.") if call else None)
+    spoken = Scripted(lines(calls("look"), "never said"))
+    model = Faulty(spoken, lambda call, _: Rejected("No.") if call else None)
     memory = Memory()
     turn = await take_turn(agent(model, [Puppet("look")]), memory)
     assert (turn.stop, turn.error) == (Stop.FAILED, "No.")
@@ -245,7 +246,11 @@ async def test_the_models_words_are_never_better_than_what_it_has_read() -> None
 
 async def test_a_finished_call_is_never_reported_as_cut_off() -> None:
     """Two reads run together; one is done when the interrupt comes."""
-    memory = Memory()
+    memory, done = Memory(), asyncio.Event()
+
+    def emit(event: Event) -> None:
+        if isinstance(event, CallEnded):
+            done.set()
 
     async def act(call: ToolCall) -> Outcome:
         if call.id == "read-1":
@@ -253,9 +258,9 @@ async def test_a_finished_call_is_never_reported_as_cut_off() -> None:
         return Outcome("42", failed=False)
 
     model = Scripted(lines(calls("read", "read"), "never"))
-    task = asyncio.create_task(take_turn(agent(model, [Puppet("read", readonly=True, act=act)]), memory))
-    while not any(isinstance(event, CallEnded) for event in memory.events):
-        await asyncio.sleep(0)
+    who = agent(model, [Puppet("read", readonly=True, act=act)])
+    task = asyncio.create_task(run(who, asked(), Origin.USER, replace(memory.desk(), emit=emit)))
+    await done.wait()
     task.cancel()
     turn = await task
     assert turn.stop is Stop.INTERRUPTED

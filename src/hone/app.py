@@ -97,7 +97,7 @@ class Hone:
         return Session(header, agent, Transcript(agent.prefix.digest), services)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
-        """Goes on with a stored conversation, in its folder and if possible on the prefix it was begun with."""
+        """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
         agent = await self._agent(model or stored.prefix.model, folder)

@@ -1,5 +1,7 @@
 """B2: on every wire a longer conversation starts with the bytes of the shorter one."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +18,18 @@ from tests.given import NOON, conversations, prefixes, sendable, transcript, wor
 
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
-FORMATS = [
-    pytest.param(OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True), id="openai"),
-    pytest.param(AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT), id="anthropic"),
-]
 Format = OpenAIChat | AnthropicMessages
+
+
+def openai() -> Format:
+    return OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True)
+
+
+def anthropic() -> Format:
+    return AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT)
+
+
+FORMATS = [openai, anthropic]
 
 
 def cut(body: bytes) -> bytes:
@@ -29,39 +38,44 @@ def cut(body: bytes) -> bytes:
     return body[:-2].replace(MARKER, b"")
 
 
-@pytest.mark.parametrize("model", FORMATS)
+@pytest.mark.parametrize("make", FORMATS)
 @given(prefixes, conversations(), st.data())
 def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
-    model: Format, prefix: Prefix, messages: list[Message], data: st.DataObject
+    make: Callable[[], Format], prefix: Prefix, messages: list[Message], data: st.DataObject
 ) -> None:
     ends = sendable(messages)
     shorter = data.draw(st.sampled_from(ends))
     longer = data.draw(st.sampled_from([end for end in ends if end >= shorter]))
     chain = transcript(prefix, messages)
-    assert cut(model.body(prefix, chain.upto(longer))).startswith(cut(model.body(prefix, chain.upto(shorter))))
+    model = make()
+    before = cut(model.body(prefix, chain.upto(shorter)))
+    assert cut(model.body(prefix, chain.upto(longer))).startswith(before)
 
 
-@pytest.mark.parametrize("model", FORMATS)
+@pytest.mark.parametrize("make", FORMATS)
 @given(prefixes, conversations(), words)
 def test_a_fork_extends_its_parents_last_request(
-    model: Format, prefix: Prefix, messages: list[Message], question: str
+    make: Callable[[], Format], prefix: Prefix, messages: list[Message], question: str
 ) -> None:
     parent = transcript(prefix, messages)
     last_request = parent.upto(sendable(messages)[-1])
     fork = parent.forked().then(user(question), Trust.AGENT, NOON)
-    assert cut(model.body(prefix, fork)).startswith(cut(model.body(prefix, last_request)))
+    model = make()
+    before = cut(model.body(prefix, last_request))
+    assert cut(model.body(prefix, fork)).startswith(before)
 
 
-@pytest.mark.parametrize("model", FORMATS)
+@pytest.mark.parametrize("make", FORMATS)
 @given(prefixes, conversations())
 def test_the_bytes_do_not_depend_on_what_was_encoded_before(
-    model: Format, prefix: Prefix, messages: list[Message]
+    make: Callable[[], Format], prefix: Prefix, messages: list[Message]
 ) -> None:
-    fresh = type(model)(Http(CLOCK), CLOCK, ENDPOINT)
-    if isinstance(fresh, OpenAIChat):
-        fresh = OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True)
-    model.body(prefix, transcript(prefix, messages[:1]))
-    assert model.body(prefix, transcript(prefix, messages)) == fresh.body(prefix, transcript(prefix, messages))
+    model = make()
+    for end in sendable(messages):
+        model.body(prefix, transcript(prefix, messages[:end]))
+    assert model.body(prefix, transcript(prefix, messages)) == make().body(
+        prefix, transcript(prefix, messages)
+    )
 
 
 def marks(body: bytes) -> list[int]:
@@ -75,7 +89,7 @@ def _growing(pieces: list[bytes]) -> list[bytes]:
 
 @given(conversations(), words)
 def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(messages: list[Message], question: str) -> None:
-    model = AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT)
+    model = anthropic()
     prefix = Prefix("anthropic/m", "system")
     parent = transcript(prefix, messages)
     before = marks(model.body(prefix, parent.upto(sendable(messages)[-1])))

@@ -1,7 +1,6 @@
 """B2, B3 on the wire: a fork's request extends its parent's last one byte for byte, and its permit holds."""
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from hone.core.permit import Effect
 from hone.core.tool import Kind, Tool
 from hone.core.turn import Origin, Stop, Turn
 from hone.models.anthropic import MARKER
+from hone.models.scripted import Script
 from hone.models.stage import Stage
 from hone.policy.permits import REVIEW
 from hone.runtime.session import Session
@@ -49,7 +49,7 @@ def cut(body: bytes) -> bytes:
 
 def assert_extends(longer: bytes, shorter: bytes) -> None:
     one, other = cut(longer), cut(shorter)
-    shared = len(os.path.commonprefix([one, other]))
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
     around = slice(max(0, shared - 60), shared + 60)
     assert shared == len(other), f"differs at byte {shared}:\n{other[around]!r}\n{one[around]!r}"
 
@@ -60,7 +60,7 @@ def point(monkeypatch: pytest.MonkeyPatch, wire: str, url: str) -> None:
     monkeypatch.setenv(f"{wire.upper()}_BASE_URL", url + "/v1" if wire == "openai" else url)
 
 
-def script(thinking: bool, forbidden: Sequence[str] = ()) -> object:
+def script(thinking: bool, forbidden: Sequence[str] = ()) -> Script:
     def speak(messages: Sequence[Message]) -> Message:
         parts: list[Part] = [Thinking("hm", "sealed-by-provider")] if thinking else []
         replies = sum(message.role is Role.ASSISTANT for message in messages)

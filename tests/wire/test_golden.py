@@ -6,7 +6,6 @@ import pytest
 
 from hone.core.clock import SystemClock
 from hone.core.messages import Image, Thinking, ToolCall, answer, assistant, user
-from hone.core.model import Model
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
@@ -17,7 +16,8 @@ from tests.given import transcript
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
 GOLDEN = Path(__file__).with_name("golden")
-TOOL = '{"description":"Read a file.","name":"read_file","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}}'
+PARAMETERS = '{"properties":{"path":{"type":"string"}},"type":"object"}'
+TOOL = f'{{"description":"Read a file.","name":"read_file","parameters":{PARAMETERS}}}'
 CALLS = (ToolCall("c1", "read_file", '{"path": "a.txt"}'), ToolCall("c2", "read_file", "{}"))
 CONVERSATION = [
     user("Grüße 你好 \u0000", Image("image/png", "aGk=")),
