@@ -11,11 +11,13 @@ from hone.core.messages import Message, Role, ToolCall, user
 from hone.core.model import Model, Usage
 from hone.core.permit import EVERYTHING, Effect, Permit
 from hone.core.prefix import Prefix
+from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Surface, Tool
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
 from hone.loop import Desk, run
+from hone.models.scripted import Scripted, lines
 from tests.given import NOON
 
 PREFIX = Prefix("openai/scripted", "You are a test.")
@@ -35,14 +37,15 @@ class Puppet:
     readonly: bool = False
     kind: Kind = Kind.OTHER
     act: Act = fine
+    network_flag: str = ""
 
     @property
     def surface(self) -> Surface:
         parameters = '{"properties":{},"type":"object"}'
         schema = f'{{"description":"d","name":"{self.name}","parameters":{parameters}}}'
-        return Surface(self.name, schema, self.effects, self.readonly, self.kind)
+        return Surface(self.name, schema, self.effects, self.readonly, self.kind, self.network_flag)
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
         return await self.act(call)
 
 
@@ -64,11 +67,13 @@ class Memory:
         return Desk(self.keep, self.events.append, clock or ManualClock())
 
 
-def agent(
-    model: Model, tools: Iterable[Tool] = (), permit: Permit = EVERYTHING, calls: int = 90, **fields: Trust
-) -> Agent:
+def agent(model: Model, tools: Iterable[Tool] = (), permit: Permit = EVERYTHING, calls: int = 90) -> Agent:
     toolbox = {tool.surface.name: tool for tool in tools}
-    return Agent(PREFIX, model, toolbox, permit, Limits(calls=calls), **fields)
+    return Agent(PREFIX, model, toolbox, permit, Limits(calls=calls))
+
+
+def scene(transcript: Transcript | None = None) -> Scene:
+    return Scene(agent(Scripted(lines("hi"))), asked() if transcript is None else transcript, lambda _: None)
 
 
 def asked(text: str = "do it") -> Transcript:

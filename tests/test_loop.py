@@ -7,7 +7,7 @@ import pytest
 
 from hone.core.errors import Conflict, Overflow, Rejected
 from hone.core.events import CallEnded, Event, Notice
-from hone.core.messages import Message, Role, ToolCall, assistant
+from hone.core.messages import Message, Role, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
 from hone.core.permit import NOTHING, Effect, Permit
 from hone.core.tool import Kind, Outcome, Tool
@@ -17,7 +17,8 @@ from hone.core.turn import Origin, Stop
 from hone.loop import Desk, run
 from hone.models.faulty import Faulty
 from hone.models.scripted import Scripted, lines
-from tests.rig import Memory, Puppet, agent, asked, faults, take_turn
+from tests.given import NOON
+from tests.rig import Act, Memory, Puppet, agent, asked, faults, take_turn
 
 
 def calls(*names: str, text: str = "") -> Message:
@@ -236,12 +237,73 @@ async def test_a_gate_that_raises_denies() -> None:
     assert all("was refused" in result for result in results(turn.nodes))
 
 
-async def test_the_models_words_are_never_better_than_what_it_has_read() -> None:
-    tools = [Puppet("look", frozenset({Effect.READ})), Puppet("fetch", frozenset({Effect.NETWORK}))]
-    model = Scripted(lines(calls("look"), calls("fetch"), "done"))
-    turn = await take_turn(agent(model, tools, ground=Trust.LOCAL), Memory())
-    labels = [node.trust for node in turn.nodes]
-    assert labels == [Trust.AGENT, Trust.LOCAL, Trust.LOCAL, Trust.FOREIGN, Trust.FOREIGN]
+def brings(trust: Trust) -> Act:
+    async def act(call: ToolCall) -> Outcome:
+        return Outcome("data", trust=trust)
+
+    return act
+
+
+LOCAL, FOREIGN, AGENT = Trust.LOCAL, Trust.FOREIGN, Trust.AGENT
+SOURCES: list[Tool] = [
+    Puppet("here", frozenset({Effect.READ}), readonly=True, act=brings(LOCAL)),
+    Puppet("elsewhere", frozenset({Effect.READ}), readonly=True, act=brings(FOREIGN)),
+    Puppet("fetch", frozenset({Effect.NETWORK}), readonly=True, act=brings(FOREIGN)),
+    Puppet("shell", frozenset({Effect.EXECUTE}), act=brings(LOCAL), network_flag="net"),
+    Puppet("clean_child", frozenset({Effect.SPAWN}), act=brings(LOCAL)),
+    Puppet("foul_child", frozenset({Effect.SPAWN}), act=brings(FOREIGN)),
+    Puppet("list", act=brings(AGENT)),
+]
+NET = ToolCall("n", "shell", '{"net": true}')
+ODD = ToolCall("o", "shell", '{"net": "no"}')
+OFF = ToolCall("f", "shell", '{"net": false}')
+
+
+@pytest.mark.parametrize(
+    ("batches", "labels"),
+    [
+        ([["here"], ["here"]], [LOCAL, LOCAL]),
+        ([["elsewhere"], ["here"]], [FOREIGN, LOCAL]),
+        ([["fetch"], ["here"], ["shell"]], [FOREIGN, FOREIGN, FOREIGN]),
+        ([["here", "fetch"], ["here"]], [FOREIGN, FOREIGN, FOREIGN]),
+        ([["here"], [NET], ["here"]], [LOCAL, FOREIGN, FOREIGN]),
+        ([["here"], [ODD], ["here"]], [LOCAL, FOREIGN, FOREIGN]),
+        ([[OFF], ["here"]], [LOCAL, LOCAL]),
+        ([["clean_child"], ["here"]], [LOCAL, LOCAL]),
+        ([["foul_child"], ["here"]], [FOREIGN, FOREIGN]),
+        ([["list"], ["here"], ["list"]], [AGENT, LOCAL, LOCAL]),
+        ([["list"], ["elsewhere"], ["list"]], [AGENT, FOREIGN, FOREIGN]),
+        ([["ghost"], ["here"]], [AGENT, LOCAL]),
+    ],
+)
+async def test_the_label_of_a_result_follows_from_what_was_done(
+    batches: list[list[str | ToolCall]], labels: list[Trust]
+) -> None:
+    replies = [
+        assistant(*(each if isinstance(each, ToolCall) else ToolCall("", each, "{}") for each in batch))
+        for batch in batches
+    ]
+    memory = Memory()
+    who = agent(Scripted(lines(*replies, "done")), SOURCES)
+    turn = await take_turn(who, memory)
+    assert [node.trust for node in turn.nodes if node.message.result] == labels
+    lowest = Trust.OWNER
+    for node in turn.nodes:
+        lowest = min(lowest, node.trust)
+        assert node.message.result or node.trust <= lowest
+    later = asked().extended(turn.nodes).then(user("more"), Trust.OWNER, NOON)
+    again = await take_turn(
+        agent(Scripted(lines(*replies, "done", calls("here"), "end")), SOURCES), Memory(), later
+    )
+    spoiled = FOREIGN if labels[-1] is FOREIGN and batches[-1] != ["list"] else LOCAL
+    assert [node.trust for node in again.nodes if node.message.result] == [spoiled]
+
+
+async def test_a_refused_call_to_the_network_spoils_nothing() -> None:
+    permit = Permit(frozenset({Effect.READ, Effect.EXECUTE}))
+    model = Scripted(lines(calls("fetch"), assistant(NET), calls("here"), "done"))
+    turn = await take_turn(agent(model, SOURCES, permit), Memory())
+    assert [node.trust for node in turn.nodes if node.message.result] == [AGENT, AGENT, LOCAL]
 
 
 async def test_a_finished_call_is_never_reported_as_cut_off() -> None:

@@ -17,7 +17,8 @@ from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
-from hone.core.permit import Effect
+from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_spoiled, label
+from hone.core.scene import Ask, Scene, nobody
 from hone.core.settle import settle
 from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Node, Transcript
@@ -46,11 +47,12 @@ class Desk:
     emit: Emit
     clock: Clock
     relieve: Relieve | None = None
+    ask: Ask = nobody
 
 
 async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) -> Turn:
     """Never raises what a model, a tool or the user's Ctrl-C can cause: the turn tells how it ended."""
-    record = Record(transcript, Turn(origin), desk)
+    record = Record(agent, transcript, Turn(origin), desk)
     budget = Budget(agent.limits.calls)
     relief: tuple[Agent, Transcript] | None = (agent, transcript)
     try:
@@ -85,8 +87,11 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
         record.desk.emit(Notice(_CUT[reply.finish]))
     calls = settled.message.calls
     for batch in batches(agent, calls):
+        outward = [call.id for call in batch if has_effect(OUTWARD, call, agent.toolbox)]
+        record.doubtful = record.spoiled or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
         await asyncio.gather(*(attempt(agent, call, settled.faults.get(call.id), record) for call in batch))
         await record.add([record.results[call.id] for call in batch])
+        record.spoiled = record.spoiled or any(record.results[id][1] is Trust.FOREIGN for id in outward)
     if calls and all(kind_of(agent, call) is Kind.CODE for call in calls):
         budget.refund()
     return not calls
@@ -131,24 +136,28 @@ async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Reco
     clock, emit = record.desk.clock, record.desk.emit
     emit(CallStarted(call))
     begun = clock.monotonic()
-    outcome = Outcome(fault, failed=True) if fault else await perform(agent, call, record.transcript)
+    scene = Scene(agent, record.transcript, emit, record.desk.ask)
+    outcome = refused(fault) if fault else await perform(agent, call, scene)
     result = answer(call, sound(outcome.text), failed=outcome.failed)
-    record.results[call.id] = (result, provenance(agent, call))
+    record.results[call.id] = (result, label(outcome.trust, record.agent_trust, spoiled=record.doubtful))
     emit(CallEnded(call, outcome, clock.monotonic() - begun))
 
 
-async def perform(agent: Agent, call: ToolCall, transcript: Transcript) -> Outcome:
+async def perform(agent: Agent, call: ToolCall, scene: Scene) -> Outcome:
     tool = agent.toolbox.get(call.name)
     if tool is None:
-        return Outcome(f"there is no tool named {call.name!r}. {allowed(agent)}", failed=True)
+        return refused(f"there is no tool named {call.name!r}. {allowed(agent)}")
     try:
-        if not agent.may_use(tool):
-            return Outcome(f"{call.name} is not permitted here. {allowed(agent)}", failed=True)
-        return await tool.run(call, transcript)
+        if not agent.may_make(call, tool):
+            return refused(f"{call.name} is not permitted here. {allowed(agent)}")
+        return await tool.run(call, scene)
     except Exception as error:  # noqa: BLE001  the wall: a gate or plugin that raises is a refusal, not a crash
-        return Outcome(
-            f"{call.name} was refused: {type(error).__name__} while it was checked or run", failed=True
-        )
+        return refused(f"{call.name} was refused: {type(error).__name__} while it was checked or run")
+
+
+def refused(reason: str) -> Outcome:
+    """In our own words, about the model's own."""
+    return Outcome(reason, failed=True, trust=Trust.AGENT)
 
 
 def allowed(agent: Agent) -> str:
@@ -166,20 +175,19 @@ def kind_of(agent: Agent, call: ToolCall) -> Kind:
     return tool.surface.kind if tool else Kind.OTHER
 
 
-def provenance(agent: Agent, call: ToolCall) -> Trust:
-    tool = agent.toolbox.get(call.name)
-    return Trust.FOREIGN if tool is None or Effect.NETWORK in tool.surface.effects else agent.ground
-
-
 class Record:
-    """What has been said so far in a turn. Nothing counts as said before it is kept."""
+    """What has been said so far in a turn. Nothing counts as said before it is kept.
 
-    def __init__(self, transcript: Transcript, turn: Turn, desk: Desk) -> None:
+    `spoiled`: a call has reached the network. `doubtful`: or one of those that run now may do so.
+    """
+
+    def __init__(self, agent: Agent, transcript: Transcript, turn: Turn, desk: Desk) -> None:
         self.transcript = transcript
         self.turn = turn
         self.desk = desk
         self.partial: list[str] = []
         self.results: dict[str, Said] = {}
+        self.spoiled = self.doubtful = is_spoiled(transcript, agent.toolbox)
         self.call_ids = {call.id for message in transcript for call in message.calls}
 
     @property

@@ -184,6 +184,7 @@ def test_a_value_is_redacted_for_its_place_and_what_stands_around_it_stays(text:
         assert result.startswith(f"{before}[redacted: ")
         assert result.endswith(f"]{after}")
         assert secret not in result
+        assert result.count("[redacted: ") == 1
 
 
 @pytest.mark.parametrize("label", KEYS)
@@ -230,6 +231,13 @@ token = secrets.token_urlsafe(32)
 token = request.headers.get("X-Token")
 token = tokens2[0]
 api_key = settings.providers.openai.api_key
+    private_key: ed25519.Ed25519PrivateKey | X448PrivateKey,
+def sign(self, private_key: Ed25519PrivateKey) -> bytes:
+KEM1024P384PrivateKey = rust_openssl.hpke.KEM1024P384PrivateKey
+elif token == "a1b2-c3d4!e5f6":
+"encryptionKey": "arn:aws:kms:us-west-2:123456789012:alias/a1B2c3D4"
+<add assembly="System, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a5c561934e089"/>
+"Aggregation::ConfigAuthorization": "d7a6bb0a3b1e4c8f"
 self.api_key = api_key or os.getenv("OPENAI_API_KEY")
 password=$DB_PASSWORD
 password: ${{ secrets.DB_PASSWORD }}
@@ -349,6 +357,14 @@ PIECES = [
         "-----END PRIVATE KEY-----",
     ),
 ]
+
+
+def test_a_secret_in_front_of_another_one_is_redacted_too() -> None:
+    first, second = some(20), some(12)
+    assert redact(f"https://token={first}:{second}@example.com") == (
+        "https://token=[redacted: assigned secret]:[redacted: URL password]@example.com"
+    )
+    assert redact(f';pwd={first} = "x"') == ';pwd=[redacted: assigned secret] = "x"'
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=12).map("".join))

@@ -17,7 +17,7 @@ import pytest
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
 from hone.core.messages import assistant, user
 from hone.core.model import Usage
-from hone.core.ports import Header, SessionId, Spending
+from hone.core.ports import Header, SessionId, Spending, Stored
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
@@ -124,19 +124,43 @@ def test_what_a_killed_process_was_told_is_stored_is_there(path: Path, tier: Tie
     figures(f"{kills} kills, {told} acknowledged, 0 lost")
 
 
-def test_many_processes_may_open_a_fresh_file_at_once(path: Path) -> None:
+def test_several_processes_may_open_a_fresh_file_at_once(path: Path, tier: Tier) -> None:
+    count = tier.size(short=10, full=400)
     with (
-        worker("open", path) as one,
-        worker("open", path) as two,
-        worker("own", path, "a", "a", "3") as three,
-        worker("own", path, "b", "b", "3") as four,
+        worker("open", path, str(count)) as one,
+        worker("open", path, str(count)) as two,
+        worker("open", path, str(count)) as three,
+        worker("own", path.with_name("fresh-0.db"), "a", "a", "3") as four,
     ):
-        said = run(one, two, three, four)
-    assert [len(each) for each in said] == [0, 0, 4, 4]
-    with raw(path) as connection:
-        assert connection.pragma("user_version") == len(MIGRATIONS)
-        assert connection.pragma("journal_mode") == "wal"
-        assert connection.pragma("integrity_check") == "ok"
+        assert run(one, two, three, four) == [[], [], [], ["first", "a 0", "a 1", "a 2"]]
+    for number in range(count):
+        with raw(path.with_name(f"fresh-{number}.db")) as connection:
+            assert connection.pragma("user_version") == len(MIGRATIONS)
+            assert connection.pragma("journal_mode") == "wal"
+            assert connection.pragma("integrity_check") == "ok"
+
+
+async def test_a_load_shows_one_moment_whatever_is_written_meanwhile(path: Path) -> None:
+    store = SqliteSessions.open(path)
+    await begin(store, A, "first")
+
+    async def replace() -> None:
+        for _ in range(100):
+            await store.delete(A)
+            await begin(store, A, "again")
+
+    async def load() -> int:
+        loaded = 0
+        while not replacing.done():
+            results = await asyncio.gather(*(store.load(A) for _ in range(8)), return_exceptions=True)
+            assert {type(each) for each in results} <= {Stored, Missing}
+            loaded += len(results)
+        return loaded
+
+    replacing = asyncio.create_task(replace())
+    assert await load() > 0
+    await replacing
+    await store.close()
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

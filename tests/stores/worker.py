@@ -54,7 +54,8 @@ async def go_on(store: SqliteSessions, session: SessionId, name: str, count: int
 
 async def work(job: str, path: Path, *arguments: str) -> None:
     if job == "open":
-        SqliteSessions.open(path)
+        for number in range(int(arguments[0])):
+            SqliteSessions.open(path.with_name(f"fresh-{number}.db"))
         return
     if job == "nobody" and os.geteuid() == 0:
         os.setuid(NOBODY)

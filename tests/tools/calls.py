@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hone.core.messages import Message, ToolCall
+from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from tests.rig import scene
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-EMPTY = Transcript("root")
+EMPTY = scene(Transcript("root"))
 
 
 def conversation(*messages: Message) -> Transcript:
-    transcript = EMPTY
+    transcript = EMPTY.transcript
     for message in messages:
         transcript = transcript.then(message, Trust.OWNER, NOW)
     return transcript
@@ -47,6 +49,6 @@ class Puppet:
     def surface(self) -> Surface:
         return Surface(self.name, "{}", frozenset(), self.readonly)
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
         self.calls.append(call)
         return self.act(call)

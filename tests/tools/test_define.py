@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall, assistant, canonical, user
 from hone.core.permit import Effect
+from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Tool
-from hone.core.transcript import Transcript
 from hone.tools.define import Function, FunctionTool, tool
+from tests.rig import scene
 from tests.tools.calls import EMPTY, conversation, perform, perform_raw
 
 
@@ -152,15 +153,15 @@ def test_the_surface_carries_what_was_declared() -> None:
     )
 
 
-def test_a_parameter_that_takes_the_transcript_gets_it_and_is_no_argument() -> None:
+def test_a_parameter_that_takes_the_scene_gets_it_and_is_no_argument() -> None:
     @tool(effects=())
-    def length(transcript: Transcript) -> str:
+    def length(scene: Scene) -> str:
         """Count."""
-        return str(len(transcript))
+        return str(len(scene.transcript))
 
     assert json.loads(length.surface.schema)["parameters"]["properties"] == {}
-    assert perform(length, transcript="mine").failed
-    longer = conversation(user("one"), assistant("two"))
+    assert perform(length, scene="mine").failed
+    longer = scene(conversation(user("one"), assistant("two")))
     assert asyncio.run(length.run(ToolCall("1", "length", "{}"), longer)).text == "2"
 
 

@@ -10,6 +10,7 @@ from hone.core.messages import Message, ToolCall, answer, assistant, user
 from hone.core.tool import Kind
 from hone.core.transcript import Transcript
 from hone.tools.todo import Item, todo, todos
+from tests.rig import scene
 from tests.tools.calls import EMPTY, conversation, perform, perform_raw
 
 
@@ -23,7 +24,7 @@ def written(*texts: str) -> str:
 
 
 def reply(transcript: Transcript, arguments: str) -> str:
-    outcome = asyncio.run(todo.run(ToolCall("9", "todo", arguments), transcript))
+    outcome = asyncio.run(todo.run(ToolCall("9", "todo", arguments), scene(transcript)))
     assert not outcome.failed
     return outcome.text
 
@@ -60,7 +61,7 @@ def test_the_last_list_wins_and_an_id_that_comes_again_is_another_call() -> None
     transcript = conversation(*said(written("a", "b"), id="x"), *said(written("c"), id="x"))
     assert todos(transcript) == (Item("c"),)
     assert todos(conversation(*said(written("a")), *said('{"items": []}'))) == ()
-    assert todos(EMPTY) == ()
+    assert todos(EMPTY.transcript) == ()
 
 
 def test_results_out_of_order_still_belong_to_their_calls() -> None:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from hone.core.messages import ToolCall
 from hone.core.model import Model
 from hone.core.permit import Permit
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool, Toolbox
-from hone.core.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """`ground` is the label of what its tools bring from the working folder."""
-
     prefix: Prefix
     model: Model
     toolbox: Toolbox
     permit: Permit
     limits: Limits = Limits()
-    ground: Trust = Trust.FOREIGN
 
     def narrowed(self, permit: Permit, limits: Limits | None = None) -> Self:
         """The same agent on the same prefix, with less to do."""
@@ -37,3 +34,6 @@ class Agent:
 
     def may_use(self, tool: Tool) -> bool:
         return self.permit.allows(tool.surface.effects)
+
+    def may_make(self, call: ToolCall, tool: Tool) -> bool:
+        return self.permit.allows(tool.surface.effects_of(call))

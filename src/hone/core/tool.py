@@ -1,13 +1,17 @@
 """What a tool is: a declared surface and one method. A failed tool is a value, not an exception."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hone.core.messages import ToolCall
 from hone.core.permit import Effect
-from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+
+if TYPE_CHECKING:
+    from hone.core.scene import Scene
 
 
 class Kind(StrEnum):
@@ -21,30 +25,45 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`text` is what the model reads."""
+    """`text` is what the model reads, `trust` the best label it may carry."""
 
     text: str
     failed: bool = False
+    trust: Trust = Trust.FOREIGN
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters."""
+    """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters.
+    `network_flag` names the boolean argument that lets a call reach the network."""
 
     name: str
     schema: str
     effects: frozenset[Effect]
     readonly: bool = False
     kind: Kind = Kind.OTHER
+    network_flag: str = ""
+
+    def effects_of(self, call: ToolCall) -> frozenset[Effect]:
+        """What this very call does. A flag that is not plainly off counts as on."""
+        if not self.network_flag or _is_off(call.arguments, self.network_flag):
+            return self.effects
+        return self.effects | {Effect.NETWORK}
+
+
+def _is_off(arguments: str, flag: str) -> bool:
+    try:
+        values = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and values.get(flag, False) is False
 
 
 class Tool(Protocol):
     @property
     def surface(self) -> Surface: ...
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
-        """`transcript` ends with the reply that made the call."""
-        ...
+    async def run(self, call: ToolCall, scene: "Scene") -> Outcome: ...
 
 
 Toolbox = Mapping[str, Tool]

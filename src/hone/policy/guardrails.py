@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from hone.core.messages import ToolCall, canonical
+from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool, Toolbox
-from hone.core.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,20 @@ class Guarded:
     def surface(self) -> Surface:
         return self.tool.surface
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
         attempts, thresholds = self.guard.attempts, self.guard.thresholds
         arguments = _value(call.arguments)
         refused = refusal(tally(attempts, call.name, arguments), thresholds)
         if refused:
             return Outcome(refused, failed=True)
-        outcome = await self._made(call, transcript, arguments)
+        outcome = await self._made(call, scene, arguments)
         warned = warning(tally(attempts, call.name, arguments), thresholds, failed=outcome.failed)
         return replace(outcome, text=f"{outcome.text}\n\n[Warning: {warned}.]") if warned else outcome
 
-    async def _made(self, call: ToolCall, transcript: Transcript, arguments: str) -> Outcome:
+    async def _made(self, call: ToolCall, scene: Scene, arguments: str) -> Outcome:
         outcome = Outcome("", failed=True)
         try:
-            outcome = await self.tool.run(call, transcript)
+            outcome = await self.tool.run(call, scene)
         finally:
             self.guard.attempts.append(
                 Attempt(call.name, arguments, outcome.failed, self.surface.readonly, outcome.text)

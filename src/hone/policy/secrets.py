@@ -53,7 +53,7 @@ TOKENS = (
     ("Google token", r"ya29\.[\w-]{30,}"),
     ("Google token", r"1//0[\w-]{40,}"),
     ("Google secret", r"GOCSPX-[\w-]{28}"),
-    ("Azure secret", r"[\w~.-]{3}[78]Q~[\w~.-]{31,34}"),
+    ("Azure secret", r"[A-Za-z0-9][\w~.-]{0,2}[78]Q~[\w~.-]{31,34}"),
     ("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{64}"),
     ("Heroku key", r"HRKU-[\w-]{36,}"),
     ("Netlify token", r"nf[bcopu]_[A-Za-z0-9]{36,}"),
@@ -95,7 +95,7 @@ RUN = r"[\w.~+/=:$%,\\-]{20,}+"
 
 _HEAD = r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 _FOOT = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_BODY = r"(?:[^-]{40,}+|\s{1,2}Proc-Type[^-]*+)(?:-(?!----)[^-]*+)*+"
+_BODY = r"(?:[^\[-]{40,}+|\s{1,2}Proc-Type[^\[-]*+)(?:-(?!----)[^\[-]*+)*+"
 _CUT = r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{20,}+)++"
 _PUTTY = r"(?<=Private-Lines: )\d{1,4}(?:\r?\n[A-Za-z0-9+/=]{1,80}+(?![^\r\n]))++"
 BLOCK = rf"{_HEAD}(?:{_BODY}{_FOOT}|{_CUT})|{_PUTTY}"
@@ -133,11 +133,11 @@ def _named(token: re.Match[str]) -> str:
 
 @cache
 def _tokens() -> re.Pattern[str]:
-    # A letter before a token belongs to no word if it is the end of an escape.
+    # A letter before a token belongs to no word if it ends an escape, or if the token begins with a sign.
     left = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
     # The empty group tells which one it was. It stands last, so that most are refused by their first letter.
     tokens = "|".join(f"{pattern}()" for _, pattern in TOKENS)
-    return _compiled(rf"{left}(?:{tokens})(?![A-Za-z0-9])")
+    return _compiled(rf"(?:{left}|(?=\$))(?:{tokens})(?![A-Za-z0-9])")
 
 
 @cache
@@ -171,14 +171,21 @@ def _body(text: str, floor: int, end: int) -> int:
 
 def _without_values(text: str) -> str:
     kept, done = [], 0
-    for at, place in sorted(_anchored(text), key=lambda each: each[0]):
-        match = _compiled(place.pattern).match(text, at) if at >= done else None
+    for start, end, kind in sorted(_values(text)):
+        if start >= done:
+            kept += [text[done:start], _mark(kind)]
+        done = max(done, end)
+    return "".join([*kept, text[done:]])
+
+
+def _values(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each secret value begins and ends, and its kind. One may lie in another."""
+    for at, place in _anchored(text):
+        match = _compiled(place.pattern).match(text, at)
         if match:
             start, end = match.span(match.lastindex or 0)
             if not _BLANK.match(text, start) and place.judge(match, text[start:end][:256]):
-                kept += [text[done:start], _mark(place.kind)]
-                done = end
-    return "".join([*kept, text[done:]])
+                yield start, end, place.kind
 
 
 def _anchored(text: str) -> Iterator[tuple[int, Place]]:
@@ -194,14 +201,14 @@ def _anchored(text: str) -> Iterator[tuple[int, Place]]:
 
 
 _BLANK = re.compile(
-    r"[<^\[({]|\$[\w{(]|%[s(]|\*{3}|x{4}|\.{3}|change-?me|dummy|example|insert|placeholder|redacted|replace|your",
+    r"[<^\[({]|\$[\w{(]|%[s(]|\*{3}|x{4}|\.{3}|arn:|change-?me|dummy|example|insert|placeholder|redacted|replace|your",
     re.IGNORECASE,
 )
-_INSERTED = re.compile(r"\$[{(]|\{[\w.]*\}|%\(")
-_WORD = r"[A-Z]*[a-z]*(?:[A-Z][a-z]+)*\d*"
+_INSERTED = re.compile(r"\$[{(]|\{[\w.]*\}|%\(|\[redacted")
+_WORD = r"[A-Z]*[a-z]*\d*(?:[A-Z][a-z]+\d*)*"
 _WORDS = re.compile(rf"(?:{_WORD}[_.:/@+-]++)*+{_WORD}={{0,2}}")
 _TELLING = re.compile(
-    r"(?:password|passwd|passphrase|pwd|secret|credential|(?<!page)(?<!page_)(?<!next)(?<!next_)(?<!tion_)token"
+    r"(?:password|passwd|passphrase|pwd|secret|credential|(?<!page)(?<!page_)(?<!next)(?<!next_)(?<!tion_)(?<!public)(?<!publickey)token"
     r"|(?:access|account|api|auth|encryption|private|secret|signing)[_-]?key)$",
     re.IGNORECASE,
 )
@@ -239,19 +246,23 @@ def _assigned(match: re.Match[str], value: str) -> bool:
 
 def _no_code(value: str, after: str) -> bool:
     """Without quotes, what is called, indexed or reads like a name is no secret."""
+    if re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", value):
+        return False
     mixed = re.search(r"\d.*[A-Za-z]", value) and sum(map(str.isdigit, value)) > 1
     return bool(mixed) and after not in {"(", "[", "{"}
 
 
 _QUOTED = r"b?\"([^\"\s\\]{8,}+)|b?'([^'\s\\]{8,}+)|`([^`\s\\]{8,}+)"
 _BARE = r"(?P<bare>[\w+/.~!@%^&*?-]{8,}+={0,2})"
-_TYPE = r"\s{0,2}[A-Za-z][\w.\[\]|]{0,30}\s{0,2}="
+_TYPED = r":\s{0,2}[A-Za-z][\w.\[\]|]{0,30}\s{0,2}="
 _ASSIGNMENT = (
     r"(?P<suffix>(?!i[sz])[\w-]{0,24})(?:[\"']\]?)?\s{0,4}"
-    rf"(?:=>|[:=]{{1,2}}(?:{_TYPE})?)\s{{0,4}}(?:{_QUOTED}|{_BARE})"
+    rf"(?:=>|:=|{_TYPED}|:(?!:)|=(?!=))\s{{0,4}}(?:{_QUOTED}|{_BARE})"
 )
 _NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "key")
-_HEADER = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,}+)"
+_HEADER = (
+    r"(?i:(?<![a-z]authorization))[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,}+)"
+)
 _NETRC = r"\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S++)"
 _SIGNED = ("?sig=", "&sig=", "-signature=", "-security-token=")
 PLACES = (

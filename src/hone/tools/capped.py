@@ -1,18 +1,17 @@
 """A cap on what a tool's result may weigh in the history: the rest goes to a file.
 
-Goes around `Redacted`, never inside it: the file must not hold what the history may not.
+Goes around `Contained`, never inside it: the file must not hold what the history may not.
 """
 
 import asyncio
-import os
 import re
-import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall, digest, sound
+from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
-from hone.core.transcript import Transcript
+from hone.tools.draft import draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,8 @@ class Capped:
     def surface(self) -> Surface:
         return self.tool.surface
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
-        outcome = await self.tool.run(call, transcript)
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+        outcome = await self.tool.run(call, scene)
         if len(outcome.text) <= self.limit:
             return outcome
         where = await asyncio.to_thread(self._spill, outcome.text)
@@ -45,14 +44,10 @@ def keep(folder: Path, name: str, text: str) -> Path:
     data = sound(text).encode()
     path = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:64]}-{digest(data)[:16]}.txt"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = folder / f".{secrets.token_hex(8)}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(data)
+    with draft(folder, 0o600) as (file, temporary):
+        file.write(data)
+        file.flush()
         temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

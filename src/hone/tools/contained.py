@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hone.core.messages import ToolCall
+from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
-from hone.core.transcript import Transcript
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 _FRAMES = 3
@@ -21,9 +21,9 @@ class Contained:
     def surface(self) -> Surface:
         return self.tool.surface
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
         try:
-            outcome = await self.tool.run(call, transcript)
+            outcome = await self.tool.run(call, scene)
         except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
             outcome = Outcome(f"{call.name} failed.\n{_last_lines(error)}", failed=True)
         return self._redacted(outcome)

@@ -10,8 +10,8 @@ import msgspec
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
+from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Surface
-from hone.core.transcript import Transcript
 
 Result = str | Outcome
 Definitions = Mapping[str, dict[str, Any]]
@@ -21,7 +21,7 @@ Function = Callable[..., Result | Awaitable[Result]]
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
     """`expected` tells the model what the arguments are; `witness` names the parameter, if there is one, that
-    takes the transcript."""
+    takes the scene."""
 
     surface: Surface
     function: Function
@@ -29,7 +29,7 @@ class FunctionTool:
     expected: str
     witness: str = ""
 
-    async def run(self, call: ToolCall, transcript: Transcript) -> Outcome:
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
         try:
             decoded = self.decoder.decode(call.arguments.strip() or "{}")
         except (ValueError, RecursionError) as error:
@@ -38,7 +38,7 @@ class FunctionTool:
             )
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
         if self.witness:
-            arguments[self.witness] = transcript
+            arguments[self.witness] = scene
         return _outcome(await self._apply(arguments))
 
     async def _apply(self, arguments: dict[str, Any]) -> object:
@@ -48,21 +48,25 @@ class FunctionTool:
 
 
 def tool(
-    *, effects: Collection[Effect], readonly: bool = False, kind: Kind = Kind.OTHER
+    *,
+    effects: Collection[Effect],
+    readonly: bool = False,
+    kind: Kind = Kind.OTHER,
+    network_flag: str = "",
 ) -> Callable[[Function], FunctionTool]:
     """`Annotated[str, "..."]` describes a parameter, a default makes it optional, and a parameter annotated
-    `Transcript` is given the conversation. It returns a str, or an Outcome if it fails in a known way."""
+    `Scene` is given what goes on. It returns a str, or an Outcome if it fails in a known way."""
 
     def define(function: Function) -> FunctionTool:
         name, description = function.__name__, inspect.getdoc(function)
         if not description:
             raise TypeError(f"the tool {name} needs a docstring: the model reads it")
         hints = get_type_hints(function, include_extras=True)
-        witness = next((each for each, hint in hints.items() if hint is Transcript), "")
+        witness = next((each for each, hint in hints.items() if hint is Scene), "")
         arguments = _struct(function, hints, witness)
         parameters = _parameters(arguments)
         schema = canonical({"name": name, "description": description, "parameters": parameters})
-        surface = Surface(name, schema, frozenset(effects), readonly, kind)
+        surface = Surface(name, schema, frozenset(effects), readonly, kind, network_flag)
         decoder = msgspec.json.Decoder(arguments, strict=False)
         return FunctionTool(surface, function, decoder, _expected(parameters), witness)
 

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from itertools import islice
@@ -15,6 +14,7 @@ import msgspec
 from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
 from hone.tools.define import tool
+from hone.tools.draft import draft
 
 LARGEST = 64 * 2**20
 WIDEST = 2_000
@@ -127,18 +127,13 @@ def store(path: Path, data: bytes) -> int | None:
         _insist(old)
         # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
         os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        with open(os.open(temporary, flags, 0o600 if old else 0o666), "wb") as file:
-            if old:
-                _dress(file.fileno(), old)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+    with draft(target.parent, 0o600 if old else 0o666) as (file, temporary):
+        if old:
+            _dress(file.fileno(), old)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
         temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
     _settle(target.parent)
     return old.st_size if old else None
 

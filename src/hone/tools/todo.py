@@ -6,8 +6,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from hone.core.messages import ToolCall
-from hone.core.tool import Kind
+from hone.core.scene import Scene
+from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Transcript
+from hone.core.trust import Trust
 from hone.tools.define import tool
 
 NAME = "todo"
@@ -38,9 +40,9 @@ def todos(transcript: Transcript) -> tuple[Item, ...]:
 
 
 @tool(effects=frozenset(), kind=Kind.OTHER)
-def todo(transcript: Transcript, items: Annotated[list[Item] | None, "the whole new list"] = None) -> str:
+def todo(scene: Scene, items: Annotated[list[Item] | None, "the whole new list"] = None) -> Outcome:
     """Plan work of several steps. With items, replace the task list; without, read it."""
-    return _printed(todos(transcript) if items is None else items)
+    return Outcome(_printed(todos(scene.transcript) if items is None else items), trust=Trust.AGENT)
 
 
 def _written(arguments: str) -> tuple[Item, ...] | None:

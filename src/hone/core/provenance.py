@@ -1,0 +1,38 @@
+"""Which label a tool's result gets. Set here, from what was done, and by nobody else."""
+
+from hone.core.messages import ToolCall
+from hone.core.permit import Effect
+from hone.core.tool import Toolbox
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+
+NETWORK = frozenset({Effect.NETWORK})
+OUTWARD = NETWORK | {Effect.SPAWN}
+"""By the network, or by another agent that may have used it."""
+
+
+def label(best: Trust, agent: Trust, *, spoiled: bool) -> Trust:
+    """`best` is what the tool says of its result, `agent` what the model's own words are worth by now. Once
+    the network was reached in a conversation, whatever a tool brings may have come from there."""
+    if best >= Trust.AGENT:
+        return min(best, agent)
+    return Trust.FOREIGN if spoiled else best
+
+
+def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> bool:
+    """A tool that is no longer known is taken for one that does everything."""
+    tool = toolbox.get(call.name)
+    return tool is None or bool(tool.surface.effects_of(call) & effects)
+
+
+def is_spoiled(transcript: Transcript, toolbox: Toolbox) -> bool:
+    """Whether a call that reached out was made. A refused one was not: its result is in our own words."""
+    calls: dict[str, ToolCall] = {}
+    for node in transcript.nodes:
+        calls.update((call.id, call) for call in node.message.calls)
+        result = node.message.result
+        if result and node.trust is Trust.FOREIGN:
+            call = calls.get(result.call)
+            if call is None or has_effect(OUTWARD, call, toolbox):
+                return True
+    return False

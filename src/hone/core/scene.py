@@ -1,0 +1,46 @@
+"""What a tool sees while it runs: who acts, what was said, and a way to ask the owner."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hone.core.agent import Agent
+from hone.core.events import Emit
+from hone.core.transcript import Transcript
+
+
+class Answer(StrEnum):
+    NO = "no"
+    ONCE = "once"
+    SESSION = "session"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`detail` is, to the byte, what will be done; `pattern` is what "always" would cover."""
+
+    text: str
+    detail: str
+    pattern: str
+
+
+Ask = Callable[[Question], Awaitable[Answer]]
+
+
+async def nobody(_: Question) -> Answer:
+    """Where nobody can be asked, the answer is no."""
+    return Answer.NO
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`transcript` ends with the reply that made the call."""
+
+    agent: Agent
+    transcript: Transcript
+    emit: Emit
+    ask: Ask = nobody
+
+    async def consents(self, question: Question) -> bool:
+        return self.agent.permit.attended and await self.ask(question) is not Answer.NO
