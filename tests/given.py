@@ -26,9 +26,7 @@ arguments = st.dictionaries(texts, json_values, max_size=3).map(
 )
 images = st.builds(Image, st.sampled_from(["image/png", "image/jpeg"]), st.just("aGk="))
 thoughts = st.builds(Thinking, texts, words) | st.builds(Thinking, st.just(""), sealed=words)
-user_messages = st.builds(
-    lambda text, pictures: user(text, *pictures), words, st.lists(images, max_size=1)
-)
+user_messages = st.builds(lambda text, pictures: user(text, *pictures), words, st.lists(images, max_size=1))
 trusts = st.sampled_from(Trust)
 
 

@@ -43,9 +43,13 @@ class AnthropicMessages:
         assembly = Assembly(self._endpoint)
         body = self.body(prefix, transcript)
         async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
-            async for data in events:
-                for piece in assembly.feed(data):
-                    yield piece
+            try:
+                async for data in events:
+                    for piece in assembly.feed(data):
+                        yield piece
+            except Unreachable:
+                if not assembly.is_over:  # what breaks after the end of a reply takes nothing from it
+                    raise
         yield assembly.reply()
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
@@ -200,10 +204,12 @@ class Assembly:
         self._blocks: dict[int, _Block] = {}
         self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
         self._stop: str | None = None
+        self.is_over = False
         self._usage = _Usage()
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         event = self._event(data)
+        self.is_over = self.is_over or event.type == "message_stop"
         if event.error:
             raise self._failure(data)
         for usage in (event.message and event.message.usage, event.usage):

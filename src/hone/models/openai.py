@@ -35,9 +35,13 @@ class OpenAIChat:
         assembly = Assembly(self._endpoint)
         body = self.body(prefix, transcript)
         async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
-            async for data in events:
-                for piece in assembly.feed(data):
-                    yield piece
+            try:
+                async for data in events:
+                    for piece in assembly.feed(data):
+                        yield piece
+            except Unreachable:
+                if not assembly.is_over:  # what breaks after the end of a reply takes nothing from it
+                    raise
         yield assembly.reply()
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
@@ -136,6 +140,17 @@ class _Chunk(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
+class _Growing(msgspec.Struct):
+    """A call on its way in."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = []
+
+    def whole(self) -> ToolCall:
+        return ToolCall(self.id, self.name, "".join(self.arguments))
+
+
 class Assembly:
     """Puts one reply together from its chunks."""
 
@@ -143,14 +158,14 @@ class Assembly:
         self._endpoint = endpoint
         self._text: list[str] = []
         self._thinking: list[str] = []
-        self._calls: dict[int, ToolCall] = {}
+        self._calls: dict[int, _Growing] = {}
         self._finish: str | None = None
         self._usage = Usage()
-        self._done = False
+        self.is_over = False
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         if data == b"[DONE]":
-            self._done = True
+            self.is_over = True
             return
         chunk = self._chunk(data)
         if chunk.error:
@@ -196,18 +211,18 @@ class Assembly:
         arguments = function.arguments or ""
         if isinstance(arguments, dict):
             arguments = _encode(arguments).decode()
-        known = self._calls.get(index, ToolCall("", "", ""))
-        self._calls[index] = ToolCall(
-            known.id or call.id or "", known.name + (function.name or ""), known.arguments + arguments
-        )
+        known = self._calls.setdefault(index, _Growing())
+        known.id = known.id or call.id or ""
+        known.name += function.name or ""
+        known.arguments.append(arguments)
 
     def reply(self) -> Reply:
-        if not self._done and self._finish is None:
+        if not self.is_over and self._finish is None:
             raise Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
         finish = _FINISH.get(self._finish or "", Finish.DONE)
         parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
         parts += [Text("".join(self._text))] if self._text else []
-        parts += [self._calls[index] for index in sorted(self._calls)]
+        parts += [self._calls[index].whole() for index in sorted(self._calls)]
         if finish is Finish.FILTERED and not parts:
             raise Rejected(f"{self._endpoint.provider}'s content filter stopped the answer.")
         return Reply(Message(Role.ASSISTANT, tuple(parts)), finish, self._usage)

@@ -100,7 +100,7 @@ async def first_model(provider: Provider, environ: Mapping[str, str], http: Http
     try:
         async with http.get(f"{address(provider, environ)}/models", {}) as reply:
             listing = msgspec.json.decode(await reply.read(1 << 20), type=_Listing)
-    except (ModelError, msgspec.DecodeError):
+    except (ModelError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return next((entry.id for entry in listing.data if "embed" not in entry.id), None)
 

@@ -1,0 +1,31 @@
+"""A Hone whose provider is a Stage."""
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hone import Hone
+from hone.core.clock import Clock
+from hone.core.tool import Tool
+from hone.models.shapes import Format
+from hone.settings import Provider, Settings
+
+DEFAULTS = Settings()
+
+
+def provider(format: Format, url: str, key: str = "") -> Provider:
+    return Provider(f"{url}/v1" if format == "openai" else url, format, key)
+
+
+def furnish(
+    home: Path,
+    folder: Path,
+    *providers: Provider,
+    clock: Clock | None = None,
+    tools: tuple[Tool, ...] = (),
+    settings: Settings = DEFAULTS,
+) -> Hone:
+    """The first provider is called `stage`, the second one `spare`."""
+    named = dict(zip(("stage", "spare"), providers, strict=False))
+    whole = replace(settings, providers=named)
+    return Hone(home=home, model="stage/scripted", folder=folder, tools=tools, settings=whole, clock=clock)

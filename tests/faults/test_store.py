@@ -1,0 +1,213 @@
+"""F1: a home that cannot be written, a full disk, another process: said plainly, and nothing is lost."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from hone.core.messages import Role, ToolCall, assistant
+from hone.core.permit import Effect
+from hone.core.tool import Outcome
+from hone.core.turn import Stop
+from hone.models.scripted import call, echo, lines, rounds
+from hone.models.shapes import Format
+from hone.models.stage import Stage
+from tests.conftest import Figures, Tier, requires
+from tests.faults.beside import DATABASE, hear, integrity, rest, start, tell
+from tests.faults.furnish import furnish, provider
+from tests.faults.house import FORMATS, unplain, unsound
+from tests.rig import Puppet
+
+SCRIPT = rounds(
+    assistant("I look.", call("todo")),
+    assistant("I read.", call("read_file", path="long.txt")),
+    "Done.",
+)
+UNWRITABLE = "cannot be written: this conversation will not be kept."
+ELSEWHERE = "has gone on elsewhere in the meantime; nothing was added. Load it again."
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter, unlike tmp_path."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_with_a_read_only_home_the_chat_goes_on_in_memory_and_says_so_once(
+    format: Format, open_folder: Path
+) -> None:
+    home = open_folder / "home"
+    home.mkdir(mode=0o555)
+    async with Stage(SCRIPT) as stage:
+        worker = await start(home, open_folder, format, stage.url, nobody=True)
+        _, *said = await rest(worker, "one", "two", "three")
+        assert said == ["answered: Done."] * 3 + [f"notice: {home} {UNWRITABLE}"]
+        assert b'"two"' in stage.bodies[-1]
+        assert stage.invalid == []
+    assert list(home.iterdir()) == []
+
+
+async def test_a_home_that_cannot_be_made_is_told_on_the_command_line_once(tmp_path: Path) -> None:
+    home = "/proc/hone"
+    async with Stage(SCRIPT) as stage:
+        environ = {"HONE_HOME": home, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{stage.url}/v1"}
+        command = [sys.executable, "-m", "hone", "run", "--model", "openai/scripted", "do it"]
+        process = await asyncio.create_subprocess_exec(
+            *command, env=os.environ | environ, cwd=tmp_path, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        out, err = await process.communicate()
+    assert (process.returncode, out.strip()) == (0, b"Done.")
+    assert err.decode().count(f"{home} {UNWRITABLE}") == 1
+    assert b"Traceback" not in err
+
+
+WISHES = [f"wish {number}" for number in range(5)]
+
+
+@dataclass
+class Disk:
+    """A disk that refuses one call three times, from a random one on, and then works again."""
+
+    home: Path
+    folder: Path
+    format: Format
+    stage: Stage
+    refuses: str
+    error: str
+
+    async def fill(self, strace: str, session: str, when: int) -> list[str]:
+        """What the worker says that meets it: at first its name, or why it has none."""
+        inject = f"inject={self.refuses}:error={self.error}:when={when}..{when + 2}"
+        under = [strace, "-f", "-qq", "-o", os.devnull, "-e", f"trace={self.refuses}", "-e", inject]
+        worker = await start(self.home, self.folder, self.format, self.stage.url, session, under=under)
+        return await rest(worker, *WISHES)
+
+    async def find(self, session: str, received: list[str]) -> None:
+        """The next process finds all that was received, and goes on."""
+        async with furnish(self.home, self.folder, provider(self.format, self.stage.url)) as hone:
+            again = await hone.resume(session)
+            texts = [message.text for message in again.transcript if message.role is Role.USER]
+            assert texts == ["old wish", *received]
+            assert (await again.send("go on")).stop is Stop.ANSWERED
+            assert await unsound(self.format, hone, again) + self.stage.invalid == []
+        assert {each.name for each in self.home.iterdir()} <= DATABASE
+        assert integrity(self.home) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("refuses", "error", "last", "sentence"),
+    [
+        ("pwrite64", "ENOSPC", 60, "There is no space left for"),
+        ("fdatasync", "EIO", 6, "The disk failed while"),
+    ],
+)
+async def test_a_disk_that_fails_within_a_turn_is_told_and_what_was_there_stays(
+    refuses: str, error: str, last: int, sentence: str, tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    strace, random = requires("strace"), tier.random()
+    (tmp_path / "long.txt").write_text("a long line of text\n" * 900)
+    tries, told = tier.size(short=4, full=60), 0
+    for number in range(tries):
+        format, home = FORMATS[number % 2], tmp_path / f"home{number}"
+        home.mkdir(mode=0o700)
+        async with Stage(SCRIPT) as stage:
+            disk = Disk(home, tmp_path, format, stage, refuses, error)
+            session, *said = await rest(await start(home, tmp_path, format, stage.url), "old wish")
+            assert said == ["answered: Done."]
+            opening, *said = await disk.fill(strace, session, random.randint(1, last))
+            failed = [each for each in said if each != "answered: Done."]
+            assert all(sentence in each for each in failed), said
+            assert said[-1:] in ([], ["answered: Done."])
+            failed += [opening] if opening != session else []
+            assert [unplain(each) for each in failed] == [[]] * len(failed)
+            assert 0 < len(failed) <= 3, said
+            told += len(failed)
+            received = [wish for wish, each in zip(WISHES, said, strict=False) if "StoreError" not in each]
+            await disk.find(session, received)
+    figures(f"{error} in a turn: {tries} tried, {told} told in a plain sentence, 0 lost, 0 invalid histories")
+
+
+async def test_a_session_that_went_on_elsewhere_is_told_as_one_conflict(home: Path, tmp_path: Path) -> None:
+    async with (
+        Stage(echo) as stage,
+        furnish(home, tmp_path, provider("openai", stage.url)) as hone,
+    ):
+        worker = await start(home, tmp_path, "openai", stage.url)
+        name = await hear(worker)
+        await tell(worker, "theirs")
+        assert (await hear(worker)).startswith("answered: ")
+        session = await hone.resume(name)
+        await session.send("mine")
+        await tell(worker, "too late")
+        assert await hear(worker) == f"Conflict: Session {name} {ELSEWHERE}"
+        (said,) = await rest(worker, "once more")
+        assert said.startswith("answered: ")
+        stored = await hone.sessions.load(session.id)
+        texts = [message.text for message in stored.transcript if message.role is Role.USER]
+        assert texts == ["theirs", "mine", "once more"]
+
+
+async def test_a_conflict_within_a_turn_ends_it_with_the_same_sentence(home: Path, tmp_path: Path) -> None:
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def wait(call: ToolCall) -> Outcome:
+        begun.set()
+        await over.wait()
+        return Outcome("waited")
+
+    script = rounds(assistant("I wait.", call("wait")), "Done.")
+    tools = (Puppet("wait", frozenset({Effect.READ}), act=wait),)
+    async with (
+        Stage(script) as mine,
+        Stage(lines("Hello.")) as theirs,
+        furnish(home, tmp_path, provider("openai", mine.url), tools=tools) as hone,
+    ):
+        session = await hone.session()
+        sending = asyncio.create_task(session.send("wait for it"))
+        async with asyncio.timeout(60):
+            await begun.wait()
+        worker = await start(home, tmp_path, "openai", theirs.url, session.id)
+        assert (await rest(worker, "go on without me"))[1] == "answered: Hello."
+        over.set()
+        turn = await sending
+        assert (turn.stop, turn.error) == (Stop.FAILED, f"Session {session.id} {ELSEWHERE}")
+        again = await hone.resume(session.id)
+        texts = [message.text for message in again.transcript if message.role is Role.USER]
+        assert texts == ["wait for it", "go on without me"]
+        assert await unsound("openai", hone, again) + mine.invalid + theirs.invalid == []
+
+
+async def test_two_processes_in_one_session_lose_nothing_that_was_received(
+    home: Path, tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    count = tier.size(short=20, full=200)
+    async with Stage(SCRIPT, keep=False) as stage:
+        (tmp_path / "long.txt").write_text("short")
+        async with furnish(home, tmp_path, provider("openai", stage.url)) as hone:
+            session = await hone.session()
+            await session.send("the first word")
+        sent = [[f"{name} {number}" for number in range(count)] for name in ("left", "right")]
+        workers = [await start(home, tmp_path, "openai", stage.url, session.id) for _ in sent]
+        assert [await hear(each) for each in workers] == [session.id] * 2
+        said = await asyncio.gather(*(rest(each, *words) for each, words in zip(workers, sent, strict=True)))
+        ends = dict(zip(chain(*sent), chain(*said), strict=True))
+        received = [words for words, end in ends.items() if not end.startswith("Conflict: ")]
+        async with furnish(home, tmp_path, provider("openai", stage.url)) as hone:
+            again = await hone.resume(session.id)
+            texts = [message.text for message in again.transcript if message.role is Role.USER]
+            assert sorted(texts[1:]) == sorted(received)
+            assert await unsound("openai", hone, again) + stage.invalid == []
+    others = [end for end in ends.values() if end != "answered: Done."]
+    assert others, "both began at the same word"
+    assert all(end.endswith(ELSEWHERE) for end in others), others
+    figures(f"two processes in one session: {2 * count} tried, {len(others)} conflicts told, 0 lost")
