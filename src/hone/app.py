@@ -13,9 +13,11 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.events import Emit
 from hone.core.model import Model
 from hone.core.ports import Header, SessionId, Sessions
+from hone.core.scene import Ask, nobody
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
 from hone.core.turn import Turn
+from hone.models.addresses import public_only
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
@@ -23,18 +25,30 @@ from hone.models.openai import OpenAIChat
 from hone.models.priced import PRICES, Price, Priced
 from hone.models.providers import KNOWN, Provider, address, choose
 from hone.models.retrying import Patience, Retrying
+from hone.models.windowed import Windowed
 from hone.plugins import load
 from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
 from hone.prompt.compose import compose, identity, surroundings
+from hone.runtime.consent import Consent
+from hone.runtime.folders import Folders
+from hone.runtime.lists import OwnersList
 from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.settings import Settings, home_folder, read
 from hone.tools.capped import Capped
 from hone.tools.contained import Contained
+from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
+from hone.tools.labelled import Labelled
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
+from hone.tools.web import web_tools
+
+PAGE_DEADLINE = 20.0
+"""Seconds a web server may be silent."""
+LARGE, SMALL = 200_000, 32_000
+"""Tokens. Many models take more, at a price that grows with every call."""
 
 
 class Hone:
@@ -45,6 +59,7 @@ class Hone:
     folder:  the working folder of its tools (default: where the process is)
     tools:   further tools, beside the built-in ones
     system:  further text for the system prompt
+    ask:     how to ask the owner before something dangerous is done (default: the answer is no)
     """
 
     def __init__(
@@ -55,6 +70,7 @@ class Hone:
         folder: Path | str | None = None,
         tools: Iterable[Tool] = (),
         system: str = "",
+        ask: Ask = nobody,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -62,10 +78,13 @@ class Hone:
         self.folder = Path(folder or Path.cwd()).resolve()
         self.settings = settings or read(self.home)
         self.notices: list[str] = []
+        self.folders = Folders(OwnersList(self.home / "trusted.json"))
+        self._ask = ask
         self._model = model or self.settings.model
         self._environ = dict(os.environ)
         self._clock = clock or SystemClock()
         self._http = Http(self._clock, first_byte=self.settings.first_byte)
+        self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
@@ -79,6 +98,7 @@ class Hone:
 
     async def close(self) -> None:
         await self._http.close()
+        await self._gated.close()
         if self._store:
             await self._store.close()
 
@@ -144,29 +164,33 @@ class Hone:
             self._clock,
             guard=lambda toolbox: Guard(thresholds).around(toolbox),
             fallback=lambda agent: relief(agent, spare),
+            ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
         )
 
     async def _agent(self, wanted: str, folder: Path) -> Agent:
-        name, model = await self._find_model(wanted)
+        name, model, window = await self._find_model(wanted)
         toolbox = self._toolbox(folder)
         day = self._clock.now().astimezone().date()
         sections = (identity(), *self._plugins.sections, surroundings(folder, day, sys.platform))
         prefix = compose(name, sections, toolbox.values(), self.settings.sampling)
-        return Agent(prefix, model, toolbox, USER, Limits(calls=self.settings.calls))
+        room = Windowed(model, window, self.settings.compact_at)
+        return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls))
 
-    async def _find_model(self, wanted: str) -> tuple[str, Model]:
-        """By name, or the object that was handed in."""
+    async def _find_model(self, wanted: str) -> tuple[str, Model, int]:
+        """By name, or the object that was handed in; and how many tokens a conversation with it may take."""
+        window = self.settings.window or LARGE
         if not isinstance(self._model, str):
-            return f"custom/{type(self._model).__name__.lower()}", self._model
+            return f"custom/{type(self._model).__name__.lower()}", self._model, window
         wanted = wanted or self._model
         plugin, _, rest = wanted.partition("/")
         if plugin in self._plugins.models:
-            return wanted, self._plugins.models[plugin](rest)
+            return wanted, self._plugins.models[plugin](rest), window
         own = [
             Provider(name, each.url, each.format, each.key) for name, each in self.settings.providers.items()
         ]
         provider, name = await choose(wanted, (*own, *KNOWN), self._environ, self._http)
-        return name, self._connect(provider, name)
+        small = provider.local and not self.settings.window
+        return name, self._connect(provider, name), SMALL if small else window
 
     def _connect(self, provider: Provider, name: str) -> Model:
         key = self._environ.get(provider.key, "")
@@ -193,7 +217,11 @@ class Hone:
     def _toolbox(self, folder: Path) -> Toolbox:
         """Every tool, ours and a plugin's, behind the same walls."""
         limit, spill = self.settings.result_limit, self.home / "spill"
-        tools = (*file_tools(folder), search_tool(folder), todo, *self._plugins.tools)
+        local = (*file_tools(folder), search_tool(folder))
+        labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
+        search = self._http if self.settings.search else None
+        web = web_tools(self._gated, search, self.settings.search, clock=self._clock)
+        tools: tuple[Tool, ...] = (*labelled, *web, todo, delegate_tool(), *self._plugins.tools)
         walled = (Capped(Contained(tool, redact), spill, limit) for tool in tools)
         return {tool.surface.name: tool for tool in walled}
 

@@ -18,7 +18,7 @@ from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_spoiled, label
-from hone.core.scene import Ask, Scene, nobody
+from hone.core.scene import Ask, Scene, Spawn, childless, nobody
 from hone.core.settle import settle
 from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Node, Transcript
@@ -48,6 +48,7 @@ class Desk:
     clock: Clock
     relieve: Relieve | None = None
     ask: Ask = nobody
+    spawn: Spawn = childless
 
 
 async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) -> Turn:
@@ -63,6 +64,7 @@ async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) 
             except ModelError as error:
                 failure = str(error)
                 relief = await desk.relieve(error, record.transcript) if desk.relieve else None
+                budget.refund()
         return await record.closed(Stop.FAILED, failure)
     except asyncio.CancelledError:
         return await record.closed(Stop.INTERRUPTED, "interrupted")
@@ -136,7 +138,7 @@ async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Reco
     clock, emit = record.desk.clock, record.desk.emit
     emit(CallStarted(call))
     begun = clock.monotonic()
-    scene = Scene(agent, record.transcript, emit, record.desk.ask)
+    scene = Scene(agent, record.transcript, emit, record.desk.ask, record.desk.spawn)
     outcome = refused(fault) if fault else await perform(agent, call, scene)
     result = answer(call, sound(outcome.text), failed=outcome.failed)
     record.results[call.id] = (result, label(outcome.trust, record.agent_trust, spoiled=record.doubtful))

@@ -48,12 +48,18 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Model calls a turn."""
     first_byte: float = 60.0
     """Seconds a provider may be silent before the turn ends."""
+    window: int = 0
+    """Tokens a conversation may take; 0: 200,000, or 32,000 with a local server."""
+    compact_at: float = 0.75
+    """The share of the window at which older messages give way to notes."""
     tries: int = 4
     """How often a request is sent when the provider is overloaded or out of reach."""
     result_limit: int = 20_000
     """Characters of a tool's result that the model gets; the rest is kept in a file."""
     sampling: Mapping[str, Any] = {}
     """Sent to the provider as it stands, e.g. temperature or max_tokens."""
+    search: str = ""
+    """The address of a SearXNG-compatible server, for web_search."""
     plugins: tuple[str, ...] = ()
     """package.module:function, each called with a Registry."""
     guardrails: Guardrails = Guardrails()
@@ -69,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
         if wrong:
             raise ValueError(f"providers.{wrong[0]}.format must be openai or anthropic")
+        if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
+            raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:
             raise ValueError(
                 "calls and tries must be at least 1, first_byte above 0, result_limit at least 1000"

@@ -295,6 +295,22 @@ async def test_a_move_keeps_contents_times_and_trust_under_the_new_prefix(sessio
     assert facts((await sessions.load(B)).transcript.nodes) == facts(child.nodes)
 
 
+async def test_a_branch_after_a_move_keeps_what_it_shares_and_no_more(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    transcript = await begin(sessions, A, "shared", "alone", "alone, too")
+    await sessions.move(A, OTHER, transcript.rooted(OTHER.digest))
+    child = await branch(sessions, B, A, 1, "its own")
+    await sessions.delete(A)
+    assert facts((await sessions.load(B)).transcript.nodes) == facts(child.nodes)
+    if isinstance(sessions, SqliteSessions):
+        path = tmp_path / "sessions.db"
+        assert set(rows(path, "SELECT digest FROM contents")) == {node.digest for node in child.nodes}
+        assert rows(path, "SELECT count(*) FROM nodes") == [3]
+        await sessions.delete(B)
+        assert rows(path, "SELECT count(*) FROM nodes") == [0]
+
+
 async def test_a_deleted_session_is_gone_its_branch_readable_and_its_cost_known(sessions: Sessions) -> None:
     transcript = await begin(sessions, A)
     await sessions.append(A, said("alone", on=transcript).nodes[3:], SPENT)

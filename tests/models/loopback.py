@@ -115,8 +115,8 @@ def once(answer: bytes) -> Script:
 
 
 @asynccontextmanager
-async def client(**deadlines: float) -> AsyncIterator[Http]:
-    http = Http(SystemClock(), **deadlines)
+async def client(first_byte: float = 60.0, idle: float = 120.0, connect: float = 15.0) -> AsyncIterator[Http]:
+    http = Http(SystemClock(), first_byte=first_byte, idle=idle, connect=connect)
     try:
         yield http
     finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -200,3 +201,14 @@ def test_a_guard_never_hides_a_result(
         reached = len(turn.puppets[name].calls)
         step = turn.step(name, fail=fail, say=say)
         assert len(turn.puppets[name].calls) - reached == (step != REFUSED)
+
+
+def test_after_a_file_was_written_the_same_call_is_another_try() -> None:
+    failing = [Attempt("test", "{}", failed=True)] * 5
+    edit = Attempt("patch", "{}", failed=False, writes=True)
+    assert tally(failing, "test", "{}").same_call == 5
+    assert tally([*failing, edit], "test", "{}") == Tally(0, 5, 0)
+    assert tally([*failing, replace(edit, failed=True)], "test", "{}").same_call == 5
+    assert tally([*failing, edit, *failing[:2]], "test", "{}").same_call == 2
+    reads = [Attempt("read", "{}", failed=False, readonly=True, result="same")] * 5
+    assert (tally(reads, "read", "{}").same_result, tally([*reads, edit], "read", "{}").same_result) == (5, 0)

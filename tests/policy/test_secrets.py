@@ -364,6 +364,8 @@ def test_a_secret_in_front_of_another_one_is_redacted_too() -> None:
     assert redact(f"https://token={first}:{second}@example.com") == (
         "https://token=[redacted: assigned secret]:[redacted: URL password]@example.com"
     )
+    typed = redact(f'token: {first} = "{second}"')
+    assert typed == redact(typed) == f'token: {first} = "[redacted: assigned secret]"'
     assert redact(f';pwd={first} = "x"') == ';pwd=[redacted: assigned secret] = "x"'
 
 

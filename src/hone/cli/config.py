@@ -26,6 +26,9 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "Characters of a result that the model gets; the rest is kept in a file.",
         "20000",
     ),
+    "window": ("Tokens a conversation may take. 0: 200,000, or 32,000 with a local server.", "0"),
+    "compact_at": ("The share of the window at which older messages give way to notes.", "0.75"),
+    "search": ("The address of a SearXNG-compatible server, for web_search.", '""'),
     "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),
     "sampling": ("Sent to the provider as it stands.", "temperature = 0.7"),
     "guardrails": (

@@ -9,6 +9,7 @@ HoneError
 │   ├── Unusable             an empty reply                                   (worth another try)
 │   ├── Unauthorised         the key is missing or refused
 │   ├── Overflow             the conversation is longer than the model's window
+│   │   └── Crowded          it soon will be, by our own estimate
 │   └── Rejected             any other no: bad request, unknown model, filtered
 └── StoreError               the home folder cannot be read or written
     ├── Missing              no such session
@@ -63,6 +64,10 @@ class Unauthorised(ModelError):
 
 class Overflow(ModelError):
     """The conversation is longer than the model's window."""
+
+
+class Crowded(Overflow):
+    """By our own estimate the conversation soon will be too long."""
 
 
 class Rejected(ModelError):

@@ -77,6 +77,11 @@ class Sessions(Protocol):
         Conflict unless the contents are those of the stored session."""
         ...
 
+    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+        """Goes on with other messages under the same prefix; what was said stays, linked from the new line.
+        Raises Conflict unless `after` is the head."""
+        ...
+
     async def load(self, session: SessionId) -> Stored:
         """Raises Missing, or Corrupt if a content or the chain does not match its digest."""
         ...

@@ -1,6 +1,6 @@
 """Which label a tool's result gets. Set here, from what was done, and by nobody else."""
 
-from hone.core.messages import ToolCall
+from hone.core.messages import Role, ToolCall
 from hone.core.permit import Effect
 from hone.core.tool import Toolbox
 from hone.core.transcript import Transcript
@@ -26,9 +26,12 @@ def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> 
 
 
 def is_spoiled(transcript: Transcript, toolbox: Toolbox) -> bool:
-    """Whether a call that reached out was made. A refused one was not: its result is in our own words."""
+    """Whether a call that reached out was made. A refused one was not: its result is in our own words. A
+    child whose task comes from foreign words may have been made after one."""
     calls: dict[str, ToolCall] = {}
     for node in transcript.nodes:
+        if node.message.role is Role.USER and node.trust is Trust.FOREIGN:
+            return True
         calls.update((call.id, call) for call in node.message.calls)
         result = node.message.result
         if result and node.trust is Trust.FOREIGN:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from hone.core.agent import Agent
 from hone.core.events import Emit
 from hone.core.transcript import Transcript
+from hone.core.turn import Origin, Stop, Turn
 
 
 class Answer(StrEnum):
@@ -28,9 +29,17 @@ class Question:
 Ask = Callable[[Question], Awaitable[Answer]]
 
 
+Spawn = Callable[[str, Emit], Awaitable[Turn]]
+"""Gives a task to a child of this agent: same prefix, own conversation, own budget, fewer rights."""
+
+
 async def nobody(_: Question) -> Answer:
     """Where nobody can be asked, the answer is no."""
     return Answer.NO
+
+
+async def childless(task: str, _: Emit) -> Turn:
+    return Turn(Origin.DELEGATE).ended(Stop.FAILED, f"Nobody is there to take over: {task}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class Scene:
     transcript: Transcript
     emit: Emit
     ask: Ask = nobody
+    spawn: Spawn = childless
 
     async def consents(self, question: Question) -> bool:
         return self.agent.permit.attended and await self.ask(question) is not Answer.NO

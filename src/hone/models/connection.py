@@ -3,6 +3,8 @@
 import asyncio
 import os
 import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -131,13 +133,43 @@ class Connection(asyncio.Protocol):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
 
-async def connect(route: Route, clock: Clock, within: float) -> Connection:
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a name, as the system knows them."""
+    if host == "localhost":
+        return ["127.0.0.1", "::1"]
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+async def dial(connection: Connection, address: str, port: int) -> None:
+    await asyncio.get_running_loop().create_connection(lambda: connection, address, port)
+
+
+Admit = Callable[[str, int], str | None]
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+Dial = Callable[[Connection, str, int], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How a host becomes a socket. `admit` is asked about the very address and port that `dial` gets next;
+    what it returns is a clause that says why not."""
+
+    resolve: Resolve = resolve
+    dial: Dial = dial
+    admit: Admit | None = None
+
+
+DIRECT = Line()
+
+
+async def connect(route: Route, clock: Clock, within: float, line: Line = DIRECT) -> Connection:
     connection = Connection(route.authority, clock)
     hop: Route | Proxy = route.proxy or route
     ready = False
     try:
         async with clock.timeout(within):
-            await _reach(connection, hop, clock, within)
+            await _reach(connection, hop, clock, within, line)
             if hop.secure:
                 await connection.secure(hop.host)
             if route.proxy is not None and route.secure:
@@ -155,27 +187,33 @@ async def connect(route: Route, clock: Clock, within: float) -> Connection:
     return connection
 
 
-async def _reach(connection: Connection, hop: Route | Proxy, clock: Clock, within: float) -> None:
+async def _reach(connection: Connection, hop: Route | Proxy, clock: Clock, within: float, line: Line) -> None:
     """One address after the other: asyncio's own race between them loses a socket if it is cancelled."""
-    addresses = await _resolve(hop.host, hop.port)
-    loop = asyncio.get_running_loop()
+    addresses = await _addresses(hop, line)
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        _check(line, hop, address)
         try:
             async with clock.timeout(_PATIENCE if left > 1 else within):
-                await loop.create_connection(lambda: connection, address, hop.port)
+                await line.dial(connection, address, hop.port)
                 return
         except OSError:
             if left == 1:
                 raise
 
 
-async def _resolve(host: str, port: int) -> list[str]:
-    if ":" in host or host.replace(".", "").isdigit():
-        return [host]
-    if host == "localhost":
-        return ["127.0.0.1", "::1"]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+async def _addresses(hop: Route | Proxy, line: Line) -> Sequence[str]:
+    if ":" in hop.host or hop.host.replace(".", "").isdigit():
+        return [hop.host]
+    found = await line.resolve(hop.host, hop.port)
+    if not found:
+        raise socket.gaierror(socket.EAI_NONAME, "no address")
+    return found
+
+
+def _check(line: Line, hop: Route | Proxy, address: str) -> None:
+    fault = None if line.admit is None else line.admit(address, hop.port)
+    if fault is not None:
+        raise Rejected(f"No connection is made to {spell(hop.host, hop.port)}: {fault}.")
 
 
 @cache

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Unreachable
-from hone.models.connection import Connection, connect
+from hone.models.connection import Admit, Connection, Dial, Line, Resolve, connect, dial, resolve
 from hone.models.framing import Garbled, Head, Opening, Response, body_of
-from hone.models.proxy import read_proxies
+from hone.models.proxy import Proxies, read_proxies
 from hone.models.route import Place, Route, locate
 
 __all__ = ["Exchange", "Http", "Response"]
@@ -113,17 +113,32 @@ async def _keep(pool: Pool) -> Keeper:
 
 
 class Http:
-    """Requests over connections that are kept for the next one. Redirects are handed back, not followed."""
+    """Requests over connections that are kept for the next one. Redirects are handed back, not followed.
+
+    With `admit` no socket is opened before it was asked about the socket's address and port, and a proxy of
+    the environment is not used, for it would choose the address.
+    """
 
     def __init__(
-        self, clock: Clock, *, first_byte: float = 60.0, idle: float = 120.0, connect: float = 15.0
+        self,
+        clock: Clock,
+        *,
+        first_byte: float = 60.0,
+        idle: float = 120.0,
+        connect: float = 15.0,
+        admit: Admit | None = None,
+        resolve: Resolve = resolve,
+        dial: Dial = dial,
     ) -> None:
         self._clock = clock
         self._first_byte = first_byte
         self._idle = idle
         self._connect = connect
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Pool, Keeper]] = WeakKeyDictionary()
-        self._locate = lru_cache(maxsize=64)(partial(locate, proxies=read_proxies(os.environ)))
+        self._line = Line(resolve, dial, admit)
+        proxies = read_proxies(os.environ) if admit is None else Proxies()
+        subject = "The address of the model server" if admit is None else "The address"
+        self._locate = lru_cache(maxsize=64)(partial(locate, proxies=proxies, subject=subject))
 
     def post(
         self, url: str, headers: Mapping[str, str], body: bytes
@@ -151,7 +166,7 @@ class Http:
         connection = pool.take(place.route, self._clock.monotonic())
         used = connection is not None
         if connection is None:
-            connection = await connect(place.route, self._clock, self._connect)
+            connection = await connect(place.route, self._clock, self._connect, self._line)
         try:
             try:
                 exchange = await self._ask(connection, request)
@@ -159,7 +174,7 @@ class Http:
                 if not used or connection.heard:
                     raise
                 connection.abandon()
-                connection = await connect(place.route, self._clock, self._connect)
+                connection = await connect(place.route, self._clock, self._connect, self._line)
                 exchange = await self._ask(connection, request)
             yield exchange
         finally:

@@ -21,6 +21,7 @@ class Provider:
     address: str = ""
     default: str = ""
     local: bool = False
+    """A server of one's own: found by asking it, and taken to have a small window."""
     caches_by_key: bool = False
 
 

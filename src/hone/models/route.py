@@ -37,23 +37,24 @@ class Place:
     lines: str = field(repr=False)
 
 
-def locate(url: str, proxies: Proxies) -> Place:
+def locate(url: str, proxies: Proxies, subject: str = "The address of the model server") -> Place:
+    """`subject` is what a refusal calls the URL."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Rejected("The address of the model server cannot be read.") from None
+        raise Rejected(f"{subject} cannot be read.") from None
     if parts.scheme not in _PORTS:
-        raise Rejected("The address of the model server must begin with http:// or https://.")
+        raise Rejected(f"{subject} must begin with http:// or https://.")
     if "@" in parts.netloc:
-        raise Rejected("The address of the model server must not contain a user name or password.")
-    host, secure = _host(parts), parts.scheme == "https"
+        raise Rejected(f"{subject} must not contain a user name or password.")
+    host, secure = _host(parts, subject), parts.scheme == "https"
     port = _PORTS[parts.scheme] if port is None else port
     route = Route(secure, host, port, choose_proxy(proxies, secure, host, port))
     return Place(route, _lines(route, parts))
 
 
-def _host(parts: SplitResult) -> str:
+def _host(parts: SplitResult, subject: str) -> str:
     host = parts.hostname or ""
     try:
         if ":" in host:
@@ -63,7 +64,7 @@ def _host(parts: SplitResult) -> str:
     except (OSError, ValueError):
         name = ""
     if not _NAME.fullmatch(name) or len(name) > 253:
-        raise Rejected(f"The address of the model server names no possible host: {host!r}.")
+        raise Rejected(f"{subject} names no possible host: {host!r}.")
     return name
 
 

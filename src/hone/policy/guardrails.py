@@ -2,9 +2,11 @@
 
 What counts, for each of the three thresholds (warn, stop):
 
-same_call    failures of one tool with one set of arguments, since that very call last succeeded
+same_call    failures of one tool with one set of arguments, since that very call last succeeded or a file was
+             written
 same_tool    failures of one tool with any arguments, since that tool last succeeded
-same_result  equal results in a row of one read-only tool with one set of arguments; failures are left out
+same_result  equal results in a row of one read-only tool with one set of arguments, since a file was last
+             written; failures are left out
 
 Arguments are compared as JSON values, so spelling and order do not matter. With `warn = 2` the second such
 result carries a warning, and so does every later one. With `stop = 5` the call that would be the sixth is not
@@ -17,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from hone.core.messages import ToolCall, canonical
+from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool, Toolbox
 
@@ -30,13 +33,14 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call that was made. `arguments` are canonical."""
+    """A call that was made. `arguments` are canonical; `writes` is declared by the tool."""
 
     tool: str
     arguments: str
     failed: bool
     readonly: bool = False
     result: str = field(default="", repr=False)
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,14 @@ class Tally:
 def tally(attempts: Sequence[Attempt], tool: str, arguments: str) -> Tally:
     """How often this call has gone wrong, or nowhere, so far."""
     of_tool = [each for each in attempts if each.tool == tool]
-    of_call = [each for each in of_tool if each.arguments == arguments]
-    return Tally(_failures(of_call), _failures(of_tool), _repeats(of_call))
+    since = [each for each in _since_write(attempts) if (each.tool, each.arguments) == (tool, arguments)]
+    return Tally(_failures(since), _failures(of_tool), _repeats(since))
+
+
+def _since_write(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
+    """What was tried as things stand now: a test that fails again after an edit is another test."""
+    written = [number for number, each in enumerate(attempts, 1) if each.writes and not each.failed]
+    return attempts[written[-1] :] if written else attempts
 
 
 def _failures(attempts: Sequence[Attempt]) -> int:
@@ -140,12 +150,12 @@ class Guarded:
         return replace(outcome, text=f"{outcome.text}\n\n[Warning: {warned}.]") if warned else outcome
 
     async def _made(self, call: ToolCall, scene: Scene, arguments: str) -> Outcome:
-        outcome = Outcome("", failed=True)
+        outcome, writes = Outcome("", failed=True), Effect.WRITE in self.surface.effects
         try:
             outcome = await self.tool.run(call, scene)
         finally:
             self.guard.attempts.append(
-                Attempt(call.name, arguments, outcome.failed, self.surface.readonly, outcome.text)
+                Attempt(call.name, arguments, outcome.failed, self.surface.readonly, outcome.text, writes)
             )
         return outcome
 

@@ -257,7 +257,7 @@ _BARE = r"(?P<bare>[\w+/.~!@%^&*?-]{8,}+={0,2})"
 _TYPED = r":\s{0,2}[A-Za-z][\w.\[\]|]{0,30}\s{0,2}="
 _ASSIGNMENT = (
     r"(?P<suffix>(?!i[sz])[\w-]{0,24})(?:[\"']\]?)?\s{0,4}"
-    rf"(?:=>|:=|{_TYPED}|:(?!:)|=(?!=))\s{{0,4}}(?:{_QUOTED}|{_BARE})"
+    rf"(?>=>|:=|{_TYPED}|:(?!:)|=(?!=))\s{{0,4}}(?:{_QUOTED}|{_BARE})"
 )
 _NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "key")
 _HEADER = (

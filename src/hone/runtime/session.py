@@ -8,17 +8,28 @@ from datetime import datetime
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
-from hone.core.errors import HoneError, ModelError, Overflow
+from hone.core.errors import Crowded, HoneError, ModelError, Overflow
 from hone.core.events import Emit, Event, Notice, TurnEnded
 from hone.core.messages import Message, sound, user
 from hone.core.model import Usage
 from hone.core.permit import Permit
 from hone.core.ports import Header, SessionId, Sessions, Spending
+from hone.core.scene import Ask, nobody
 from hone.core.tool import Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.core.turn import Origin, Turn
+from hone.core.turn import Origin, Stop, Turn
 from hone.loop import Desk, run, uninterrupted
+from hone.models.windowed import Windowed
+from hone.policy.permits import COMPACT, DELEGATE
+from hone.prompt.compact import digest, plan, question, shortened, state
+
+CHILD_CALLS = 30
+"""Model calls of a child that a task was given to."""
+TAIL = 0.25
+"""The share of a conversation that stays as it is at its end."""
+TASKS = "todo"
+"""The tool whose last call is the state of the task."""
 
 
 def new_id() -> SessionId:
@@ -52,10 +63,12 @@ class Services:
     clock: Clock
     guard: Callable[[Toolbox], Toolbox]
     fallback: Callable[[Agent], Agent | None] = lambda _: None
+    ask: Ask = nobody
 
 
 class Session:
-    """Made by Hone. `send` one message at a time; `cancel` from anywhere in the same event loop."""
+    """Made by Hone. `send` one message at a time; `cancel` from anywhere in the same event loop. `voice` is
+    the label of what is sent: whose words they are."""
 
     def __init__(
         self,
@@ -65,12 +78,14 @@ class Session:
         services: Services,
         *,
         stored: bool = False,
+        voice: Trust = Trust.OWNER,
     ) -> None:
         self.header = header
         self.agent = agent
         self.transcript = transcript
         self._services = services
         self._stored = stored
+        self._voice = voice
         self._busy = False
         self._turn: asyncio.Task[Turn] | None = None
 
@@ -108,18 +123,29 @@ class Session:
         if self._turn:
             self._turn.cancel()
 
-    def fork(self, permit: Permit, origin: Origin, limits: Limits | None = None) -> "Session":
-        """The same agent on the same prefix and the same messages, with a narrower permit."""
+    def fork(
+        self, permit: Permit, origin: Origin, limits: Limits | None = None, upto: int | None = None
+    ) -> "Session":
+        """The same agent on the same prefix and messages (the first `upto`), with a narrower permit."""
+        shared = self.transcript if upto is None else self.transcript.upto(upto)
         header = Header(
             new_id(),
             self._services.clock.now(),
             origin=origin,
             folder=self.header.folder,
             parent=self.id,
-            shared=len(self.transcript),
+            shared=len(shared),
         )
         narrowed = self.agent.narrowed(permit, limits)
-        return Session(header, narrowed, self.transcript.forked(), self._services)
+        return Session(header, narrowed, shared.forked(), self._services, voice=Trust.AGENT)
+
+    async def _spawn(self, task: str, emit: Emit) -> Turn:
+        """A child's task is in the words of its parent, and worth no more than they are."""
+        now, voice = self._services.clock.now(), min(Trust.AGENT, self.transcript.trust)
+        header = Header(new_id(), now, origin=Origin.DELEGATE, folder=self.header.folder, parent=self.id)
+        agent = self.agent.narrowed(DELEGATE, Limits(calls=CHILD_CALLS))
+        child = Session(header, agent, Transcript(agent.prefix.digest), self._services, voice=voice)
+        return await child.send(task, emit)
 
     async def switch(self, agent: Agent) -> None:
         """Another model or tool set: the same contents go on under a new prefix."""
@@ -128,19 +154,56 @@ class Session:
             await self._services.store.move(self.id, agent.prefix, moved)
         self.agent, self.transcript = agent, moved
 
+    async def compact(self, focus: str = "") -> bool:
+        """Puts notes in the place of the middle of the conversation; False if there is too little of it."""
+        cut = plan(self.transcript, TAIL)
+        if cut is None:
+            return False
+        gone = self.transcript.nodes[: cut.end]
+        turn = await self.fork(COMPACT, Origin.COMPACT, Limits(calls=1), cut.end).send(question(focus))
+        notes = turn.text if turn.stop in (Stop.ANSWERED, Stop.BUDGET) else digest(gone[1:])
+        now = self._services.clock.now()
+        short = shortened(self.transcript, cut, notes, state(gone, TASKS), now)
+        await uninterrupted(self._replace(short))
+        return True
+
+    async def _replace(self, short: Transcript) -> None:
+        await self._services.store.shorten(self.id, self.transcript.head, short)
+        self.transcript = short
+
     def _run(self, emit: Emit) -> Coroutine[None, None, Turn]:
         toolbox = self._services.guard(self.agent.toolbox)
 
         async def relieve(error: ModelError, _: Transcript) -> tuple[Agent, Transcript] | None:
-            relief = None if isinstance(error, Overflow) else self._services.fallback(self.agent)
-            if relief is None:
-                return None
+            relief = await self._relief(error, emit)
+            return (replace(relief, toolbox=toolbox), self.transcript) if relief else None
+
+        desk = Desk(self._keep, emit, self._services.clock, relieve, self._services.ask, self._spawn)
+        return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, desk)
+
+    async def _relief(self, error: ModelError, emit: Emit) -> Agent | None:
+        """Who goes on after this error, with the conversation as it is then."""
+        if isinstance(error, Overflow):
+            return await self._with_room(error, emit)
+        relief = self._services.fallback(self.agent)
+        if relief:
             await self.switch(relief)
             emit(Notice(f"{error} Going on with {relief.prefix.model}."))
-            return replace(relief, toolbox=toolbox), self.transcript
+        return relief
 
-        desk = Desk(self._keep, emit, self._services.clock, relieve)
-        return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, desk)
+    async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
+        before = len(self.transcript)
+        if self.header.origin is not Origin.COMPACT and await self.compact():
+            emit(
+                Notice(
+                    f"Notes now stand for {before - len(self.transcript) + 1} older messages; they are kept."
+                )
+            )
+            return self.agent
+        model = self.agent.model
+        if isinstance(error, Crowded) and isinstance(model, Windowed):
+            return replace(self.agent, model=model.model)  # it may fit all the same
+        return None
 
     async def _receive(self, said: Message) -> None:
         """Stores the user's words before anything else, and before them what an unfinished turn left open."""
@@ -148,8 +211,7 @@ class Session:
         longer = self.transcript
         for message in self.transcript.closing("the turn was broken off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
-        own_words = self.header.origin is Origin.USER
-        longer = longer.then(said, Trust.OWNER if own_words else Trust.AGENT, now)
+        longer = longer.then(said, self._voice, now)
         await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None))
 
     async def _keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:

@@ -49,6 +49,13 @@ class InMemorySessions:
         moved = Transcript(prefix.digest, transcript.nodes, stored.header.shared)
         self._put(Stored(stored.header, prefix, moved))
 
+    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+        stored = self._get(session)
+        rules.replaces(session, stored.transcript.head, after, transcript.nodes)
+        rules.follow(session, stored.prefix.digest, transcript.nodes)
+        header = replace(stored.header, shared=0)
+        self._put(Stored(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
+
     async def load(self, session: SessionId) -> Stored:
         return self._get(session)
 

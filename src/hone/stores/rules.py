@@ -44,6 +44,12 @@ def reach(header: Header, theirs: str, ours: str, length: int) -> None:
         raise Conflict(f"Session {header.id} cannot share messages under another prefix than its parent's.")
 
 
+def replaces(session: SessionId, head: str, after: str, nodes: Sequence[Node]) -> None:
+    """Raises Conflict unless `after` is the head and there is something to go on with."""
+    if head != after or not nodes:
+        raise changed(session)
+
+
 def opening(messages: Iterable[Message]) -> tuple[int, str]:
     """The number of the message with the user's first words, and their beginning in one line; 0 if none."""
     for number, message in enumerate(messages, 1):

@@ -64,6 +64,9 @@ class SqliteSessions:
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
         await self._database.write(partial(_move, session=session, prefix=prefix, nodes=transcript.nodes))
 
+    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+        await self._database.write(partial(_shorten, session=session, after=after, nodes=transcript.nodes))
+
     async def load(self, session: SessionId) -> Stored:
         return await self._database.read(partial(_load, session=session))
 
@@ -164,11 +167,24 @@ def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple
 def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, nodes: Sequence[Node]) -> None:
     stored = _get(connection, session)
     rules.follow(session, prefix.digest, nodes)
-    if tree.read_digests(connection, stored.head) != [node.digest for node in nodes]:
+    before = tree.read_digests(connection, stored.head)
+    if list(before.values()) != [node.digest for node in nodes]:
         raise rules.changed(session)
-    head = tree.put_nodes(connection, tree.put_chain(connection, prefix, stored.head.id), nodes)
+    head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers=before)
     connection.execute(ADVANCE, (*tree.columns(head), *stored.opening, session))
     connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (prefix.model, session))
+
+
+def _shorten(connection: apsw.Connection, session: SessionId, after: str, nodes: Sequence[Node]) -> None:
+    """The last node of the new line is linked to the old head, so that nothing said is lost with it."""
+    stored = _get(connection, session)
+    rules.replaces(session, stored.head.hash, after, nodes)
+    prefix = tree.read_prefix(connection, stored.head.chain, session)
+    rules.follow(session, prefix.digest, nodes)
+    formers = [None] * (len(nodes) - 1) + [stored.head.id]
+    head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
+    connection.execute(ADVANCE, (*tree.columns(head), *_opening((0, ""), 0, nodes), session))
+    connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
 
 
 def _load(connection: apsw.Connection, session: SessionId) -> Stored:

@@ -3,10 +3,11 @@
 It knows nothing about sessions but that their heads keep nodes alive.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -38,25 +39,25 @@ WITH RECURSIVE line (id, parent, content, depth, trust, at, hash) AS (
 WHOLE = (
     f"{LINE} SELECT depth, trust, at, hash, digest, body FROM line LEFT JOIN contents AS c ON c.id = content"
 )
-DIGESTS = f"{LINE} SELECT depth, digest FROM line LEFT JOIN contents AS c ON c.id = content"
+DIGESTS = f"{LINE} SELECT depth, line.id, digest FROM line LEFT JOIN contents AS c ON c.id = content"
 
 PLACE = f"{LINE} SELECT id, hash, at FROM line WHERE depth = ?2 LIMIT 1"
 
 PUT_PREFIX = "INSERT INTO prefixes (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
-PUT_CHAIN = "INSERT INTO chains (prefix, continues) SELECT id, ? FROM prefixes WHERE digest = ? RETURNING id"
+PUT_CHAIN = "INSERT INTO chains (prefix) SELECT id FROM prefixes WHERE digest = ? RETURNING id"
 PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 PUT_NODE = """
-INSERT INTO nodes (chain, parent, content, depth, trust, at, hash)
-SELECT ?, ?, id, ?, ?, ?, ? FROM contents WHERE digest = ? RETURNING id
+INSERT INTO nodes (chain, parent, former, content, depth, trust, at, hash)
+SELECT ?, ?, ?, id, ?, ?, ?, ? FROM contents WHERE digest = ? RETURNING id
 """
 
 NEEDED = """
 SELECT EXISTS (SELECT 1 FROM nodes WHERE parent = ?1) OR EXISTS (SELECT 1 FROM sessions WHERE head = ?1)
-    OR EXISTS (SELECT 1 FROM chains WHERE continues = ?1)
+    OR EXISTS (SELECT 1 FROM nodes WHERE former = ?1)
 """
-DROP_NODE = "DELETE FROM nodes WHERE id = ? RETURNING parent, content, chain"
+DROP_NODE = "DELETE FROM nodes WHERE id = ? RETURNING parent, former, content, chain"
 DROP_CONTENT = "DELETE FROM contents WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE content = ?1)"
-DROP_CHAIN = "DELETE FROM chains WHERE id = ? RETURNING prefix, continues"
+DROP_CHAIN = "DELETE FROM chains WHERE id = ? RETURNING prefix"
 DROP_PREFIX = "DELETE FROM prefixes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chains WHERE prefix = ?1)"
 
 
@@ -83,18 +84,23 @@ def moment(stamp: int) -> datetime:
     return EPOCH + timedelta(microseconds=stamp)
 
 
-def put_chain(connection: apsw.Connection, prefix: Prefix, continues: int | None = None) -> Place:
+def put_chain(connection: apsw.Connection, prefix: Prefix) -> Place:
     connection.execute(PUT_PREFIX, (prefix.digest, prefix.encode()))
-    chain = _put(connection, PUT_CHAIN, (continues, prefix.digest))
+    chain = _put(connection, PUT_CHAIN, (prefix.digest,))
     return Place(None, chain, 0, prefix.digest, 0)
 
 
-def put_nodes(connection: apsw.Connection, place: Place, nodes: Sequence[Node]) -> Place:
+def put_nodes(
+    connection: apsw.Connection,
+    place: Place,
+    nodes: Sequence[Node],
+    formers: Iterable[int | None] = repeat(None),
+) -> Place:
     """Adds the nodes after the place; returns the place after them."""
-    for node in nodes:
+    for node, former in zip(nodes, formers, strict=False):
         connection.execute(PUT_CONTENT, (node.digest, node.encoded))
         depth, at = place.depth + 1, stamp(node.at)
-        row = (place.chain, place.id, depth, int(node.trust), at, node.hash, node.digest)
+        row = (place.chain, place.id, former, depth, int(node.trust), at, node.hash, node.digest)
         place = Place(_put(connection, PUT_NODE, row), place.chain, depth, node.hash, at)
     return place
 
@@ -127,8 +133,10 @@ def read_nodes(connection: apsw.Connection, head: Place, root: str, whose: str) 
     return tuple(nodes)
 
 
-def read_digests(connection: apsw.Connection, head: Place) -> list[str]:
-    return [content for _, content in sorted(connection.execute(DIGESTS, (head.id,)), key=itemgetter(0))]
+def read_digests(connection: apsw.Connection, head: Place) -> dict[int, str]:
+    """Node ids and the digests of their contents, from the root to the head."""
+    rows = sorted(connection.execute(DIGESTS, (head.id,)), key=itemgetter(0))
+    return {id: content for _, id, content in rows}
 
 
 def read_place(connection: apsw.Connection, head: Place, depth: int, whose: str) -> Place:
@@ -139,16 +147,20 @@ def read_place(connection: apsw.Connection, head: Place, depth: int, whose: str)
 
 
 def prune(connection: apsw.Connection, head: int) -> None:
-    """Removes what nobody needs any more, from a former head up to the first node that somebody does. A line
-    that is damaged is removed as far as it goes."""
-    node: int | None = head
-    while node is not None and not connection.execute(NEEDED, (node,)).get:
-        row = connection.execute(DROP_NODE, (node,)).get
-        if row is None:
-            return
-        parent, content, chain = row
-        connection.execute(DROP_CONTENT, (content,))
-        node = parent if parent is not None else _drop_chain(connection, chain)
+    """Removes what nobody needs any more of a line: its head, the nodes before, and what they were before a
+    move. What is damaged is removed as far as it goes."""
+    waiting: list[int | None] = [head]
+    while waiting:
+        node = waiting.pop()
+        if node is None or connection.execute(NEEDED, (node,)).get:
+            continue
+        dropped: list[Any] = connection.execute(DROP_NODE, (node,)).fetchall()
+        for parent, former, content, chain in dropped:
+            connection.execute(DROP_CONTENT, (content,))
+            if parent is None:
+                prefix = connection.execute(DROP_CHAIN, (chain,)).get
+                connection.execute(DROP_PREFIX, (prefix,))
+            waiting += (parent, former)
 
 
 @contextmanager
@@ -179,13 +191,3 @@ def _put(connection: apsw.Connection, statement: str, row: tuple[int | str | Non
     if id is None:  # what was put just before cannot be found: only a damaged index does that
         raise Corrupt("The database is damaged: an index has lost an entry. Restore it from a backup.")
     return int(id)
-
-
-def _drop_chain(connection: apsw.Connection, chain: int) -> int | None:
-    """Returns the node that the chain continued: its own session was perhaps the last to need it."""
-    row = connection.execute(DROP_CHAIN, (chain,)).get
-    if row is None:
-        return None
-    prefix, continues = row
-    connection.execute(DROP_PREFIX, (prefix,))
-    return int(continues) if continues is not None else None

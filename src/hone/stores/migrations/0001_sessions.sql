@@ -13,22 +13,22 @@ CREATE TABLE contents (
     body BLOB NOT NULL
 ) STRICT;
 
--- A tree of nodes under one prefix. A session that moved to another prefix got a new chain, which continues
--- the node that was its head.
+-- A tree of nodes under one prefix. A session that moves to another prefix gets a new chain.
 CREATE TABLE chains (
     id INTEGER PRIMARY KEY,
-    prefix INTEGER NOT NULL REFERENCES prefixes (id),
-    continues INTEGER REFERENCES nodes (id)
+    prefix INTEGER NOT NULL REFERENCES prefixes (id)
 ) STRICT;
 CREATE INDEX chains_prefix ON chains (prefix);
-CREATE INDEX chains_continues ON chains (continues) WHERE continues IS NOT NULL;
 
+-- `former` is the node with the same content in the chain that a session moved away from. It is kept for each node
+-- and not for the head alone, so that a branch of the moved session keeps what it shares and nothing else.
 -- AUTOINCREMENT: a number that was once a node's is never another's. A chain goes with its first node, hence no
 -- reference, which would have to be looked up for each chain that goes.
 CREATE TABLE nodes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     chain INTEGER NOT NULL,
     parent INTEGER REFERENCES nodes (id),
+    former INTEGER REFERENCES nodes (id),
     content INTEGER NOT NULL REFERENCES contents (id),
     depth INTEGER NOT NULL,
     trust INTEGER NOT NULL,
@@ -36,6 +36,7 @@ CREATE TABLE nodes (
     hash TEXT NOT NULL
 ) STRICT;
 CREATE INDEX nodes_parent ON nodes (parent) WHERE parent IS NOT NULL;
+CREATE INDEX nodes_former ON nodes (former) WHERE former IS NOT NULL;
 CREATE INDEX nodes_content ON nodes (content);
 
 -- A row says all that a list shows and an append needs, whatever has become of the conversation. `parent` is

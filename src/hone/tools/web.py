@@ -1,0 +1,170 @@
+"""Reading the web: web_fetch for one page, and web_search where a search engine is configured."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
+
+import msgspec
+
+from hone.core.clock import Clock, SystemClock
+from hone.core.errors import HoneError
+from hone.core.permit import Effect
+from hone.core.tool import Kind, Outcome, Tool
+from hone.tools.define import tool
+from hone.tools.hops import Answer, Exchange, Getter, Unfetched, check, follow
+
+if TYPE_CHECKING:
+    from hone.tools.readable import Readable
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_SNIPPET = 400
+_HINTS = {
+    403: "Its settings must name json among search.formats.",
+    429: "It wants fewer requests; its limiter may have to be told about this one.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    seconds: float = 30.0
+    """For a page with all its redirects."""
+    size: int = 2 * 1024 * 1024
+    """Bytes of an answer that are read."""
+    room: int = 15_000
+    """Characters of one result, with the URLs it mentions."""
+
+
+LIMITS = Limits()
+
+
+def web_tools(
+    fetch: Getter,
+    search: Getter | None = None,
+    endpoint: str = "",
+    *,
+    clock: Clock | None = None,
+    limits: Limits = LIMITS,
+) -> list[Tool]:
+    """`fetch` must open no socket to an address that is not public. `search` goes only to the endpoint, which
+    the owner chose and which may be anywhere."""
+    clock = clock or SystemClock()
+    tools: list[Tool] = [_fetching(fetch, clock, limits)]
+    if search is not None and endpoint:
+        tools.append(_searching(search, endpoint, clock, limits))
+    return tools
+
+
+def _fetching(getter: Getter, clock: Clock, limits: Limits) -> Tool:
+    @tool(effects={Effect.NETWORK}, readonly=True, kind=Kind.RESEARCH)
+    async def web_fetch(
+        url: Annotated[str, "http:// or https://, on the public internet"],
+        offset: Annotated[int, "first character of the text to show", msgspec.Meta(ge=0)] = 0,
+    ) -> Outcome:
+        """Read a web page as text. A long one comes in pieces; the result says the offset of the next."""
+        try:
+            async with clock.timeout(limits.seconds):
+                answer = await follow(getter, url, limits.size)
+        except Unfetched as reason:
+            return Outcome(f"Not fetched. {reason}", failed=True)
+        except TimeoutError:
+            return Outcome(f"Not fetched. It took longer than {limits.seconds:g} seconds.", failed=True)
+        return await asyncio.to_thread(_shown, answer, offset, limits)
+
+    return web_fetch
+
+
+def _shown(answer: Answer, offset: int, limits: Limits) -> Outcome:
+    failed = answer.status >= 400
+    first = f"{answer.url} (status {answer.status}, {answer.kind or 'of no declared type'})"
+    page = _page(answer)
+    if page is None:
+        size = "of unknown size" if answer.length is None else f"of {answer.length:,} bytes"
+        return Outcome(f"{first}\nThis is no text but data {size}; nothing of it is shown.", failed=failed)
+    whole = len(page.text)
+    if offset and offset >= whole:
+        return Outcome(
+            f"{first}\nThe text ends at {whole:,}; there is nothing at offset {offset:,}.", failed=True
+        )
+    text, urls, end = page.page(offset, limits.room)
+    parts = [f"{first}\nTitle: {page.title}" if page.title else first, text or "(no text)"]
+    parts += [f"Links:{urls}"] if urls else []
+    parts.append(_position(offset, end, whole))
+    if answer.cut:
+        parts.append(f"Only the first {limits.size:,} bytes of the page were read.")
+    return Outcome("\n\n".join(parts), failed=failed)
+
+
+def _page(answer: Answer) -> "Readable | None":
+    if answer.body is None:
+        return None
+    from hone.tools.charsets import decode
+    from hone.tools.readable import Readable, readable
+
+    text = decode(answer.body, answer.content_type)
+    if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
+        return readable(text, answer.url)
+    return None if "\0" in text else Readable(text.replace("\r\n", "\n"))
+
+
+def _position(start: int, end: int, whole: int) -> str:
+    if end < whole:
+        return f"Characters {start:,} to {end:,} of {whole:,}. Read on with offset={end}."
+    return f"Characters {start:,} to {end:,}: the end." if start else f"That is all: {whole:,} characters."
+
+
+class _Hit(msgspec.Struct):
+    url: str | None = None
+    title: str | None = None
+    content: str | None = None
+
+
+class _Hits(msgspec.Struct):
+    results: list[_Hit]
+
+
+def _searching(getter: Getter, endpoint: str, clock: Clock, limits: Limits) -> Tool:
+    @tool(effects={Effect.NETWORK}, readonly=True, kind=Kind.RESEARCH)
+    async def web_search(
+        query: Annotated[str, "what to look for"],
+        limit: Annotated[int, "how many results", msgspec.Meta(ge=1, le=30)] = 8,
+    ) -> Outcome:
+        """Search the web. Gives titles, URLs and snippets; web_fetch reads a result."""
+        asked = urlencode({"q": query.strip(), "format": "json"}, errors="replace")
+        try:
+            async with clock.timeout(limits.seconds):
+                url = check(f"{endpoint.rstrip('/')}/search?{asked}")
+                async with getter.get(url, {"Accept": "application/json"}) as exchange:
+                    return await _found(exchange, query, limit, limits.size)
+        except (Unfetched, HoneError) as error:
+            reason = str(error)
+        except TimeoutError:
+            reason = f"It took longer than {limits.seconds:g} seconds."
+        return Outcome(f"Not searched; the search engine is set to {endpoint}. {reason}", failed=True)
+
+    return web_search
+
+
+async def _found(exchange: Exchange, query: str, limit: int, size: int) -> Outcome:
+    status = exchange.response.status
+    if status != 200:
+        hint = _HINTS.get(status, "")
+        return Outcome(f"Not searched. The search engine answered {status}. {hint}".rstrip(), failed=True)
+    try:
+        hits = msgspec.json.decode(await exchange.read(size), type=_Hits).results
+    except (ValueError, RecursionError):
+        return Outcome(
+            "Not searched. The search engine did not answer with JSON as SearXNG does.", failed=True
+        )
+    entries = [_entry(number, hit) for number, hit in enumerate(hits[:limit], 1)]
+    return Outcome("\n".join(entries) or f"Nothing was found for {query!r}.")
+
+
+def _entry(number: int, hit: _Hit) -> str:
+    title, url, snippet = (_line(each or "") for each in (hit.title, hit.url, hit.content))
+    return "\n   ".join(filter(None, (f"{number}. {title or '(no title)'}", url, snippet)))
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SNIPPET else f"{line[:_SNIPPET].rstrip()}…"
