@@ -71,10 +71,13 @@ class Transcript:
 
     def rooted(self, root: str) -> "Transcript":
         """The same contents under another prefix: a new segment."""
-        moved = Transcript(root)
+        nodes: list[Node] = []
+        parent = root
         for node in self.nodes:
-            moved = moved.then(node.message, node.trust, node.at)
-        return moved
+            head = chained(parent, node.digest)
+            nodes.append(replace(node, parent=parent, hash=head))
+            parent = head
+        return Transcript(root, tuple(nodes))
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The calls of the last reply that have no result yet."""
