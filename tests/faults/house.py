@@ -8,8 +8,8 @@ from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.models.shapes import Format
-from hone.models.validity import problems
+from hone.models.stage.shapes import Format
+from hone.models.stage.validity import problems
 from hone.runtime.session import Session
 from tests.given import NOON
 from tests.rig import faults

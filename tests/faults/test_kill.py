@@ -12,8 +12,8 @@ from hone.core.messages import assistant
 from hone.core.turn import Stop
 from hone.models.anthropic import MARKER
 from hone.models.scripted import call, rounds
-from hone.models.shapes import Format
 from hone.models.stage import Stage
+from hone.models.stage.shapes import Format
 from tests.conftest import Figures, Tier, requires
 from tests.faults.beside import DATABASE, integrity, rest, start
 from tests.faults.furnish import furnish, provider

@@ -17,8 +17,8 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.turn import Stop
 from hone.models.scripted import call, echo, lines, rounds
-from hone.models.shapes import Format
 from hone.models.stage import Stage
+from hone.models.stage.shapes import Format
 from tests.conftest import Figures, Tier, requires
 from tests.faults.beside import DATABASE, hear, integrity, rest, start, tell
 from tests.faults.furnish import furnish, provider

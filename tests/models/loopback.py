@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from hone.core.clock import SystemClock
-from hone.models.connection import trust
 from hone.models.http import Http
+from hone.models.http.connection import trust
 from tests.conftest import requires
 
 Reader: TypeAlias = asyncio.StreamReader

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hone.core.clock import SystemClock
 from hone.core.errors import Rejected, Unreachable
-from hone.models.addresses import public_only
-from hone.models.connection import Connection
 from hone.models.http import Http
+from hone.models.http.addresses import public_only
+from hone.models.http.connection import Connection
 from tests.models import loopback
 from tests.models.loopback import OK, answering, fetch, once, serving
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.models.framing import (
+from hone.models.http.framing import (
     HEAD_LIMIT,
     LINE_LIMIT,
     Body,

@@ -3,8 +3,8 @@
 import pytest
 
 from hone.core.errors import Rejected
-from hone.models.proxy import Proxies, Proxy, choose_proxy, is_loopback, read_proxies
-from hone.models.route import Route, locate
+from hone.models.http.proxy import Proxies, Proxy, choose_proxy, is_loopback, read_proxies
+from hone.models.http.route import Route, locate
 
 NONE = Proxies()
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
 from hone.models.scripted import call, echo, lines
-from hone.models.shapes import Format
 from hone.models.stage import Stage
+from hone.models.stage.shapes import Format
 from tests.conftest import Figures
 from tests.given import replies
 from tests.models.caller import PATHS, Got, anthropic_parts, dial, openai_parts, post, question

@@ -8,8 +8,8 @@ import pytest
 
 from hone.core.clock import SystemClock
 from hone.core.errors import ModelError, Rejected, Unreachable
-from hone.models.connection import connect, trust
-from hone.models.route import Route
+from hone.models.http.connection import connect, trust
+from hone.models.http.route import Route
 from tests.models import loopback
 from tests.models.loopback import (
     OK,

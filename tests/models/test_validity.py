@@ -14,10 +14,10 @@ from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
-from hone.models.intake import parse
 from hone.models.openai import OpenAIChat
-from hone.models.shapes import Format
-from hone.models.validity import problems
+from hone.models.stage.intake import parse
+from hone.models.stage.shapes import Format
+from hone.models.stage.validity import problems
 from tests.given import conversations, prefixes, sendable, transcript
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path":"a"}'}}

@@ -11,7 +11,7 @@ from hone import Hone
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.turn import Origin, Stop
 from hone.models.stage import Stage
-from hone.models.validity import problems
+from hone.models.stage.validity import problems
 from hone.settings import Settings
 from hone.tools.todo import todos
 from tests.conftest import Figures, Tier

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from hone.core.clock import Clock, SystemClock
 from hone.core.tool import Outcome, Tool
-from hone.models.addresses import public_only
-from hone.models.connection import Connection
 from hone.models.http import Http
+from hone.models.http.addresses import public_only
+from hone.models.http.connection import Connection
 from hone.tools.web import LIMITS, Limits, web_tools
 from tests.models.loopback import Reader, Writer, request, serving
 from tests.tools.calls import EMPTY, called

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import msgspec
 
-from hone.models.intake import Asked, Item, Malformed, parse
-from hone.models.shapes import (
+from hone.models.stage.intake import Asked, Item, Malformed, parse
+from hone.models.stage.shapes import (
     AssistantSaid,
     Block,
     Chat,

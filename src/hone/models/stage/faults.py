@@ -8,8 +8,8 @@ from typing import Literal
 
 from hone.core.messages import Message, Role, Text, ToolCall
 from hone.core.model import Finish, Reply
-from hone.models.playback import Beat, Event, dump
-from hone.models.shapes import Format
+from hone.models.stage.playback import Beat, Event, dump
+from hone.models.stage.shapes import Format
 
 _KINDS: Mapping[int, tuple[str, str | None, str]] = {
     400: ("invalid_request_error", None, "invalid_request_error"),

@@ -1,8 +1,4 @@
-"""The scripted model behind real HTTP on loopback, in the wire formats of both providers.
-
-async with Stage(lines("Good morning.")) as stage: …         stage.url, stage.requests, stage.invalid
-python -m hone.models.stage --script FILE --latency 0.05     prints its URL on the first line
-"""
+"""The server: hears a request, decides what to answer, plays it."""
 
 import asyncio
 import base64
@@ -14,16 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hone.core.errors import SettingsError
 from hone.core.model import Usage
-from hone.models.caching import Cache, cache
-from hone.models.faults import FAULTS, Absence, Choice, Refusal, Twist, error, first
-from hone.models.intake import Asked, Malformed, parse
-from hone.models.playback import Framing, dump, stream, whole
-from hone.models.scripted import SCRIPTS, Script, load, say, weigh
-from hone.models.serving import END, STREAM, Caller, Request, Unacceptable, chunks, opening, recut
-from hone.models.shapes import Chat, Format
-from hone.models.validity import objections
+from hone.models.scripted import Script, say, weigh
+from hone.models.stage.caching import Cache, cache
+from hone.models.stage.faults import FAULTS, Absence, Choice, Refusal, Twist, error
+from hone.models.stage.intake import Asked, Malformed, parse
+from hone.models.stage.playback import Framing, dump, stream, whole
+from hone.models.stage.serving import END, STREAM, Caller, Request, Unacceptable, chunks, opening, recut
+from hone.models.stage.shapes import Chat, Format
+from hone.models.stage.validity import objections
 
 _ROUTES: dict[str, Format] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
 _MODEL = {"id": "scripted", "object": "model", "type": "model", "created": 0, "owned_by": "hone"}
@@ -260,44 +255,3 @@ def _aside(request: Request) -> tuple[int, bytes]:
     if path in (*_ROUTES, "/v1/models"):
         return 405, error(format, 405, f"{request.method} is not possible on {path}.")
     return 404, error(format, 404, f"Nothing is at {path}; this is a scripted model.", "unknown_url")
-
-
-def _chosen(fault: str | None) -> str | Choice | None:
-    """NAME, or NAME:COUNT for one that ends after some calls."""
-    name, colon, count = (fault or "").partition(":")
-    return first(int(count), name) if colon else fault
-
-
-async def _run(stage: Stage) -> None:
-    import signal
-
-    over = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, over.set)
-    async with stage:
-        print(stage.url, "A scripted model answers here, no real one.", sep="\n", flush=True)
-        await over.wait()
-
-
-def main() -> None:
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="hone.models.stage", description="A scripted model on loopback.")
-    parser.add_argument("--script", default="hello", help=f"a JSON file or one of {', '.join(SCRIPTS)}")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before an answer begins")
-    parser.add_argument("--recall", type=int, default=64, help="how many requests the cache remembers")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--key", help="the API key to insist on")
-    parser.add_argument("--record", type=Path, help="append each request body to this file as a line of JSON")
-    parser.add_argument("--fault", help="NAME or NAME:COUNT, a fault for all or for the first model calls")
-    options = vars(parser.parse_args())
-    try:
-        options |= {"script": load(options["script"]), "fault": _chosen(options["fault"])}
-        stage = Stage(keep=False, **options)
-    except (SettingsError, ValueError) as reason:
-        parser.error(str(reason))
-    asyncio.run(_run(stage))
-
-
-if __name__ == "__main__":
-    main()

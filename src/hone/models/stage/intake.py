@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hone.models.shapes import (
+from hone.models.stage.shapes import (
     AssistantSaid,
     Chat,
     DeveloperSaid,

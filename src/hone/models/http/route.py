@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, urlsplit
 
 from hone.core.errors import Rejected
-from hone.models.proxy import Proxies, Proxy, choose_proxy, spell
+from hone.models.http.proxy import Proxies, Proxy, choose_proxy, spell
 
 _NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
 _PORTS = {"http": 80, "https": 443}

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
-from hone.models.shapes import Format
+from hone.models.stage.shapes import Format
 
 # Inside a string the quotes would be escaped: this is found as a key and nowhere else.
 _MARKER = re.compile(rb'"cache_control"\s*:\s*\{[^{}]*\}')

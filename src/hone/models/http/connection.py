@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
-from hone.models.framing import Garbled, Opening
-from hone.models.proxy import Proxy, spell
-from hone.models.route import Route
+from hone.models.http.framing import Garbled, Opening
+from hone.models.http.proxy import Proxy, spell
+from hone.models.http.route import Route
 
 if TYPE_CHECKING:
     import ssl

@@ -11,7 +11,7 @@ import msgspec
 from hone.core.messages import Part, Text, Thinking, ToolCall, digest
 from hone.core.model import Finish, Reply, Usage
 from hone.models.scripted import words
-from hone.models.shapes import Format
+from hone.models.stage.shapes import Format
 
 _STEP = 12
 """Characters of a call's arguments in one event."""

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Unreachable
-from hone.models.connection import Admit, Connection, Dial, Line, Resolve, connect, dial, resolve
-from hone.models.framing import Garbled, Head, Opening, Response, body_of
-from hone.models.proxy import Proxies, read_proxies
-from hone.models.route import Place, Route, locate
+from hone.models.http.connection import Admit, Connection, Dial, Line, Resolve, connect, dial, resolve
+from hone.models.http.framing import Garbled, Head, Opening, Response, body_of
+from hone.models.http.proxy import Proxies, read_proxies
+from hone.models.http.route import Place, Route, locate
 
 __all__ = ["Exchange", "Http", "Response"]
 

@@ -1,0 +1,5 @@
+"""A small HTTP/1.1 client: POST bytes, stream the answer, keep connections, honour deadlines."""
+
+from hone.models.http.client import Exchange, Http, Response
+
+__all__ = ["Exchange", "Http", "Response"]
