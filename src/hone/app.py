@@ -17,10 +17,10 @@ from hone.core.scene import Ask, nobody
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
 from hone.core.turn import Turn
-from hone.models.addresses import public_only
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
+from hone.models.http.addresses import public_only
 from hone.models.openai import OpenAIChat
 from hone.models.priced import PRICES, Price, Priced
 from hone.models.providers import KNOWN, Provider, address, choose
