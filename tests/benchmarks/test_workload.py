@@ -1,0 +1,39 @@
+"""The workload is what it claims to be: sound conversations, and answers that ask for one call less."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.provider import Can
+from benchmarks.subject import recorded
+from benchmarks.talk import PIECES, history
+from hone.core.messages import ToolCall
+from hone.models import anthropic, openai
+from hone.models.endpoint import Endpoint
+from hone.models.http.framing import Chunked
+from hone.models.sse import Events
+from tests.rig import faults
+
+ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
+
+
+@given(st.integers(0, 60).map(lambda half: 2 * half))
+def test_a_history_of_any_even_length_is_one_a_provider_would_take(count: int) -> None:
+    messages = list(recorded("root", history(count)))
+    assert len(messages) == count
+    assert faults(messages) == []
+
+
+@pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/messages"])
+@given(st.integers(0, 99), st.integers(0, 10**9))
+def test_a_canned_answer_calls_with_one_less_until_none_is_left(path: bytes, left: int, number: int) -> None:
+    assembly = (openai if b"chat" in path else anthropic).Assembly(ENDPOINT)
+    _, _, body = Can().answer(path, left, number).partition(b"\r\n\r\n")
+    chunked = Chunked()
+    for data in Events().feed(b"".join(chunked.feed(body))):
+        list(assembly.feed(data))
+    said = assembly.reply().message
+    assert chunked.done
+    assert said.text == "".join(PIECES)
+    arguments = f'{{"left": {left - 1}}}'
+    assert said.calls == ((ToolCall(f"call_{number:010}", "probe", arguments),) if left else ())
