@@ -8,9 +8,10 @@ from hone.cli.main import Options
 from hone.cli.visible import one_line
 
 MEANING = """\
-What tools bring from a trusted folder counts as local: Hone may learn from it without asking, and later follows
-the instructions it finds there (AGENTS.md and the like), each file once you have seen it. Everything else that
-tools bring counts as foreign. Trusting a folder sends nothing anywhere and gives no further rights."""
+What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
+and later follows the instructions it finds there (AGENTS.md and the like), each file once you
+have seen it. Everything else that tools bring counts as foreign. Trusting a folder sends nothing
+anywhere and gives no further rights."""
 
 
 @click.command(epilog=f"\b\n{MEANING}")
