@@ -149,7 +149,9 @@ class Session:
 
     async def switch(self, agent: Agent) -> None:
         """Another model or tool set: the same contents go on under a new prefix."""
-        moved = self.transcript.rooted(agent.prefix.digest)
+        await uninterrupted(self._move(agent, self.transcript.rooted(agent.prefix.digest)))
+
+    async def _move(self, agent: Agent, moved: Transcript) -> None:
         if self._stored:
             await self._services.store.move(self.id, agent.prefix, moved)
         self.agent, self.transcript = agent, moved
@@ -194,11 +196,8 @@ class Session:
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
         before = len(self.transcript)
         if self.header.origin is not Origin.COMPACT and await self.compact():
-            emit(
-                Notice(
-                    f"Notes now stand for {before - len(self.transcript) + 1} older messages; they are kept."
-                )
-            )
+            gone = before - len(self.transcript) + 1
+            emit(Notice(f"Notes now stand for {gone} older messages, which are kept in the store."))
             return self.agent
         model = self.agent.model
         if isinstance(error, Crowded) and isinstance(model, Windowed):
