@@ -120,12 +120,27 @@ def sessions(bench: Bench) -> Iterator[Row]:
             yield row(f"{CONVERSATIONS} sessions at once, {name}", "turns/s", 180, pairs)
 
 
+def lasting(bench: Bench) -> Iterator[Row]:
+    """A conversation that outgrows its window again and again; what its notes cost is in the figure."""
+    with serving(environment(bench.folder())) as provider:
+        for count in (500, 2000):
+            amounts = {"count": count, "turns": bench.turns, "calls": bench.calls}
+            samples = [
+                work(bench, provider, ["hone", "lasting"], amounts, "window = 32000\n")
+                for _ in range(bench.runs)
+            ]
+            values = tuple(sample.value for sample in samples)
+            name = f"a tool iteration after {count:,} messages in a window of 32,000 tokens"
+            yield Row(name, "ms", values, (), 8, (median(sample.cpu for sample in samples), 0.0))
+
+
 SCENARIOS: Mapping[str, Callable[[Bench], Iterator[Row]]] = {
     "version": version,
     "first": first,
     "size": size,
     "iteration": iteration,
     "sessions": sessions,
+    "lasting": lasting,
 }
 
 
@@ -140,9 +155,12 @@ def both(
     )
 
 
-def work(bench: Bench, provider: Provider, what: Sequence[str], amounts: Mapping[str, int]) -> Sample:
+def work(
+    bench: Bench, provider: Provider, what: Sequence[str], amounts: Mapping[str, int], settings: str = ""
+) -> Sample:
     """One measurement in a process and a home of its own."""
     home = bench.folder()
+    (home / "hone.toml").write_text(settings)
     command = [sys.executable, "-m", "benchmarks.work", *what, "--url", provider.url, "--home", str(home)]
     command += [part for name, amount in amounts.items() for part in (f"--{name}", str(amount))]
     provider.notes()

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Protocol
 
 from benchmarks.talk import spoken
@@ -59,6 +59,21 @@ async def sessions(side: Side, count: int, turns: int, calls: int) -> Done:
     return Done(count * turns / wall, cpu * 1000 / (count * turns))
 
 
+async def lasting(side: Side, count: int, turns: int, calls: int) -> Done:
+    """Milliseconds for each tool call in the last turns of a conversation of `count` messages."""
+    talk = await side.open(0)
+    wall, cpu = [], []
+    for _ in range(max(turns, count // (2 * calls + 2))):
+        begun, used = time.perf_counter(), time.process_time()
+        await talk.send(spoken(calls))
+        wall.append((time.perf_counter() - begun) * 1000 / calls)
+        cpu.append((time.process_time() - used) * 1000 / calls)
+    return Done(mean(wall[-turns:]), mean(cpu[-turns:]))
+
+
+JOBS = {"iterations": iterations, "sessions": sessions, "lasting": lasting}
+
+
 def _expect(length: int, wanted: int) -> None:
     if length != wanted:
         raise SystemExit(
@@ -78,9 +93,8 @@ def open_side(options: argparse.Namespace) -> Side:
 
 async def work(options: argparse.Namespace) -> Done:
     side = open_side(options)
-    job = iterations if options.job == "iterations" else sessions
     try:
-        return await job(side, options.count, options.turns, options.calls)
+        return await JOBS[options.job](side, options.count, options.turns, options.calls)
     finally:
         await side.close()
 
@@ -88,7 +102,7 @@ async def work(options: argparse.Namespace) -> Done:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.work", description=__doc__)
     parser.add_argument("side", choices=("hone", "floor"))
-    parser.add_argument("job", choices=("iterations", "sessions"))
+    parser.add_argument("job", choices=tuple(JOBS))
     parser.add_argument("--url", required=True)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--padding", type=int, default=0)
