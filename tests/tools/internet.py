@@ -13,7 +13,7 @@ from hone.core.tool import Outcome, Tool
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.models.http.connection import Connection
-from hone.tools.web import LIMITS, Limits, web_tools
+from hone.tools.web.fetch import LIMITS, Limits, web_tools
 from tests.models.loopback import Reader, Writer, request, serving
 from tests.tools.calls import EMPTY, called
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.tools.readable import Readable, readable
+from hone.tools.web.readable import Readable, readable
 
 URL = "https://site.test/docs/page.html"
 

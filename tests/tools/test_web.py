@@ -10,7 +10,7 @@ from hone.core.permit import Effect
 from hone.core.tool import Kind, Tool
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.tools.web import Limits, web_tools
+from hone.tools.web.fetch import Limits, web_tools
 from tests.models import loopback
 from tests.models.loopback import Certificate, Reader, Writer, client, free_port, request, serving, turn
 from tests.tools.internet import PUBLIC, Internet, ask, internet, moved, page

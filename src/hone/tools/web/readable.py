@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from hone.tools.layout import Layout
-from hone.tools.markup import End, Start, tokens
+from hone.tools.web.layout import Layout
+from hone.tools.web.markup import End, Start, tokens
 
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _LISTS = frozenset({"menu", "ol", "ul"})

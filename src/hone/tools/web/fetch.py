@@ -12,10 +12,10 @@ from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
 from hone.tools.define import tool
-from hone.tools.hops import Answer, Exchange, Getter, Unfetched, check, follow
+from hone.tools.web.hops import Answer, Exchange, Getter, Unfetched, check, follow
 
 if TYPE_CHECKING:
-    from hone.tools.readable import Readable
+    from hone.tools.web.readable import Readable
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIPPET = 400
@@ -98,8 +98,8 @@ def _shown(answer: Answer, offset: int, limits: Limits) -> Outcome:
 def _page(answer: Answer) -> "Readable | None":
     if answer.body is None:
         return None
-    from hone.tools.charsets import decode
-    from hone.tools.readable import Readable, readable
+    from hone.tools.web.charsets import decode
+    from hone.tools.web.readable import Readable, readable
 
     text = decode(answer.body, answer.content_type)
     if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
