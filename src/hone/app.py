@@ -3,7 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -27,6 +28,7 @@ from hone.models.providers import KNOWN, Provider, address, choose
 from hone.models.retrying import Patience, Retrying
 from hone.models.windowed import Windowed
 from hone.plugins import load
+from hone.policy.danger import danger
 from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
@@ -41,7 +43,9 @@ from hone.tools.contained import Contained
 from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
 from hone.tools.labelled import Labelled
+from hone.tools.sandbox.choice import Sandbox
 from hone.tools.search import search_tool
+from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
 
@@ -84,6 +88,8 @@ class Hone:
         self._environ = dict(os.environ)
         self._clock = clock or SystemClock()
         self._http = Http(self._clock, first_byte=self.settings.first_byte)
+        self._sandbox = Sandbox(hidden=(self.home,), clock=self._clock)
+        self._shells: list[Shell] = []
         self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
@@ -99,6 +105,8 @@ class Hone:
     async def close(self) -> None:
         await self._http.close()
         await self._gated.close()
+        for shell in self._shells:
+            await shell.close()
         if self._store:
             await self._store.close()
 
@@ -140,6 +148,12 @@ class Hone:
         """One task in a session of its own."""
         return await (await self.session(model)).send(task, emit)
 
+    async def sandbox(self) -> tuple[bool, list[str]]:
+        """Whether commands are confined in the working folder, and what there is to say about it."""
+        cell = self._sandbox.cell(self.folder)
+        choice = await self._sandbox.choose(cell)
+        return not choice.missing(network=False), await self._sandbox.describe(cell)
+
     def run_sync(self, task: str) -> Turn:
         """`run` for programs without an event loop. Closes this Hone."""
 
@@ -164,12 +178,14 @@ class Hone:
             self._clock,
             guard=lambda toolbox: Guard(thresholds).around(toolbox),
             fallback=lambda agent: relief(agent, spare),
+            equip=lambda: self._equipped(folder),
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
         )
 
     async def _agent(self, wanted: str, folder: Path) -> Agent:
         name, model, window = await self._find_model(wanted)
-        toolbox = self._toolbox(folder)
+        toolbox, shell = self._tools(folder)
+        self._shells.append(shell)
         day = self._clock.now().astimezone().date()
         sections = (identity(), *self._plugins.sections, surroundings(folder, day, sys.platform))
         prefix = compose(name, sections, toolbox.values(), self.settings.sampling)
@@ -214,16 +230,40 @@ class Hone:
         cached = own.input if own.cached is None else own.cached
         return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
 
-    def _toolbox(self, folder: Path) -> Toolbox:
+    @asynccontextmanager
+    async def _equipped(self, folder: Path) -> AsyncIterator[Toolbox]:
+        """Tools for a while, with a shell of their own."""
+        toolbox, shell = self._tools(folder)
+        try:
+            yield toolbox
+        finally:
+            await shell.close()
+
+    def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
         limit, spill = self.settings.result_limit, self.home / "spill"
+        shell = shell_tools(
+            folder,
+            self._sandbox,
+            lambda command: danger(command, str(folder)),
+            network=self.settings.network,
+            ground=self.folders.label(folder),
+            clock=self._clock,
+        )
         local = (*file_tools(folder), search_tool(folder))
         labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
         search = self._http if self.settings.search else None
         web = web_tools(self._gated, search, self.settings.search, clock=self._clock)
-        tools: tuple[Tool, ...] = (*labelled, *web, todo, delegate_tool(), *self._plugins.tools)
+        tools: tuple[Tool, ...] = (
+            *labelled,
+            *shell.tools,
+            *web,
+            todo,
+            delegate_tool(),
+            *self._plugins.tools,
+        )
         walled = (Capped(Contained(tool, redact), spill, limit) for tool in tools)
-        return {tool.surface.name: tool for tool in walled}
+        return {tool.surface.name: tool for tool in walled}, shell
 
     def _open_store(self) -> Sessions:
         try:

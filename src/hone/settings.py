@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Characters of a tool's result that the model gets; the rest is kept in a file."""
     sampling: Mapping[str, Any] = {}
     """Sent to the provider as it stands, e.g. temperature or max_tokens."""
+    network: Literal["ask", "allow", "never"] = "ask"
+    """Whether commands may use the network."""
     search: str = ""
     """The address of a SearXNG-compatible server, for web_search."""
     plugins: tuple[str, ...] = ()

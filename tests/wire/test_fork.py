@@ -27,7 +27,10 @@ PLUGIN: list[Tool] = [
     Puppet("plugin_note", frozenset({Effect.NOTE})),
     Puppet("plugin_spawn", frozenset({Effect.SPAWN, Effect.NETWORK})),
 ]
-BUILT_IN = ["patch", "read_file", "search_files", "todo", "write_file"]
+BUILT_IN = [
+    *("delegate", "execute_code", "patch", "process", "read_file", "search_files", "terminal", "todo"),
+    *("web_fetch", "write_file"),
+]
 FORMATS = ["openai", "anthropic"]
 RESUME = """
 import asyncio, sys
@@ -145,6 +148,8 @@ async def test_a_forks_forbidden_calls_are_refused_alone_and_in_a_mixed_batch(
             point(monkeypatch, wire, stage.url)
             async with Hone(folder=tmp_path, tools=PLUGIN) as hone:
                 turn = await fork_tries(hone, stage)
+                toolbox = (await hone.session()).agent.toolbox
+        assert sorted(toolbox) == sorted([*BUILT_IN, *(tool.surface.name for tool in PLUGIN)])
         results = [node.message.result for node in turn.nodes if node.message.result]
         assert len(results) == len(batch)
         for name, result in zip(batch, results, strict=True):

@@ -28,6 +28,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
     ),
     "window": ("Tokens a conversation may take. 0: 200,000, or 32,000 with a local server.", "0"),
     "compact_at": ("The share of the window at which older messages give way to notes.", "0.75"),
+    "network": ("Whether commands may use the network: ask, allow or never.", '"ask"'),
     "search": ("The address of a SearXNG-compatible server, for web_search.", '""'),
     "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),
     "sampling": ("Sent to the provider as it stands.", "temperature = 0.7"),

@@ -15,7 +15,7 @@ from hone.core.errors import HoneError, SettingsError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
-COMMANDS = ("run", "sessions", "config", "trust", "demo")
+COMMANDS = ("run", "sessions", "config", "trust", "doctor", "demo")
 """Each is a module beside this one with a click command of the same name in it."""
 
 EPILOG = """\b

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -64,6 +65,8 @@ class Services:
     guard: Callable[[Toolbox], Toolbox]
     fallback: Callable[[Agent], Agent | None] = lambda _: None
     ask: Ask = nobody
+    equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
+    """Tools of its own for a child, so that its `cd` is not its parent's."""
 
 
 class Session:
@@ -144,8 +147,16 @@ class Session:
         now, voice = self._services.clock.now(), min(Trust.AGENT, self.transcript.trust)
         header = Header(new_id(), now, origin=Origin.DELEGATE, folder=self.header.folder, parent=self.id)
         agent = self.agent.narrowed(DELEGATE, Limits(calls=CHILD_CALLS))
-        child = Session(header, agent, Transcript(agent.prefix.digest), self._services, voice=voice)
-        return await child.send(task, emit)
+        equip = self._services.equip or (lambda: nullcontext(agent.toolbox))
+        async with equip() as toolbox:
+            child = Session(
+                header,
+                replace(agent, toolbox=toolbox),
+                Transcript(agent.prefix.digest),
+                self._services,
+                voice=voice,
+            )
+            return await child.send(task, emit)
 
     async def switch(self, agent: Agent) -> None:
         """Another model or tool set: the same contents go on under a new prefix."""

@@ -1,0 +1,93 @@
+"""What stands against running something right away, put to the owner as one question.
+
+Nobody there to be asked is a no. What is agreed to is the text in the question, to the byte.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hone.core.permit import Effect
+from hone.core.scene import Question, Scene
+from hone.core.tool import Outcome
+from hone.core.trust import Trust
+from hone.tools.sandbox.cell import Claim
+from hone.tools.sandbox.choice import Choice
+
+Network = Literal["ask", "allow", "never"]
+"""The owner's setting for calls that want the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """`text` is a whole sentence; `pattern` is what an answer for always would cover."""
+
+    text: str
+    pattern: str
+
+
+class Danger(Protocol):
+    """What `policy.danger` says of a command."""
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def pattern(self) -> str: ...
+
+
+Judge = Callable[[str], Danger | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the owner decided beforehand. `ground` is the label of what a command brings from the folder."""
+
+    danger: Judge
+    network: Network = "ask"
+    ground: Trust = Trust.FOREIGN
+
+    def trust(self, choice: Choice, *, network: bool) -> Trust:
+        """The best label that what a command says may carry."""
+        return Trust.FOREIGN if network or Claim.NETWORK not in choice.held else self.ground
+
+    async def refusal(
+        self, scene: Scene, text: str, choice: Choice, *, network: bool, code: bool = False
+    ) -> Outcome | None:
+        """Why the text may not run; None if it may."""
+        if network and not self._may_use_network(scene):
+            return refused("Not run: the network is not permitted here. Go on without it.")
+        if not network and Claim.NETWORK not in choice.held:
+            return refused("Not run: nothing here keeps it from the network, so ask with network=true.")
+        doubts = [*self._doubts(text, choice, network=network, code=code)]
+        if not doubts:
+            return None
+        reasons = " ".join(each.text for each in doubts)
+        pattern = "; ".join(each.pattern for each in doubts)
+        if await scene.consents(
+            Question(f"Run this {'code' if code else 'command'}? {reasons}", text, pattern)
+        ):
+            return None
+        answer = "the owner said no" if scene.agent.permit.attended else "nobody is there to be asked"
+        return refused(f"Not run: it needs the owner's consent, and {answer}. {reasons}")
+
+    def _doubts(self, text: str, choice: Choice, *, network: bool, code: bool) -> Iterator[Doubt]:
+        danger = None if code else self.danger(text)
+        if danger:
+            yield Doubt(f"It {danger.reason}.", danger.pattern)
+        if network and self.network != "allow":
+            yield Doubt("It wants the network.", f"with the network: {text}")
+        missing = sorted(choice.missing(network=network))
+        if missing:
+            sentence = (
+                f"The sandbox in force ({choice.mode.name}) does not keep it from {', '.join(missing)}."
+            )
+            yield Doubt(sentence, f"outside a sandbox: {text}")
+
+    def _may_use_network(self, scene: Scene) -> bool:
+        return self.network != "never" and scene.agent.permit.allows(frozenset({Effect.NETWORK}))
+
+
+def refused(reason: str) -> Outcome:
+    """In our own words, about the model's own."""
+    return Outcome(reason, failed=True, trust=Trust.AGENT)

@@ -1,0 +1,71 @@
+"""What a process says, as far as it fits in memory: its beginning and its end, and a file for the whole."""
+
+import codecs
+import os
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Where the whole goes when it is too long, and how the reader of the note can call that place."""
+
+    path: Path
+    name: str
+    most: int = 256 * 2**20
+
+
+class Output:
+    """Takes bytes as they come. `text` may be asked for at any time."""
+
+    def __init__(self, spill: Spill, cap: int = 2**20) -> None:
+        self.total = 0
+        self._spill = spill
+        self._half = cap // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._file: FileIO | None = None
+        self._kept = 0
+        self._trouble = ""
+
+    def feed(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if self.total > 2 * self._half:
+            self._keep(data if self._file or self._trouble else bytes(self._head + self._tail))
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def text(self) -> str:
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
+        left_out = self.total - 2 * self._half
+        if left_out <= 0:
+            return bytes(self._head + self._tail).decode("utf-8", "replace")
+        tail = bytes(self._tail[-self._half :])
+        begun = next((index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 4)
+        note = f"\n… {left_out:,} bytes left out; {self._where()} …\n"
+        return f"{head}{note}{tail[begun:].decode('utf-8', 'replace')}"
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+
+    def _keep(self, data: bytes) -> None:
+        if self._trouble:
+            return
+        try:
+            if self._file is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._file = FileIO(os.open(self._spill.path, flags, 0o600), "wb")
+            self._kept += self._file.write(data[: self._spill.most - self._kept])
+        except OSError as error:
+            self._trouble = (error.strerror or str(error)).lower()
+
+    def _where(self) -> str:
+        if self._kept == 0:
+            return f"the rest could not be kept ({self._trouble})"
+        part = "whole output" if self._kept == self.total else f"its first {self._kept:,} bytes"
+        return f"{part} in {self._spill.name}"

@@ -1,0 +1,130 @@
+"""What a command may touch, as values, and what of a system every command needs to see."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Claim(StrEnum):
+    """What a command in a cell cannot reach."""
+
+    FILES = "files outside the working folder"
+    PROCESSES = "other processes"
+    NETWORK = "the network"
+    RIGHTS = "rights beyond an ordinary user's"
+
+
+ALL = frozenset(Claim)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A working folder to write in, the system to read, nothing else. Paths are absolute and without links.
+
+    writable:  further folders to write in
+    readable:  further folders to read
+    sealed:    read-only even where they lie in a folder to write in
+    hidden:    not there even where they lie in one of the others
+    scratch:   the folder that is /tmp, or stands in for it; None for a /tmp that lasts one command
+    """
+
+    folder: Path
+    network: bool = False
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    sealed: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    scratch: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command as the warden takes it. `tmp` is where the command finds its scratch folder."""
+
+    kind: str
+    argv: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...] = ()
+    tmp: str = "/tmp"
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way to enforce a cell, and what it claims to enforce. `wrap` raises Unfit where it cannot be made."""
+
+    name: str
+    claims: frozenset[Claim]
+    wrap: Callable[[Sequence[str], Cell], Launch]
+
+
+class Unfit(Exception):
+    """There is no such cell; the message says why."""
+
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
+    *("/nix/store", "/gnu/store", "/run/current-system"),
+)
+_ETC = """
+    alternatives bash.bashrc ca-certificates ca-certificates.conf crypto-policies debian_version
+    fonts gai.conf group host.conf hosts inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.alias
+    locale.conf localtime magic mime.types nsswitch.conf os-release passwd perl pki profile
+    profile.d protocols python3 resolv.conf rpc services shells ssl/certs ssl/cert.pem
+    ssl/openssl.cnf terminfo timezone xml
+"""
+_PRIVATE = """
+    .ssh .gnupg .password-store .aws .azure .kube .netrc .git-credentials .pypirc .config/gh .config/gcloud
+    .docker/config.json .local/share/keyrings .mozilla .config/google-chrome .config/chromium
+"""
+_STARTUP = """
+    .profile .bash_profile .bash_login .bashrc .bash_logout .zshenv .zprofile .zshrc .config/autostart
+    .config/systemd .config/fish .local/bin
+"""
+ETC = tuple(f"/etc/{name}" for name in _ETC.split())
+PRIVATE = tuple(_PRIVATE.split())
+"""Of a home folder: what no command needs and others may use against its owner."""
+STARTUP = tuple(_STARTUP.split())
+"""Of a home folder: what runs without being asked."""
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+_KERNELS = ("/proc", "/sys", "/dev", "/run", "/boot", "/etc")
+_GIB = 2**30
+PROCESSES = 4096
+"""The most processes of one cell, threads counted."""
+
+
+def limits() -> tuple[tuple[str, str], ...]:
+    """Generous ones: they are there for what runs away. Memory that is only reserved does not count."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    values = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": 16 * _GIB, "RLIMIT_DATA": max(2 * _GIB, memory * 3 // 4)}
+    return tuple(("limit", f"{name}={value}") for name, value in values.items())
+
+
+def inside(path: Path, roots: Iterable[Path]) -> Path | None:
+    """The first of the roots that the path is, or lies in."""
+    return next((root for root in roots if path.is_relative_to(root)), None)
+
+
+def owned(cell: Cell) -> tuple[Path, ...]:
+    """What may be written, each tree once, the working folder first."""
+    trees = [cell.folder]
+    for path in (*cell.writable, *((cell.scratch,) if cell.scratch else ())):
+        if not inside(path, trees):
+            trees.append(path)
+    return tuple(trees)
+
+
+def check(cell: Cell) -> None:
+    """Raises Unfit where a cell around this folder would hold what no command may have."""
+    for path in (cell.folder, *cell.writable):
+        if path != path.resolve() or not path.is_dir():
+            raise Unfit(f"{path} is not a folder, or is reached through a link")
+        within = next(
+            (each for each in (*SYSTEM, *_KERNELS) if Path(each).resolve().is_relative_to(path)), None
+        )
+        if within:
+            raise Unfit(f"{path} holds the system itself ({within})")
+        if path in cell.hidden:
+            raise Unfit(f"{path} is Hone's own home")

@@ -1,0 +1,79 @@
+"""The raw calls of Linux that Python has no name for. Part of the warden: nothing heavy is imported."""
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 36, 38
+SECCOMP_MODE_FILTER = 2
+
+_AT_FDCWD = -100
+_AT_EMPTY_PATH, _AT_RECURSIVE = 0x1000, 0x8000
+_OPEN_TREE_CLONE = 1
+_MOVE_MOUNT_F_EMPTY_PATH = 4
+_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 14, 1 << 18
+_ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 2, 4, 1 << 20
+# These numbers are the same on every architecture.
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns"))
+
+
+def checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def system_call(what: str, number: int, *arguments: object) -> int:
+    """Integers are passed as machine words, everything else as ctypes sees fit."""
+    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    return checked(libc.syscall(ctypes.c_long(number), *words), what)
+
+
+def control(option: int, value: int, pointer: object = 0) -> None:
+    checked(libc.prctl(option, ctypes.c_ulong(value), pointer or ctypes.c_ulong(0), 0, 0), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    checked(libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def leave_mounts() -> None:
+    """Mounts made from now on are seen by this process and its children only."""
+    unshare(CLONE_NEWNS)
+    _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+
+
+def mount_tmpfs(path: str, options: str) -> None:
+    _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    texts = [None if each is None else os.fsencode(each) for each in (source, target, kind, options)]
+    checked(libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]), f"mount {target}")
+
+
+def clone_tree(path: str) -> int:
+    """A copy of what is mounted at a path, as a descriptor that is mounted nowhere yet."""
+    flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
+    return system_call(f"open_tree {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
+
+
+def map_owners(tree: int, namespace: int) -> None:
+    """Owners of files in the tree appear as the user namespace says. Fails where the file system cannot."""
+    attributes = _Attributes(_ATTR_IDMAP | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, namespace)
+    size = ctypes.sizeof(attributes)
+    flags = _AT_EMPTY_PATH | _AT_RECURSIVE
+    system_call("mount_setattr", _MOUNT_SETATTR, tree, b"", flags, ctypes.byref(attributes), size)
+
+
+def attach_tree(tree: int, path: str) -> None:
+    arguments = (tree, b"", _AT_FDCWD, os.fsencode(path), _MOVE_MOUNT_F_EMPTY_PATH)
+    system_call(f"move_mount {path}", _MOVE_MOUNT, *arguments)

@@ -1,0 +1,165 @@
+"""The terminal: commands in a cell, a working directory that lasts, and processes in the background."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from hone.core.clock import Clock
+from hone.core.messages import sound
+from hone.core.permit import Effect
+from hone.core.scene import Scene
+from hone.core.tool import Outcome, Tool
+from hone.core.trust import Trust
+from hone.tools.bench import Bench
+from hone.tools.code import code_tool
+from hone.tools.define import tool
+from hone.tools.doubts import Judge, Network, Rules, refused
+from hone.tools.process import Running
+from hone.tools.results import named, told
+from hone.tools.sandbox.cell import PATH, Unfit
+from hone.tools.sandbox.choice import Sandbox
+
+LONGEST = 100_000
+"""Bytes of a command; the system takes a little more in one argument."""
+MOST = 20
+"""Background processes at a time."""
+
+# The command is the first argument, where to start the second, the folder to fall back to the third. Where
+# the shell ends goes to a pipe of its own, so no output can be taken for it.
+_SCRIPT = (
+    'trap "pwd -P >&3 2>/dev/null" EXIT; '
+    'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 is gone)"; }; '
+    'eval "$1"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A process in the background."""
+
+    command: str
+    running: Running
+    trust: Trust
+
+    @property
+    def state(self) -> str:
+        code = self.running.code
+        return f"running for {self.running.seconds:.0f} s" if code is None else f"ended: {named(code)}"
+
+
+@dataclass
+class Shell:
+    """The tools that run commands, and what they share. Close it with its session."""
+
+    bench: Bench
+    rules: Rules
+    tools: Sequence[Tool] = field(init=False)
+    place: str = field(init=False)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    _last: int = 0
+
+    def __post_init__(self) -> None:
+        self.place = str(self.bench.folder)
+        self.tools = (_terminal(self), _process(self), code_tool(self.bench, self.rules))
+
+    async def close(self) -> None:
+        self.jobs.clear()
+        await self.bench.close()
+
+    def impossible(self, command: str, *, background: bool) -> str:
+        if "\0" in command or len(command.encode()) > LONGEST:
+            return f"a command has at most {LONGEST:,} bytes and no zero byte. Use write_file for long text."
+        if background and sum(job.running.code is None for job in self.jobs.values()) >= MOST:
+            return f"{MOST} processes run in the background already. Stop some of them."
+        return ""
+
+    def note(self, job: Job) -> str:
+        """The name under which the job is found again. The oldest that have ended are forgotten."""
+        ended = [id for id, each in self.jobs.items() if each.running.code is not None]
+        for id in ended[: max(0, len(self.jobs) + 1 - MOST)]:
+            del self.jobs[id]
+        self._last += 1
+        self.jobs[f"p{self._last}"] = job
+        return f"p{self._last}"
+
+    def argv(self, command: str) -> list[str]:
+        shell = shutil.which("bash", path=PATH) or "/bin/sh"
+        return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.bench.folder)]
+
+    def arrive(self, report: bytes) -> str:
+        """Takes over where a command ended; says where if that is somewhere else."""
+        place = os.fsdecode(report.removesuffix(b"\n"))
+        if not place.startswith("/") or "\0" in place or place == self.place:
+            return ""
+        self.place = place
+        return sound(place)
+
+
+def shell_tools(
+    folder: Path,
+    sandbox: Sandbox,
+    danger: Judge,
+    *,
+    network: Network = "ask",
+    ground: Trust = Trust.FOREIGN,
+    clock: Clock | None = None,
+) -> Shell:
+    return Shell(Bench(folder, sandbox, clock), Rules(danger, network, ground))
+
+
+def _terminal(shell: Shell) -> Tool:
+    @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, network_flag="network")
+    async def terminal(
+        scene: Scene,
+        command: str,
+        timeout: Annotated[int, "seconds", msgspec.Meta(ge=1, le=3600)] = 120,
+        background: Annotated[bool, "go on without waiting; see process"] = False,
+        network: bool = False,
+    ) -> Outcome:
+        """Run a shell command in a sandbox. cd holds for the next call; what the command starts ends with it,
+        unless in the background."""
+        command = sound(command)
+        impossible = shell.impossible(command, background=background)
+        if impossible:
+            return refused(f"Not run: {impossible}")
+        choice = await shell.bench.choice()
+        argv = shell.argv(command)
+        no = await shell.rules.refusal(scene, command, choice, network=network)
+        if no:
+            return no
+        trust = shell.rules.trust(choice, network=network)
+        try:
+            launch = shell.bench.launch(argv, choice, network=network)
+            if background:
+                running = await shell.bench.start(launch, "process")
+                name = shell.note(Job(command, running, trust))
+                return Outcome(f"Started in the background as {name}.", trust=trust)
+            ended = await shell.bench.run(launch, "terminal", timeout)
+        except (OSError, ValueError, Unfit) as error:
+            return refused(f"Not run: {error}.")
+        place = shell.arrive(ended.report)
+        return told(ended, choice, timeout, network=network, trust=trust, place=place)
+
+    return terminal
+
+
+def _process(shell: Shell) -> Tool:
+    @tool(effects={Effect.EXECUTE})
+    async def process(id: str = "", action: Literal["list", "output", "stop"] = "list") -> Outcome:
+        """Look at or stop processes in the background."""
+        if action == "list":
+            rows = [f"{id}: {job.command} ({job.state})" for id, job in shell.jobs.items()]
+            return Outcome("\n".join(rows) or "There are none.", trust=Trust.AGENT)
+        job = shell.jobs.get(id)
+        if job is None:
+            return refused(f"There is no process {id!r}. There are: {', '.join(shell.jobs) or 'none'}.")
+        if action == "stop":
+            await job.running.stop()
+        return Outcome(f"{job.running.output.text()}\n[{job.state}]", trust=job.trust)
+
+    return process

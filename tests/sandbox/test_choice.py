@@ -1,0 +1,320 @@
+"""A mode is chosen because running it shows that it holds; what a cell takes away stays away."""
+
+import asyncio
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hone.core.clock import SystemClock
+from hone.tools.output import Output, Spill
+from hone.tools.process import Ended, run
+from hone.tools.sandbox import seccomp
+from hone.tools.sandbox.bubble import NOBODY
+from hone.tools.sandbox.cell import ALL, Cell, Claim, Launch, Mode
+from hone.tools.sandbox.choice import NONE, Sandbox, known_modes, unconfined
+from tests.conftest import requires
+from tests.sandbox.areas import area, modes, shared_python
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with area(os.geteuid()) as path:
+        yield path
+
+
+def bubble() -> Mode:
+    requires("bwrap")
+    return known_modes()[0]
+
+
+def execute(mode: Mode, cell: Cell, command: str) -> Ended:
+    launch = mode.wrap(["/bin/sh", "-c", command], cell)
+    output = Output(Spill(Path(os.devnull), ""))
+    return asyncio.run(run(launch, output=output, clock=SystemClock(), timeout=60))
+
+
+def test_a_mode_that_claims_more_than_it_holds_is_found_out(place: Path) -> None:
+    liar = Mode("liar", ALL, unconfined)
+    sandbox = Sandbox(modes=[liar], hidden=[place / "home"])
+    (place / "home" / "hone.db").touch()
+    choice = asyncio.run(sandbox.choose(sandbox.cell(place / "folder", place / "scratch")))
+    reached = {Claim.FILES, Claim.PROCESSES, Claim.NETWORK, Claim.RIGHTS}
+    assert choice.held == ALL - reached
+    assert choice.mode is NONE
+    assert choice.missing(network=True) == ALL - {Claim.NETWORK}
+
+
+def test_a_mode_that_breaks_off_holds_nothing_and_the_next_one_is_tried(place: Path) -> None:
+    broken = Mode("broken", ALL, lambda argv, cell: Launch("plain", ("/bin/false",), (("folder", "/"),)))
+    missing = Mode(
+        "missing", ALL, lambda argv, cell: Launch("plain", ("/no/such/program",), (("folder", "/"),))
+    )
+    sandbox = Sandbox(modes=[broken, missing])
+    lines = asyncio.run(sandbox.describe(sandbox.cell(place / "folder")))
+    assert lines[0] == "sandbox: none"
+    assert lines[1].startswith("every command asks first, because it could reach files outside")
+    assert lines[2].startswith("broken: does not hold (it ended with 1)")
+    assert "No such file" in lines[3]
+    assert "bubblewrap: not found; it needs the package bubblewrap" in lines[4]
+
+
+def test_the_best_mode_here_is_chosen_once_and_described(place: Path) -> None:
+    tried: list[Sequence[str]] = []
+    best = bubble()
+
+    def wrap(argv: Sequence[str], cell: Cell) -> Launch:
+        tried.append(argv)
+        return best.wrap(argv, cell)
+
+    sandbox = Sandbox(modes=[replace(best, wrap=wrap), *known_modes()[1:]])
+    cell = sandbox.cell(place / "folder", place / "scratch")
+    choice = asyncio.run(sandbox.choose(cell))
+    assert choice.held == ALL
+    count = len(tried)
+    again = sandbox.cell(place / "folder", place / "outside")
+    assert asyncio.run(sandbox.choose(replace(again, network=True))) is choice
+    assert len(tried) == count
+    lines = asyncio.run(sandbox.describe(cell))
+    assert lines[0].startswith(f"sandbox: {best.name}; out of a command's reach: files outside")
+    assert len(lines) == 2
+    assert lines[1].startswith("landlock")
+
+
+@pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/proc", "/usr/bin"])
+def test_the_system_itself_is_no_working_folder(folder: str) -> None:
+    sandbox = Sandbox()
+    cell = sandbox.cell(Path(folder))
+    for mode in known_modes():
+        assert "holds the system itself" in asyncio.run(sandbox.examine(mode, cell)).complaint
+    assert asyncio.run(sandbox.choose(cell)).mode is NONE
+
+
+def test_the_home_of_hone_is_no_working_folder_and_stays_hidden_in_a_larger_one(place: Path) -> None:
+    home = place / "folder" / "a" / "b" / "home"
+    home.mkdir(parents=True)
+    (home / "hone.db").write_text("canary")
+    (place / "folder" / "a" / "seen").write_text("seen")
+    mode = bubble()
+    sandbox = Sandbox(modes=[mode], hidden=[home])
+    assert "Hone's own home" in asyncio.run(sandbox.examine(mode, sandbox.cell(home))).complaint
+    cell = sandbox.cell(place / "folder", place / "scratch")
+    assert asyncio.run(sandbox.choose(cell)).held == ALL
+    first = execute(
+        mode, cell, "cat a/seen; ls a/b/home; mv a/b c; mv a d; mv a/b/home e; touch a/b/home/x; find ."
+    )
+    assert "seen" in first.output
+    assert "hone.db" not in first.output
+    again = execute(mode, cell, "grep -r canary .; cat */hone.db */*/hone.db */*/*/hone.db")
+    assert "canary" not in again.output
+    assert (home / "hone.db").read_text() == "canary"
+    assert os.listdir(home) == ["hone.db"]
+
+
+def test_in_a_home_folder_keys_are_hidden_and_what_a_login_runs_is_sealed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = place / "folder"
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".ssh").mkdir()
+    (home / ".config" / "gh").mkdir(parents=True)
+    for name in (".ssh/id_rsa", ".config/gh/hosts.yml", ".netrc", ".bashrc", ".config/mine"):
+        (home / name).write_text(f"canary {name}")
+    mode = bubble()
+    sandbox = Sandbox(modes=[mode])
+    cell = sandbox.cell(home, place / "scratch")
+    assert asyncio.run(sandbox.choose(cell)).held == ALL
+    seen = execute(mode, cell, "cat .ssh/* .config/gh/* .netrc .bashrc .config/mine").output
+    assert [row for row in seen.splitlines() if "canary" in row] == ["canary .bashrccanary .config/mine"]
+    changed = execute(
+        mode, cell, "echo x >> .bashrc; mv .ssh ssh; mv .netrc netrc; mv .config config; touch mine"
+    )
+    assert changed.output.count("busy") >= 3
+    assert (home / ".bashrc").read_text() == "canary .bashrc"
+    assert (home / ".ssh" / "id_rsa").exists()
+    assert (home / "mine").exists()
+    within = sandbox.cell(home / ".ssh")
+    assert within.hidden == ()
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_the_network_is_there_if_the_cell_has_it_and_brings_no_sockets_of_programs(
+    place: Path, network: bool
+) -> None:
+    python = shared_python()
+    if python is None:
+        pytest.skip("no interpreter that every user can start")
+    code = """
+import socket, sys
+def reached(family, address):
+    try:
+        socket.socket(family).connect(address)
+        return True
+    except OSError:
+        return False
+print(reached(socket.AF_INET, ("127.0.0.1", int(sys.argv[1]))))
+print(reached(socket.AF_UNIX, "\\0" + sys.argv[2]), reached(socket.AF_UNIX, sys.argv[3]))
+"""
+    abstract = f"hone-{os.getpid()}"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_UNIX) as unnamed,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
+        unnamed.bind(f"\0{abstract}")
+        named.bind(str(place / "outside" / "socket"))
+        os.chmod(place / "outside" / "socket", 0o777)
+        for each in (unnamed, named):
+            each.listen()
+        arguments = [str(listener.getsockname()[1]), abstract, str(place / "outside" / "socket")]
+        cell = replace(Sandbox().cell(place / "folder", place / "scratch"), network=network)
+        for mode in known_modes():
+            launch = mode.wrap([python, "-I", "-S", "-c", code, *arguments], cell)
+            output = Output(Spill(Path(os.devnull), ""))
+            ended = asyncio.run(run(launch, output=output, clock=SystemClock(), timeout=60))
+            assert ended.output == f"{network}\nFalse False\n", mode.name
+
+
+def test_what_is_sealed_cannot_be_changed_or_moved_though_its_folder_can(place: Path) -> None:
+    code = place / "folder" / "lib" / "site" / "code"
+    code.mkdir(parents=True)
+    (code / "warden.py").write_text("as it was")
+    mode = bubble()
+    cell = replace(Sandbox().cell(place / "folder", place / "scratch"), sealed=(code,))
+    assert asyncio.run(Sandbox(modes=[mode]).choose(cell)).held == ALL
+    ended = execute(
+        mode,
+        cell,
+        "cat lib/site/code/warden.py; echo bad > lib/site/code/warden.py; touch lib/site/code/new;"
+        "mv lib/site lib/other; mv lib old; rm -rf lib/site/code; touch lib/mine lib/site/mine",
+    )
+    assert "as it was" in ended.output
+    assert (code / "warden.py").read_text() == "as it was"
+    assert os.listdir(code) == ["warden.py"]
+    assert {path.name for path in (place / "folder" / "lib").iterdir()} == {"mine", "site"}
+    assert (place / "folder" / "lib" / "site" / "mine").exists()
+
+
+def test_landlock_does_not_hold_what_it_cannot_take_away(place: Path) -> None:
+    python = shared_python()
+    if python is None:
+        pytest.skip("no interpreter that every user can start")
+    home = place / "folder" / "home"
+    home.mkdir()
+    (home / "hone.db").touch()
+    mode = known_modes()[-1]
+    for hidden, held in (((place / "home",), True), ((home,), False)):
+        sandbox = Sandbox(modes=[mode], hidden=hidden, python=python)
+        cell = replace(sandbox.cell(place / "folder", place / "scratch"), sealed=())
+        finding = asyncio.run(sandbox.examine(mode, cell))
+        if held and finding.held != ALL:
+            pytest.skip(f"not claimed here: {finding.complaint}")
+        assert (Claim.FILES in finding.held) is held
+
+
+def test_modules_planted_in_the_folder_do_not_run_outside_the_cell(place: Path) -> None:
+    canary = place / "outside" / "canary"
+    folder = place / "folder"
+    planted = f"open({str(canary)!r}, 'w')\n"
+    names = (
+        "ctypes",
+        "os",
+        "signal",
+        "struct",
+        "sitecustomize",
+        "usercustomize",
+        "resource",
+        "select",
+        "_socket",
+    )
+    for name in names:
+        (folder / f"{name}.py").write_text(planted)
+    (folder / "hone" / "tools" / "sandbox").mkdir(parents=True)
+    for path in ("hone/__init__.py", "hone/tools/__init__.py", "hone/tools/sandbox/warden.py"):
+        (folder / path).write_text(planted)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        sandbox = Sandbox(hidden=[place / "home"])
+        cell = sandbox.cell(folder, place / "scratch")
+        asyncio.run(sandbox.choose(cell))
+        for mode in modes():
+            assert execute(mode, cell, "echo ran").output == "ran\n"
+    finally:
+        os.chdir(before)
+    assert not canary.exists()
+
+
+def test_what_a_command_makes_belongs_to_the_owner_of_the_folder(place: Path) -> None:
+    mode = bubble()
+    cell = Sandbox().cell(place / "folder", place / "scratch")
+    ended = execute(mode, cell, "echo x > made; mkdir deep; touch deep/file; stat -c %u . made; id -u")
+    made = place / "folder" / "deep" / "file"
+    assert made.stat().st_uid == os.geteuid()
+    inside = {str(NOBODY)} if os.geteuid() == 0 else {str(os.geteuid())}
+    assert {*ended.output.split()} == inside
+    if os.geteuid() == 0:
+        os.chown(place / "folder", 4321, 4321)
+        os.chown(place / "folder" / "made", 4321, 4321)
+        assert execute(mode, cell, "echo y >> made && touch theirs").code == 0
+        assert (place / "folder" / "theirs").stat().st_uid == 4321
+        assert execute(mode, cell, "rm -rf deep/file || echo no").output.endswith("no\n")
+
+
+def test_a_cell_can_have_more_folders_to_write_and_to_read(place: Path) -> None:
+    (place / "outside" / "given").write_text("given")
+    mode = bubble()
+    cell = Sandbox().cell(place / "folder", place / "scratch", (place / "home",))
+    cell = replace(cell, readable=(*cell.readable, place / "outside"))
+    ended = execute(mode, cell, f"cat {place}/outside/given; touch {place}/home/new {place}/outside/new")
+    assert "given" in ended.output
+    assert "Read-only file system" in ended.output
+    assert (place / "home" / "new").exists()
+    assert not (place / "outside" / "new").exists()
+
+
+def test_processes_and_files_have_limits(place: Path) -> None:
+    cell = Sandbox().cell(place / "folder", place / "scratch")
+    rows = execute(bubble(), cell, "cat /proc/self/limits").output.splitlines()
+    limits = {row[:25].strip(): row[26:].split()[:2] for row in rows}
+    assert limits["Max core file size"] == ["0", "0"]
+    for name in ("Max processes", "Max file size", "Max data size"):
+        soft, hard = limits[name]
+        assert soft == hard != "unlimited"
+    assert int(limits["Max processes"][0]) <= 4096
+
+
+HEADERS = {
+    "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
+    "aarch64": "/usr/include/asm-generic/unistd.h",
+}
+
+
+@pytest.mark.parametrize("machine", HEADERS)
+def test_the_numbers_of_the_filter_are_the_kernels(machine: str) -> None:
+    path = Path(HEADERS[machine])
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    known = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", path.read_text()))
+    column, _ = seccomp.MACHINES[machine]
+    for name, numbers in seccomp.CALLS.items():
+        if numbers[column] >= 0 and name in known:
+            assert int(known[name]) == numbers[column], name
+        elif numbers[column] < 0:
+            assert name not in known, name
+
+
+@pytest.mark.parametrize("machine", [*seccomp.MACHINES])
+def test_every_jump_of_the_filter_lands_in_it(machine: str) -> None:
+    for fenced, network in ((False, False), (True, False), (True, True)):
+        code = seccomp.program(machine, fenced=fenced, network=network)
+        steps = [code[start : start + 8] for start in range(0, len(code), 8)]
+        for number, step in enumerate(steps):
+            kind, yes, no = int.from_bytes(step[:2], sys.byteorder), step[2], step[3]
+            assert kind == 6 or number + 1 + max(yes, no) < len(steps)
+        assert int.from_bytes(steps[-1][:2], sys.byteorder) == 6

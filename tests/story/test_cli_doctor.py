@@ -1,0 +1,43 @@
+"""`hone doctor` and `hone trust`: what is in force, said so that one can act on it."""
+
+from pathlib import Path
+
+from hone.models.scripted import echo
+from hone.models.stage import Stage
+from tests.cli.driving import environment, hone
+from tests.conftest import requires
+
+
+async def test_the_doctor_says_what_is_missing_and_what_holds(home: Path, tmp_path: Path) -> None:
+    requires("bwrap")
+    home.chmod(0o755)
+    ill = await hone("doctor", env=environment(home), folder=tmp_path)
+    assert ill.code == 1
+    assert f"✗ home: {home} can be entered by others; close it with: chmod 700 {home}" in ill.out
+    assert "✗ model: No model to talk to yet." in ill.out
+    home.chmod(0o700)
+    async with Stage(echo) as stage:
+        well = await hone("doctor", env=environment(home, stage), folder=tmp_path)
+    assert (well.code, "✗" in well.out) == (0, False)
+    assert "✓ sandbox: bubblewrap" in well.out
+    assert f"✓ folder: {tmp_path} is not trusted; see hone trust --help" in well.out
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_database_that_cannot_be_read_is_told(home: Path, tmp_path: Path) -> None:
+    (home / "hone.db").write_text("this is no database at all, and it is long enough to be read as one" * 20)
+    ill = await hone("doctor", env=environment(home), folder=tmp_path)
+    assert ill.code == 1
+    assert "✗ sessions: " in ill.out
+    assert "is not a database" in ill.out
+
+
+async def test_a_folder_is_trusted_listed_and_forgotten(home: Path, tmp_path: Path) -> None:
+    env = environment(home)
+    assert (await hone("trust", "--list", env=env)).out == "No folder is trusted yet.\n"
+    assert "is trusted now" in (await hone("trust", env=env, folder=tmp_path)).out
+    assert (await hone("trust", "--list", env=env)).out == f"{tmp_path}\n"
+    assert "is no longer trusted" in (await hone("trust", "--forget", str(tmp_path), env=env)).out
+    assert (await hone("trust", "--list", env=env)).out == "No folder is trusted yet.\n"
+    missing = await hone("trust", str(tmp_path / "absent"), env=env)
+    assert (missing.code, "does not exist" in missing.err) == (2, True)

@@ -1,0 +1,102 @@
+"""A6 with real processes: an interrupt leaves nothing running, a valid history, and a next turn."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hone import Hone
+from hone.core.messages import Message, Role, assistant, user
+from hone.core.turn import Stop
+from hone.models.scripted import call
+from hone.models.stage import Stage
+from hone.settings import Settings
+from tests.conftest import requires
+from tests.rig import faults
+from tests.wire.test_fork import FORMATS, point
+
+CHILDREN = (
+    "trap '' TERM; (setsid sleep {mark} &) ; sleep {mark} & bash -c 'sleep {mark} & wait' & "
+    "echo ready > {fifo}; wait"
+)
+
+
+def running(mark: str) -> list[str]:
+    """The processes of this machine with the mark among their arguments."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # gone by now
+            continue
+        if mark.encode() in arguments:
+            found.append(process.name)
+    return found
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize("through", ["terminal", "delegate", "background"])
+async def test_a_command_with_children_is_gone_after_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str, through: str
+) -> None:
+    requires("bwrap")
+    mark, fifo = f"9{uuid.uuid4().int % 10**9}", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    fifo.chmod(0o666)
+    tmp_path.chmod(0o777)
+    command = call("terminal", command=CHILDREN.format(mark=mark, fifo=fifo), timeout=3000)
+    behind = call("terminal", command=CHILDREN.format(mark=mark, fifo=fifo), background=True)
+    work = {"terminal": [command], "delegate": [call("delegate", tasks=["go"])], "background": [behind]}
+
+    def speak(messages: Sequence[Message]) -> Message:
+        last = messages[-1]
+        if last.role is Role.USER and last.text in ("begin", "go"):
+            return assistant(*(work[through] if last.text == "begin" else [command]))
+        if through == "background" and last.role is Role.TOOL:
+            return assistant(call("terminal", command=f"sleep {mark}", timeout=3000))
+        return assistant("Here I am.")
+
+    async with Stage(speak) as stage:
+        point(monkeypatch, wire, stage.url)
+        async with Hone(folder=tmp_path, settings=Settings(model=f"{wire}/scripted")) as hone:
+            session = await hone.session()
+            sending = asyncio.create_task(session.send("begin"))
+            assert await asyncio.to_thread(fifo.read_text) == "ready\n"
+            assert running(mark)
+            session.cancel()
+            turn = await sending
+            assert turn.stop is Stop.INTERRUPTED
+            assert running(mark) == [] or through == "background"
+            assert faults(list(session.transcript)) == []
+            again = await session.send("are you there?")
+            assert (again.stop, again.text) == (Stop.ANSWERED, "Here I am.")
+        assert running(mark) == []
+        assert stage.invalid == []
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+async def test_a_stream_that_is_interrupted_keeps_what_was_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
+) -> None:
+    words = " ".join(f"word{number}" for number in range(5_000))
+
+    def speak(messages: Sequence[Message]) -> Message:
+        return assistant(words if messages[-1] == user("begin") else "Here I am.")
+
+    async with Stage(speak, pace=0.001) as stage:
+        point(monkeypatch, wire, stage.url)
+        async with Hone(folder=tmp_path) as hone:
+            session, seen = await hone.session(), asyncio.Event()
+            sending = asyncio.create_task(session.send("begin", lambda _: seen.set()))
+            await seen.wait()
+            session.cancel()
+            turn = await sending
+            assert turn.stop is Stop.INTERRUPTED
+            assert turn.text.startswith("word0")
+            assert turn.text.endswith("(cut short: interrupted)")
+            stage.pace = 0.0
+            assert (await session.send("again")).text == "Here I am."
+        assert stage.invalid == []
