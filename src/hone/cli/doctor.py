@@ -11,7 +11,7 @@ from hone.cli.main import FAILED, Options
 from hone.cli.visible import visible
 
 
-@click.command()
+@click.command(short_help="Check the home folder, the model and the sandbox.")
 @click.pass_obj
 def doctor(options: Options) -> int:
     """Check the home folder, the model and the sandbox, and say what to do about what is missing."""
