@@ -5,6 +5,7 @@ datagram that came, a file that changed) is judged there, see `worker`. A probe 
 mark on a machine that does not stop it, so it is left out where nothing is confined.
 """
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -221,6 +222,34 @@ def make_a_link_outside() -> None:
 @probe
 def change_the_mode_of_a_file_outside() -> None:
     os.chmod(outside("chmod"), 0o777)
+
+
+@probe
+def change_the_mode_through_a_link() -> None:
+    os.chmod("planted/chmod", 0o777)
+
+
+@probe
+def change_the_mode_through_a_descriptor() -> None:
+    folder = os.open("planted", os.O_PATH)
+    os.chmod("chmod", 0o777, dir_fd=folder)
+
+
+@probe
+def change_the_mode_while_a_link_takes_the_files_place() -> object:
+    open("race-file", "x").close()
+    os.symlink(outside("chmod"), "race-link")
+    os.symlink("race-file", "race")
+    child = os.fork()
+    if child == 0:
+        for number in range(2_000):
+            os.symlink(("race-file", "race-link")[number % 2], "race-new")
+            os.rename("race-new", "race")
+        os._exit(0)
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        with contextlib.suppress(OSError):
+            os.chmod("race", 0o777)
+    return stat.S_IMODE(os.stat(outside("chmod")).st_mode) == 0o777
 
 
 @probe

@@ -266,6 +266,24 @@ def test_what_a_command_makes_belongs_to_the_owner_of_the_folder(place: Path) ->
         assert execute(mode, cell, "rm -rf deep/file || echo no").output.endswith("no\n")
 
 
+def test_modes_and_times_can_be_changed_in_a_cell(place: Path) -> None:
+    command = (
+        "touch f; mkdir d; chmod 751 f; chmod 700 $PWD/d; touch -d @5 f d; ln -s f l; touch -h -d @6 l;"
+        "cp -a d e; cd d; touch x; chmod 604 x; chmod 777 $TMPDIR; stat -c '%a %Y' ../f ../l x;"
+        "cd ..; stat -c '%a %Y' d e; chmod 4755 f; chmod 777 nothing; chmod 777 /usr"
+    )
+    for mode in known_modes():
+        cell = Sandbox().cell(place / "folder", place / "scratch")
+        rows = execute(mode, cell, command).output.splitlines()
+        assert rows[0] == "751 5", mode.name
+        assert rows[1] == "777 6"
+        assert rows[2].startswith("604 ")
+        assert rows[4] == "700 5"
+        assert [row for row in rows if row.startswith("chmod: ")] == rows[5:]
+        assert len(rows) == 8
+        execute(mode, cell, "rm -rf f d e l")
+
+
 def test_a_cell_can_have_more_folders_to_write_and_to_read(place: Path) -> None:
     (place / "outside" / "given").write_text("given")
     mode = bubble()

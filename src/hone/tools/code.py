@@ -29,7 +29,8 @@ def code_tool(bench: Bench, rules: Rules) -> Tool:
         """Run Python in a sandbox. Shows what it prints and the value of the last line."""
         code = sound(code)
         choice = await bench.choice()
-        no = await rules.refusal(scene, code, choice, network=network, code=True)
+        place = str(bench.folder)
+        no = await rules.refusal(scene, code, choice, place=place, network=network, code=True)
         if no:
             return no
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from hone.core.messages import sound
 from hone.core.permit import Effect
 from hone.core.scene import Question, Scene
 from hone.core.tool import Outcome
@@ -52,9 +53,9 @@ class Rules:
         return Trust.FOREIGN if network or Claim.NETWORK not in choice.held else self.ground
 
     async def refusal(
-        self, scene: Scene, text: str, choice: Choice, *, network: bool, code: bool = False
+        self, scene: Scene, text: str, choice: Choice, *, place: str, network: bool, code: bool = False
     ) -> Outcome | None:
-        """Why the text may not run; None if it may."""
+        """Why the text may not run in this place; None if it may."""
         if network and not self._may_use_network(scene):
             return refused("Not run: the network is not permitted here. Go on without it.")
         if not network and Claim.NETWORK not in choice.held:
@@ -64,9 +65,8 @@ class Rules:
             return None
         reasons = " ".join(each.text for each in doubts)
         pattern = "; ".join(each.pattern for each in doubts)
-        if await scene.consents(
-            Question(f"Run this {'code' if code else 'command'}? {reasons}", text, pattern)
-        ):
+        asked = f"Run this {'code' if code else 'command'} in {sound(place)}? {reasons}"
+        if await scene.consents(Question(asked, text, pattern)):
             return None
         answer = "the owner said no" if scene.agent.permit.attended else "nobody is there to be asked"
         return refused(f"Not run: it needs the owner's consent, and {answer}. {reasons}")

@@ -129,7 +129,7 @@ def _terminal(shell: Shell) -> Tool:
             return refused(f"Not run: {impossible}")
         choice = await shell.bench.choice()
         argv = shell.argv(command)
-        no = await shell.rules.refusal(scene, command, choice, network=network)
+        no = await shell.rules.refusal(scene, command, choice, place=shell.place, network=network)
         if no:
             return no
         trust = shell.rules.trust(choice, network=network)

@@ -6,5 +6,6 @@ bubble     a cell as a command line of bubblewrap
 fence      a cell as rules for Landlock
 trial      what is tried inside a cell before it is relied on
 warden     the process between Hone and a command; it imports only
-           kernel (raw calls), seccomp (the filter), landlock and descent (root's way down)
+           kernel (raw calls), seccomp (the filter), landlock, clerk (what Landlock leaves open), descent
+           (root's way down)
 """

@@ -2,13 +2,14 @@
 
 The command sees the whole tree of files and their names, but opens only what the cell has. Nothing can be
 taken away inside a folder that is allowed: a cell with something sealed or hidden in it does not hold here.
+Of /etc it opens what any user may open: to many programs a file that is there and refused is an error.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hone.tools.sandbox.bubble import NOBODY
-from hone.tools.sandbox.cell import DEVICES, ETC, PROCESSES, SYSTEM, Cell, Launch, check, limits, owned
+from hone.tools.sandbox.cell import DEVICES, PROCESSES, SYSTEM, Cell, Launch, check, limits, owned
 
 _FACTS = (
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version"),
@@ -23,7 +24,7 @@ class Fence:
     def wrap(self, argv: Sequence[str], cell: Cell) -> Launch:
         check(cell)
         trees = [str(path) for path in owned(cell)]
-        readable = (*SYSTEM, *ETC, *_FACTS, *(str(path) for path in (*cell.readable, *cell.sealed)))
+        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*cell.readable, *cell.sealed)))
         settings = [("folder", str(cell.folder)), *limits(), ("limit", f"RLIMIT_NPROC={PROCESSES}")]
         settings += [("read", path) for path in readable]
         settings += [("write", path) for path in trees]

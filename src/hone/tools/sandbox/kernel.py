@@ -5,8 +5,7 @@ import os
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
-PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 36, 38
-SECCOMP_MODE_FILTER = 2
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 
 _AT_FDCWD = -100
 _AT_EMPTY_PATH, _AT_RECURSIVE = 0x1000, 0x8000
@@ -37,8 +36,8 @@ def system_call(what: str, number: int, *arguments: object) -> int:
     return checked(libc.syscall(ctypes.c_long(number), *words), what)
 
 
-def control(option: int, value: int, pointer: object = 0) -> None:
-    checked(libc.prctl(option, ctypes.c_ulong(value), pointer or ctypes.c_ulong(0), 0, 0), f"prctl {option}")
+def control(option: int, value: int) -> None:
+    checked(libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
 
 
 def unshare(flags: int) -> None:

@@ -3,8 +3,8 @@
 Every cell: no set-user-id files (in root's folder they would be root's for whoever runs them), no namespaces
 of its own, no keyrings, no typing into terminals. Under Landlock also no sockets that were not asked for (it
 lets UDP through, and the sockets of other programs, such as the message bus that starts programs for a user),
-no changes of mode, owner or times by path, no memory shared with strangers. Part of the warden: nothing heavy
-is imported.
+no memory shared with strangers, and changes of mode and times by path are left to the clerk. Part of the
+warden: nothing heavy is imported.
 """
 
 import ctypes
@@ -18,7 +18,8 @@ Step = tuple[int, int, int, int]
 """One instruction: code, jump if true, jump if false, operand."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_ALLOW, _ASK, _KILL, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x80000000, 0x00050000
+_SET_FILTER, _WITH_LISTENER = 1, 8
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _FOREIGN_NUMBERS = 0x40000000
 """From here on x86 counts the calls of another calling convention."""
@@ -34,6 +35,7 @@ CALLS = {
     "creat": (85, -1),
     "openat": (257, 56),
     "openat2": (437, 437),
+    "seccomp": (317, 277),
     "chmod": (90, -1),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -74,10 +76,9 @@ CALLS = {
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Column in CALLS and the name the kernel gives the architecture."""
 
-_BY_PATH = (
-    *("chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat"),
-    *("setxattr", "lsetxattr", "setxattrat", "removexattr", "lremovexattr", "removexattrat", "file_setattr"),
-)
+_BY_PATH = ("chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "file_setattr")
+_ATTRIBUTES = ("setxattr", "lsetxattr", "setxattrat", "removexattr", "lremovexattr", "removexattrat")
+_BY_CLERK = ("chmod", "fchmodat", "fchmodat2")
 _SHARED_MEMORY = ("shmget", "shmat", "msgget", "semget", "mq_open")
 
 
@@ -100,11 +101,13 @@ def program(machine: str, *, fenced: bool, network: bool) -> bytes:
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
-def install(code: bytes) -> None:
-    """For this process and all it becomes. The privilege to gain privileges must be gone already."""
+def install(code: bytes, machine: str) -> int:
+    """For this process and all it becomes. The privilege to gain privileges must be gone already. Gives the
+    descriptor on which the calls arrive that the clerk decides."""
     buffer = ctypes.create_string_buffer(code, len(code))
     filter = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
-    kernel.control(kernel.PR_SET_SECCOMP, kernel.SECCOMP_MODE_FILTER, ctypes.c_char_p(filter))
+    number = CALLS["seccomp"][MACHINES[machine][0]]
+    return kernel.system_call("seccomp", number, _SET_FILTER, _WITH_LISTENER, ctypes.c_char_p(filter))
 
 
 def _everywhere() -> list[tuple[str, list[Step]]]:
@@ -127,7 +130,10 @@ def _everywhere() -> list[tuple[str, list[Step]]]:
 def _fence(network: bool) -> list[tuple[str, list[Step]]]:
     return [
         *((name, [_refuse(errno.EPERM)]) for name in (*_BY_PATH, *_SHARED_MEMORY)),
-        ("utimensat", _if_pointer(1)),
+        # As where a file system has none: programs go on without them.
+        *((name, [_refuse(errno.EOPNOTSUPP)]) for name in _ATTRIBUTES),
+        *((name, [_ASKING]) for name in _BY_CLERK),
+        ("utimensat", _if_pointer(1, _ASKING)),
         ("prlimit64", _if_any_bit(0, 0xFFFFFFFF)),
         ("socket", _unless_among(0, _INTERNET) if network else [_refuse(errno.EACCES)]),
     ]
@@ -142,6 +148,7 @@ def _load(argument: int, *, upper: bool = False) -> Step:
 
 
 _PASS: Step = (_RETURN, 0, 0, _ALLOW)
+_ASKING: Step = (_RETURN, 0, 0, _ASK)
 
 
 def _if_any_bit(argument: int, bits: int) -> list[Step]:
@@ -163,6 +170,6 @@ def _unless_among(argument: int, values: tuple[int, ...]) -> list[Step]:
     return [_load(argument), *checks, _refuse(errno.EACCES), _PASS]
 
 
-def _if_pointer(argument: int) -> list[Step]:
+def _if_pointer(argument: int, then: Step) -> list[Step]:
     lower, upper = _load(argument), _load(argument, upper=True)
-    return [lower, (_EQUAL, 0, 2, 0), upper, (_EQUAL, 1, 0, 0), _refuse(errno.EPERM), _PASS]
+    return [lower, (_EQUAL, 0, 2, 0), upper, (_EQUAL, 1, 0, 0), then, _PASS]

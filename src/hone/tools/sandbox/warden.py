@@ -11,8 +11,10 @@ import select
 import signal
 import sys
 import time
+from _socket import socket, socketpair
 
 from hone.tools.sandbox import descent, kernel, landlock, seccomp
+from hone.tools.sandbox.clerk import Clerk, hand_over, take_over
 
 REPORT = 3
 """Where a command finds the pipe on which it may say where it ended."""
@@ -38,11 +40,15 @@ def main(arguments: list[str]) -> None:
     if _LINUX:
         kernel.control(kernel.PR_SET_CHILD_SUBREAPER, 1)
     wake = _wake_on_child()
+    ours, theirs = socketpair()
     child = os.fork()
     if child == 0:
-        _start(kind, settings, rest[end + 1 :], int(report))
+        _start(kind, settings, rest[end + 1 :], int(report), theirs)
     os.close(int(report))
+    theirs.close()
     watch = Watch(child, int(lifeline), wake, bubble=kind == "bubble")
+    if kind == "landlock":
+        watch.employ(ours, settings)
     os._exit(watch.until_all_is_gone(float(settings["grace"][0])))
 
 
@@ -66,6 +72,15 @@ class Watch:
         self.poll = select.poll()
         self.poll.register(wake, select.POLLIN)
         self.poll.register(lifeline, select.POLLIN)
+        self.clerk: Clerk | None = None
+
+    def employ(self, channel: socket, settings: Settings) -> None:
+        """Waits until the command has its filter, or has failed to get one."""
+        listener = take_over(channel)
+        if listener is not None:
+            dropped = int(settings["drop"][0]) if "drop" in settings else None
+            self.clerk = Clerk(listener, settings.get("write", []), os.uname().machine, dropped)
+            self.poll.register(listener, select.POLLIN)
 
     def until_all_is_gone(self, grace: float) -> int:
         deadline: float | None = None
@@ -97,10 +112,19 @@ class Watch:
 
     def _waited(self, milliseconds: float | None) -> bool:
         """Waits for an end or for the time to pass; True if the lifeline was cut."""
-        ready = {file for file, _ in self.poll.poll(milliseconds)}
+        ready = dict(self.poll.poll(milliseconds))
         if self.wake in ready:
             os.read(self.wake, 4096)
+        if self.clerk and self.clerk.listener in ready:
+            self._let_serve(self.clerk, ready[self.clerk.listener])
         return self.lifeline in ready
+
+    def _let_serve(self, clerk: Clerk, event: int) -> None:
+        if event & select.POLLIN:
+            clerk.serve()
+        else:  # nobody is left who could ask
+            self.poll.unregister(clerk.listener)
+            self.clerk = None
 
     def _signal(self, number: signal.Signals) -> None:
         # bubblewrap itself must outlive a polite request: when it ends, its cell ends at once.
@@ -138,7 +162,7 @@ def _kill(pid: int, number: signal.Signals) -> None:
         return
 
 
-def _start(kind: str, settings: Settings, command: list[str], report: int) -> None:
+def _start(kind: str, settings: Settings, command: list[str], report: int, channel: socket) -> None:
     """Becomes the command, or ends."""
     try:
         os.setsid()
@@ -152,7 +176,7 @@ def _start(kind: str, settings: Settings, command: list[str], report: int) -> No
             case "bubble":
                 command = _bubbled(settings, command)
             case "landlock":
-                _fence(settings)
+                _fence(settings, channel)
             case _:
                 os.chdir(settings["folder"][0])
         if _LINUX:
@@ -204,7 +228,7 @@ def _bubbled(settings: Settings, command: list[str]) -> list[str]:
     return [command[0], "--seccomp", str(file), *command[1:]]
 
 
-def _fence(settings: Settings) -> None:
+def _fence(settings: Settings, channel: socket) -> None:
     network = "network" in settings
     if "drop" in settings:
         uid = int(settings["drop"][0])
@@ -216,7 +240,10 @@ def _fence(settings: Settings) -> None:
     rights = {"read": landlock.READING, "write": landlock.WRITING, "device": landlock.DEVICE}
     rules = [(path, right) for name, right in rights.items() for path in settings.get(name, [])]
     landlock.restrict(rules, network=network)
-    seccomp.install(seccomp.program(os.uname().machine, fenced=True, network=network))
+    machine = os.uname().machine
+    listener = seccomp.install(seccomp.program(machine, fenced=True, network=network), machine)
+    hand_over(channel, listener)
+    os.close(listener)
 
 
 if __name__ == "__main__":
