@@ -24,6 +24,7 @@ from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.waiting import uninterrupted
 
 Relieve = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
 """Who goes on, and from where, when the model cannot: a fallback, or nobody."""
@@ -229,17 +230,3 @@ class Record:
                 yield assistant(f"{sound(''.join(self.partial))}\n\n(cut short: {reason})"), self.agent_trust
             else:
                 yield message, self.agent_trust
-
-
-async def uninterrupted(work: Awaitable[None]) -> None:
-    """Waits for work that was begun, whatever happens, and lets an interrupt go on only after it."""
-    task = asyncio.ensure_future(work)
-    interrupt: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            interrupt = error
-    task.result()
-    if interrupt:
-        raise interrupt

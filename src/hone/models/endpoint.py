@@ -1,14 +1,17 @@
 """One POST to a provider: its address and key, the data of its events, and its refusals as our errors."""
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 import msgspec
 
 from hone.core.clock import Clock
-from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised
+from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
+from hone.core.model import Piece, Reply
 from hone.models.http import Http
 from hone.models.sse import Events
 
@@ -49,6 +52,28 @@ async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) ->
                 yield data
         for data in events.end():
             yield data
+
+
+class Assembly(Protocol):
+    """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it."""
+
+    is_over: bool
+
+    def feed(self, data: bytes) -> Iterator[Piece]: ...
+
+    def reply(self) -> Reply: ...
+
+
+async def assembled(assembly: Assembly, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[Piece, None]:
+    async with aclosing(events):
+        try:
+            async for data in events:
+                for piece in assembly.feed(data):
+                    yield piece
+        except Unreachable:
+            if not assembly.is_over:
+                raise
+    yield assembly.reply()
 
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:

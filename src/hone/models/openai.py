@@ -1,7 +1,6 @@
 """OpenAI chat completions: the format of OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LM Studio and more."""
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolC
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, count, exchange, refusal
+from hone.models.endpoint import Endpoint, assembled, count, exchange, refusal
 from hone.models.http import Http
 from hone.models.joined import Joined
 
@@ -31,18 +30,9 @@ class OpenAIChat:
         self._heads: dict[str, bytes] = {}
         self._messages = Joined(_fragment)
 
-    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        assembly = Assembly(self._endpoint)
-        body = self.body(prefix, transcript)
-        async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
-            try:
-                async for data in events:
-                    for piece in assembly.feed(data):
-                        yield piece
-            except Unreachable:
-                if not assembly.is_over:  # what breaks after the end of a reply takes nothing from it
-                    raise
-        yield assembly.reply()
+    def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        body, assembly = self.body(prefix, transcript), Assembly(self._endpoint)
+        return assembled(assembly, exchange(self._http, self._clock, self._endpoint, body))
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
         """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""

@@ -20,7 +20,8 @@ from hone.core.tool import Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
-from hone.loop import Desk, run, uninterrupted
+from hone.core.waiting import uninterrupted
+from hone.loop import Desk, run
 from hone.models.windowed import Windowed
 from hone.policy.permits import COMPACT, DELEGATE
 from hone.prompt.compact import digest, plan, question, shortened, state

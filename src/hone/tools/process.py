@@ -7,13 +7,13 @@ other end, or by dying, Hone tells it to clear up.
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from hone.core.clock import Clock
+from hone.core.waiting import uninterrupted
 from hone.tools.output import Output
 from hone.tools.sandbox.cell import PATH, Launch
 
@@ -53,7 +53,7 @@ async def run(
     timed_out = False
     try:
         async with clock.timeout(timeout):
-            await _surely(running.open(launch, stdin))
+            await uninterrupted(running.open(launch, stdin))
             await running.wait()
     except TimeoutError:
         timed_out = True
@@ -67,7 +67,7 @@ async def start(launch: Launch, *, output: Output, clock: Clock) -> "Running":
     """Whoever starts it must stop it. An interrupt on the way leaves nothing behind."""
     running = Running(output, clock)
     try:
-        await _surely(running.open(launch, None))
+        await uninterrupted(running.open(launch, None))
     except asyncio.CancelledError:
         await running.stop()
         raise
@@ -134,7 +134,7 @@ class Running(asyncio.SubprocessProtocol):
             os.close(self._lifeline)
             self._lifeline = -1
         if self._transport:
-            await _surely(self._settled(self._transport))
+            await uninterrupted(self._settled(self._transport))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport), "it is a process"
@@ -191,18 +191,3 @@ def environment(tmp: str) -> dict[str, str]:
         "USER": "hone",
         "LOGNAME": "hone",
     }
-
-
-async def _surely(work: Awaitable[Value]) -> Value:
-    """Waits for work that was begun, whatever happens, and lets an interrupt go on only after it."""
-    task = asyncio.ensure_future(work)
-    interrupt: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            interrupt = error
-    if interrupt:
-        task.exception()
-        raise interrupt
-    return task.result()
