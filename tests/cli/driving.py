@@ -1,4 +1,4 @@
-"""Drives the real command: as a process with pipes, and at a terminal that somebody types at."""
+"""Drives the real command: as a process with pipes, and at a terminal that somebody types at and looks at."""
 
 import asyncio
 import fcntl
@@ -8,12 +8,16 @@ import struct
 import sys
 import termios
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyte
+
 from hone.models.stage import Stage
+from hone.runtime.folders import Folders
+from hone.runtime.lists import OwnersList
 
 HONE = (sys.executable, "-m", "hone")
 # Makes its standard input the controlling terminal, so that Ctrl-C typed there reaches the command.
@@ -24,7 +28,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 PATIENCE = 60.0
 
-PROMPT, CTRL_C, CTRL_D = "> ", b"\x03", b"\x04"
+ENTER, ALT_ENTER, TAB, UP, ESCAPE = b"\r", b"\x1b\r", b"\t", b"\x1b[A", b"\x1b"
+CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def environment(home: Path, stage: Stage | None = None, /, **more: str) -> dict[
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "HONE_HOME": str(home),
-        "TERM": "dumb",
+        "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }
     if stage:
@@ -63,68 +68,112 @@ async def hone(
     return Ended(process.returncode, out.decode(), err.decode())
 
 
-class Terminal:
-    """The screen so far, and the keys. `wait_for` reads on from where the last one ended."""
+class Answering(pyte.HistoryScreen):
+    """A screen that says where its cursor is when it is asked, as real ones do."""
 
-    def __init__(self, master: int, process: Process) -> None:
+    def __init__(self, columns: int, lines: int, master: int) -> None:
+        super().__init__(columns, lines, history=100_000, ratio=0.5)
+        self._master = master
+
+    def write_process_input(self, data: str) -> None:
+        os.write(self._master, data.encode())
+
+
+class Terminal:
+    """What stands on the screen and above it, and the keys. Rows count from the first one ever printed."""
+
+    def __init__(self, master: int, process: Process, size: tuple[int, int]) -> None:
         self._master = master
         self._process = process
         self._news = asyncio.Event()
-        self._seen = 0
-        self._data = b""
+        self._mark = 0
+        self._screen = Answering(*size, master)
+        self._stream = pyte.ByteStream(self._screen)
+        self.data = b""
         asyncio.get_running_loop().add_reader(master, self._read)
-
-    @property
-    def screen(self) -> str:
-        return self._data.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def _read(self) -> None:
         try:
             data = os.read(self._master, 65536)
         except OSError:  # how a pseudo-terminal says that its other side is closed
             data = b""
-        self._data += data
         if not data:
             asyncio.get_running_loop().remove_reader(self._master)
+        self.data += data
+        self._stream.feed(data)
         self._news.set()
+
+    @property
+    def title(self) -> str:
+        return self._screen.title
+
+    @property
+    def rows(self) -> list[str]:
+        """All of them, those that have scrolled away included."""
+        columns = range(self._screen.columns)
+        above = ["".join(row[at].data for at in columns).rstrip() for row in self._screen.history.top]
+        return above + [row.rstrip() for row in self._screen.display]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.rows).rstrip("\n")
+
+    @property
+    def news(self) -> str:
+        """What stands from the last entered message on."""
+        return "\n".join(self.rows[self._mark :]).rstrip("\n")
+
+    @property
+    def row(self) -> int:
+        """The one the cursor is on."""
+        return len(self._screen.history.top) + self._screen.cursor.y
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the cursor stands behind an empty prompt."""
+        cursor = self._screen.cursor
+        return not cursor.hidden and cursor.x == 2 and self._screen.display[cursor.y].startswith("> ")
 
     def type(self, keys: str | bytes) -> None:
         os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
 
-    async def wait_for(self, text: str) -> str:
-        """The screen from the last found text to this one."""
+    def widen(self, columns: int) -> None:
+        lines = self._screen.lines
+        self._screen.resize(lines, columns)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    async def until(self, holds: Callable[[], bool], what: str) -> None:
         try:
             async with asyncio.timeout(PATIENCE):
-                while (found := self.screen.find(text, self._seen)) < 0:
+                while not holds():
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            raise AssertionError(f"{text!r} never came; the screen:\n{self.screen[self._seen :]}") from None
-        start, self._seen = self._seen, found + len(text)
-        return self.screen[start : self._seen]
+            raise AssertionError(f"{what} never came; the screen:\n{self.text}") from None
 
-    async def insist(self, keys: bytes, text: str) -> None:
-        """Presses keys until the text comes: a signal that falls between the last letter of a prompt and the
-        waiting for a key is only noticed with the next one."""
-        pressed = 0
-        while self.screen.find(text, self._seen) < 0:
-            assert pressed < PATIENCE, f"{text!r} never came; the screen:\n{self.screen[self._seen :]}"
-            pressed += 1
-            self.type(keys)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(2.0):
-                    while self.screen.find(text, self._seen) < 0:
-                        self._news.clear()
-                        await self._news.wait()
-        await self.wait_for(text)
+    async def sees(self, *texts: str) -> str:
+        """The news, once all of these stand in them."""
+        for text in texts:
+            await self.until(lambda text=text: text in self.news, repr(text))  # type: ignore[misc]
+        return self.news
 
-    async def enter(self, line: str) -> None:
-        await self.wait_for(PROMPT)
-        self.type(f"{line}\n")
+    async def prompt(self) -> None:
+        await self.until(lambda: self.is_waiting, "the prompt")
+
+    async def write(self, text: str) -> None:
+        """Types at the prompt and sees that it stands there."""
+        await self.prompt()
+        self._mark = self.row
+        self.type(text)
+        await self.until(lambda: not self.is_waiting, "an echo")
+
+    async def enter(self, text: str) -> None:
+        await self.write(text)
+        self.type(ENTER)
 
     async def leave(self) -> int:
         """Ctrl-D at the next prompt; the exit code."""
-        await self.wait_for(PROMPT)
+        await self.prompt()
         self.type(CTRL_D)
         return await self.ended()
 
@@ -135,12 +184,20 @@ class Terminal:
 
 @asynccontextmanager
 async def terminal(
-    *arguments: str, env: Mapping[str, str], folder: Path | None = None
+    *arguments: str,
+    env: Mapping[str, str],
+    folder: Path | None = None,
+    size: tuple[int, int] = (100, 40),
+    command: tuple[str, ...] = HONE,
+    trusted: bool = True,
 ) -> AsyncIterator[Terminal]:
+    columns, lines = size
+    if trusted:
+        Folders(OwnersList(Path(env["HONE_HOME"]) / "trusted.json")).trust(folder or Path.cwd())
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", AT_TERMINAL, *HONE, *arguments),
+        *(sys.executable, "-c", AT_TERMINAL, *command, *arguments),
         env=env,
         cwd=folder,
         stdin=slave,
@@ -150,7 +207,7 @@ async def terminal(
     )
     os.close(slave)
     try:
-        yield Terminal(master, process)
+        yield Terminal(master, process, size)
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,4 +1,4 @@
-"""The pictures: they show what the demo prints today, and no word stands outside its frame."""
+"""The pictures: they show what the commands print today, and no word stands outside its frame."""
 
 import re
 import subprocess
@@ -12,8 +12,9 @@ from tests.docs.pages import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
 RECORDINGS = {
-    "demo.svg": ["--end", "What changed"],
-    "fork.svg": ["--begin", "A fork that may", "--end", "Your turn"],
+    "chat.svg": (["--scene", "scripts/scenes/chat.json"], []),
+    "demo.svg": (["--end", "What changed"], ["demo"]),
+    "fork.svg": (["--begin", "A fork that may", "--end", "Your turn"], ["demo"]),
 }
 
 
@@ -24,15 +25,19 @@ def words(picture: Path) -> str:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_recording_shows_what_the_demo_prints_today(name: str, tmp_path: Path) -> None:
-    command = [*RECORDINGS[name], "--", str(Path(sys.executable).with_name("hone")), "demo"]
+def test_a_recording_shows_what_the_command_prints_today(name: str, tmp_path: Path) -> None:
+    options, arguments = RECORDINGS[name]
+    command = [*options, "--", str(Path(sys.executable).with_name("hone")), *arguments]
     fresh = tmp_path / name
     recorder = [sys.executable, "-W", "error", str(ROOT / "scripts" / "record"), str(fresh)]
-    done = subprocess.run([*recorder, *command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*recorder, *command], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    quoted = " ".join(f'"{each}"' if " " in each else each for each in RECORDINGS[name])
+    quoted = " ".join(f'"{each}"' if " " in each else each for each in options)
     assert words(ROOT / "docs" / "recordings" / name) == words(fresh), (
-        f"Renew it: scripts/record docs/recordings/{name} {quoted} -- .venv/bin/hone demo"
+        f"Renew it: .venv/bin/python scripts/record docs/recordings/{name} {quoted} -- "
+        f".venv/bin/hone {' '.join(arguments)}"
     )
 
 

@@ -36,6 +36,6 @@ async def test_the_demo_needs_nothing_shows_the_main_job_and_leaves_nothing(
 
 async def test_the_demo_is_coloured_at_a_terminal(home: Path) -> None:
     async with terminal("demo", env=environment(home, TERM="xterm")) as user:
-        await user.wait_for("\x1b[32m✓\x1b[0m")
-        await user.wait_for("Your turn.")
+        await user.sees("✓ patch prices.py", "Your turn.")
         assert await user.ended() == 0
+    assert "\x1b[32m✓ \x1b[0m".encode() in user.data

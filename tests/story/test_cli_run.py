@@ -152,9 +152,9 @@ async def test_ctrl_c_ends_a_run_with_130_and_keeps_what_was_said(home: Path) ->
     async with Stage(tell, pace=0.02) as stage:
         env = environment(home, stage)
         async with terminal("run", "tell", env=env) as user:
-            await user.wait_for("word5")
+            await user.sees("word5")
             user.type(CTRL_C)
-            await user.wait_for("Stopped.")
+            await user.sees("Stopped.")
             assert await user.ended() == 130
         heard.clear()
         process = await asyncio.create_subprocess_exec(
@@ -198,18 +198,36 @@ async def test_a_home_that_cannot_be_written_is_said_and_the_task_is_done(home: 
     assert "will not be kept" in ended.err
 
 
-def test_the_version_costs_nothing_but_click(home: Path) -> None:
-    import subprocess
-
-    code = """
+LOADED = """
 import sys
 from hone.cli.main import perform
-code = perform(["--version"])
-heavy = {"asyncio", "msgspec", "apsw", "json", "ssl", "hone.app", "hone.settings", "hone.cli.run"}
-print(code, sorted(heavy & set(sys.modules)))
+code = perform(sys.argv[2:])
+print(code, sorted(set(sys.argv[1].split()) & set(sys.modules)))
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", code], env=environment(home), capture_output=True, text=True, check=True
-    )
-    assert ended.stdout == "hone 0.1.0\n0 []\n"
-    assert os.listdir(home) == []
+DRAWING = "rich pygments markdown_it prompt_toolkit"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--version"], f"{DRAWING} asyncio msgspec apsw json ssl hone.app hone.settings hone.cli.run"),
+        (["--help"], DRAWING),
+        (["run", "hello"], DRAWING),
+        (["sessions", "list"], DRAWING),
+        (["config", "path"], DRAWING),
+    ],
+)
+async def test_a_command_loads_what_it_needs_and_no_more(
+    home: Path, arguments: list[str], heavy: str
+) -> None:
+    async with Stage(echo) as stage:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", LOADED, heavy, *arguments),
+            env=environment(home, stage),
+            stdin=DEVNULL,
+            stdout=PIPE,
+        )
+        async with asyncio.timeout(PATIENCE):
+            out, _ = await process.communicate()
+    assert out.decode().splitlines()[-1] == "0 []"
+    assert arguments[0] in ("run", "sessions") or os.listdir(home) == []

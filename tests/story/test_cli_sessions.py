@@ -88,10 +88,10 @@ async def test_a_branch_needs_no_model_and_can_be_talked_to(home: Path, tmp_path
         keyless = Desk(environment(home), tmp_path)
         branch = (await keyless.sessions("branch", first)).out.strip()
         async with terminal("sessions", "resume", branch, env=at.env, folder=tmp_path) as user:
-            await user.wait_for("Thirty rows.")
-            assert "was begun in" not in user.screen
+            await user.sees("Thirty rows.")
+            assert "was begun in" not in user.text
             await user.enter("again")
-            await user.wait_for("Thirty rows.\n  2 calls")
+            await user.sees("Thirty rows.\n\n2 calls")
             assert await user.leave() == 0
         assert {each["session"]: each["messages"] for each in await at.listed()} == {first: 4, branch: 8}
 
@@ -124,16 +124,16 @@ async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path
         unknown = await at.sessions("delete", "--yes", first, "zzz")
         assert unknown.code == 1
         async with terminal("sessions", "delete", first, env=at.env) as user:
-            await user.wait_for("task 0")
-            await user.wait_for("Delete 1 session for good? [y/N]:")
+            await user.sees("task 0")
+            await user.sees("Delete 1 session for good? [y/N]:")
             user.type("n\n")
-            await user.wait_for("Nothing was deleted.")
+            await user.sees("Nothing was deleted.")
             assert await user.ended() == 1
         assert len(await at.listed()) == 3
         async with terminal("sessions", "delete", first, env=at.env) as user:
-            await user.wait_for("[y/N]:")
+            await user.sees("[y/N]:")
             user.type("y\n")
-            await user.wait_for("Deleted 1 session.")
+            await user.sees("Deleted 1 session.")
             assert await user.ended() == 0
         assert (await at.sessions("show", first)).code == 1
         pruned = await at.sessions("prune", "--older-than", "0h", "--yes")

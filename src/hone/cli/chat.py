@@ -2,41 +2,49 @@
 
 import asyncio
 import shlex
+import shutil
 import sys
+from contextlib import suppress
+from pathlib import Path
+from textwrap import wrap
 
 import click
 
 from hone import __version__
 from hone.app import Hone
 from hone.cli import typed
+from hone.cli.interrupt import Interrupts
 from hone.cli.listing import entry
 from hone.cli.main import Options
 from hone.cli.opening import news, open_session, take_turn
 from hone.cli.paint import paint_for
-from hone.cli.render import Renderer
-from hone.cli.slash import Talk, obey, parse
-from hone.cli.visible import one_line, visible
+from hone.cli.slash import COMMANDS, Talk, obey, parse
+from hone.cli.terminal.asking import Asking, ask_trust
+from hone.cli.terminal.screen import Surroundings, screen_for
+from hone.cli.terminal.status import Status, place
+from hone.cli.visible import visible
 from hone.core.errors import HoneError
-from hone.core.events import Event
 from hone.core.messages import Role
+from hone.runtime.folders import Folders
+from hone.runtime.lists import OwnersList
 from hone.runtime.session import Session
 
 
 def chat(options: Options) -> int:
-    """Between turns the event loop rests, so that line editing and Ctrl-C are the terminal's own."""
     if not typed.at_terminal():
         return _piped(options)
-    with asyncio.Runner() as runner:
-        hone = runner.run(_open(options))
-        try:
-            Chat(runner, hone, runner.run(open_session(hone, options)), options).hold()
-        finally:
-            runner.run(hone.close())
+    asyncio.run(_talk(options))
     return 0
 
 
-async def _open(options: Options) -> Hone:
-    return Hone(home=options.home)
+async def _talk(options: Options) -> None:
+    asking = Asking(paint_for(sys.stdout))
+    async with Hone(home=options.home, ask=asking) as hone:
+        session = await open_session(hone, options)
+        with Interrupts() as interrupts:
+            chat = Chat(hone, session, options, interrupts)
+            asking.pause = chat.screen.pause
+            await chat.hold()
 
 
 def _piped(options: Options) -> int:
@@ -59,78 +67,103 @@ async def _check(options: Options) -> None:
 class Chat:
     """Reads, sends, shows. Ends with Ctrl-D or /quit."""
 
-    def __init__(self, runner: asyncio.Runner, hone: Hone, session: Session, options: Options) -> None:
-        self._runner = runner
+    def __init__(self, hone: Hone, session: Session, options: Options, interrupts: Interrupts) -> None:
         self._talk = Talk(hone, session)
         self._options = options
+        self._interrupts = interrupts
         self._paint = paint_for(sys.stdout)
-        self._renderer = Renderer(self._paint)
+        self._status = Status("", "")
+        self.screen = screen_for(self._surroundings(), interrupts)
 
-    def hold(self) -> None:
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            home=self._talk.hone.home,
+            folder=lambda: Path(self._talk.session.header.folder),
+            status=lambda: self._status,
+            commands={name: each.help for name, each in COMMANDS.items()},
+            complain=self._talk.hone.notices.append,
+        )
+
+    async def hold(self) -> None:
         self._greet()
-        talking = True
-        while talking:
-            try:
-                talking = self._exchange()
-            except EOFError:
-                print()
-                talking = False
-            except KeyboardInterrupt:
-                print("" if typed.half_typed() else "\nCtrl-D or /quit leaves.")
+        await self._first_use()
+        with suppress(EOFError):
+            while True:
+                await self._reckon()
+                self._tell_news()
+                await self._answer(await self.screen.read())
         self._part()
 
-    def _exchange(self) -> bool:
-        """One message and what follows from it. False when it is the last one."""
-        message = typed.read_message(input)
+    async def _answer(self, message: str) -> None:
+        """Raises EOFError when the message says that it was the last one."""
         command = parse(message)
-        if command and command[0] in ("quit", "exit"):
-            return False
         if command:
-            self._obey(*command)
+            await self._obey(*command)
         elif message.strip():
-            self._send(message)
-        return True
+            await self._send(message)
 
-    def _greet(self) -> None:
-        session, dim = self._talk.session, self._paint.dim
-        model, folder = visible(session.agent.prefix.model), one_line(session.header.folder, 60)
-        print(f"Hone {__version__} · {model} · {folder}")
-        print(dim("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves."))
-        self._tell_news()
-        self._recall()
+    async def _send(self, message: str) -> None:
+        try:
+            async with self.screen.working(verbose=self._talk.verbose) as emit:
+                await take_turn(self._talk.session, message, emit, self._interrupts)
+        except HoneError as error:
+            print(f"{self._paint.red('✗')} {visible(str(error))}")
+        print()
 
-    def _recall(self) -> None:
-        """The last exchange of a conversation that goes on, and its words on the arrow keys."""
-        nodes = list(enumerate(self._talk.session.transcript.nodes, 1))
-        asked = [(number, node) for number, node in nodes if node.message.role is Role.USER]
-        typed.remember(node.message.text for _, node in asked)
-        for number, node in (*asked[-1:], *nodes[-1:]) if asked else ():
-            print("\n".join(entry(number, node, self._paint)))
-
-    def _obey(self, name: str, argument: str) -> None:
+    async def _obey(self, name: str, argument: str) -> None:
         before = self._talk.session
-        print(self._runner.run(obey(self._talk, name, argument)))
-        self._tell_news()
+        obeying = asyncio.ensure_future(obey(self._talk, name, argument))
+        async with self.screen.working():
+            with self._interrupts.heed(obeying.cancel):
+                await asyncio.wait([obeying])
+        print(self._paint.dim("Stopped.") if obeying.cancelled() else obeying.result())
         if name == "resume" and self._talk.session is not before:
             self._recall()
 
-    def _send(self, message: str) -> None:
-        try:
-            self._runner.run(take_turn(self._talk.session, message, self._show))
-        except HoneError as error:
-            print(f"{self._paint.red('✗')} {visible(str(error))}")
-        self._tell_news()
+    def _greet(self) -> None:
+        session = self._talk.session
+        model, folder = visible(session.agent.prefix.model), place(session.header.folder)
+        self._say(f"Hone {__version__} · {model} · {folder}")
+        self._say("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.", dim=True)
+        print()
+        self._recall()
 
-    def _show(self, event: Event) -> None:
-        shown = self._renderer.show(event)
-        print(shown.answer + shown.aside, end="", flush=True)
+    async def _first_use(self) -> None:
+        """A folder that has no answer yet gets one, for good."""
+        hone, folder = self._talk.hone, Path(self._talk.session.header.folder)
+        declined = Folders(OwnersList(hone.home / "untrusted.json"))
+        if hone.folders.trusts(folder) or declined.trusts(folder):
+            return
+        answered = hone.folders if await ask_trust(folder, self._paint) else declined
+        answered.trust(folder)
+
+    def _recall(self) -> None:
+        """The last exchange of a conversation that goes on."""
+        nodes = list(enumerate(self._talk.session.transcript.nodes, 1))
+        asked = [(number, node) for number, node in nodes if node.message.role is Role.USER]
+        for number, node in (*asked[-1:], *nodes[-1:]) if asked else ():
+            print("\n".join(entry(number, node, self._paint)))
+
+    async def _reckon(self) -> None:
+        """What the conversation has cost so far, the calls that shortened it included."""
+        session, store = self._talk.session, self._talk.hone.sessions
+        with suppress(HoneError):
+            spent = await store.spending(session.id) if len(session.transcript) else ()
+            self._status = Status(
+                session.agent.prefix.model, session.header.folder, [each.usage for each in spent]
+            )
 
     def _tell_news(self) -> None:
         for sentence in news(self._talk.hone):
-            print(self._paint.dim(visible(sentence)))
+            self._say(visible(sentence), dim=True)
+
+    def _say(self, words: str, *, dim: bool = False) -> None:
+        width = shutil.get_terminal_size().columns
+        for line in wrap(words, width, break_long_words=False, break_on_hyphens=False):
+            print(self._paint.dim(line) if dim else line)
 
     def _part(self) -> None:
         session, home = self._talk.session, self._options.home
         if len(session.transcript) and (self._talk.hone.home / "hone.db").exists():
             option = f" --home {shlex.quote(str(home))}" if home else ""
-            print(f"Session {session.id} is kept. Go on with it: hone{option} --resume {session.id}")
+            self._say(f"Session {session.id} is kept. Go on with it: hone{option} --resume {session.id}")

@@ -12,7 +12,6 @@ from hone.core.errors import HoneError
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.cli.paint import Paint
-    from hone.core.events import Event
     from hone.core.ports import Spending, Stored
     from hone.models.scripted import Script
     from hone.models.stage import Stage
@@ -104,18 +103,15 @@ class Demo:
         await self._fork(session)
 
     async def _say(self, session: "Session", words: str) -> None:
+        from hone.cli.interrupt import Interrupts
         from hone.cli.opening import take_turn
-        from hone.cli.render import Renderer
+        from hone.cli.terminal.screen import working
         from hone.core.turn import Stop
 
-        renderer = Renderer(self._paint)
-
-        def show(event: "Event") -> None:
-            shown = renderer.show(event)
-            print(shown.answer + shown.aside, end="", flush=True)
-
         print(f"\n{self._paint.bold(f'> {words}')}")
-        turn = await take_turn(session, words, show)
+        with Interrupts() as interrupts:
+            async with working(interrupts) as emit:
+                turn = await take_turn(session, words, emit, interrupts)
         if turn.stop is not Stop.ANSWERED:
             raise HoneError("The demo broke off: the scripted model was not heard to its end.")
 

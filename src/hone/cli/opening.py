@@ -1,10 +1,9 @@
 """From options to a session, and a turn in it that Ctrl-C stops."""
 
 import asyncio
-import signal
-from collections.abc import Callable
 
 from hone.app import Hone
+from hone.cli.interrupt import Interrupts
 from hone.cli.main import Options
 from hone.core.errors import Missing
 from hone.core.events import Emit, TurnEnded
@@ -29,23 +28,15 @@ def news(hone: Hone) -> list[str]:
     return sentences
 
 
-async def take_turn(session: Session, message: str, emit: Emit) -> Turn:
+async def take_turn(session: Session, message: str, emit: Emit, interrupts: Interrupts) -> Turn:
     """Ctrl-C ends the turn in order. Pressed again, it does not wait for that order."""
-    loop = asyncio.get_running_loop()
     sending = asyncio.ensure_future(session.send(message, emit))
-    steps: list[Callable[[], object]] = [sending.cancel, session.cancel]
-
-    def interrupt() -> None:
-        (steps.pop() if len(steps) > 1 else steps[0])()
-
-    loop.add_signal_handler(signal.SIGINT, interrupt)
     try:
-        return await sending
+        with interrupts.heed(session.cancel, sending.cancel):
+            return await sending
     except asyncio.CancelledError:
         if not sending.cancelled():
             raise
         turn = Turn(session.header.origin).ended(Stop.INTERRUPTED, "interrupted")
         emit(TurnEnded(turn))
         return turn
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)

@@ -51,7 +51,7 @@ class Renderer:
                 return self._end(call, outcome, seconds)
             case Restart(reason, delay):
                 self._spoken = self._thinking = False
-                return self._note(self._paint.dim(f"↻ {visible(reason)} {_again(delay)}"))
+                return self._note(self._paint.dim(f"↻ {visible(reason)} {again(delay)}"))
             case Notice(text):
                 return self._note(self._paint.dim(visible(text)))
             case Spent():
@@ -59,6 +59,10 @@ class Renderer:
                 return Shown()
             case TurnEnded(turn):
                 return self._close(turn)
+
+    def pause(self) -> str:
+        """What ends the line, for somebody else's words to stand on one of their own."""
+        return self._break()
 
     def _say(self, text: str) -> Shown:
         # Half a line ending at the end of a piece: the next piece tells what it is.
@@ -168,5 +172,5 @@ def price(cost: float | None) -> str:
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
 
 
-def _again(delay: float) -> str:
+def again(delay: float) -> str:
     return f"Starting over in {delay:.0f} s." if delay >= 1 else "Starting over."

@@ -80,6 +80,7 @@ def perform(options: Options, task: str, *, as_json: bool = False, quiet: bool =
 
 async def _once(options: Options, task: str, emit: "Emit") -> tuple[str, "Turn"]:
     from hone.app import Hone
+    from hone.cli.interrupt import Interrupts
     from hone.cli.opening import news, open_session, take_turn
     from hone.core.events import Notice
 
@@ -87,7 +88,8 @@ async def _once(options: Options, task: str, emit: "Emit") -> tuple[str, "Turn"]
         session = await open_session(hone, options)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session.id, await take_turn(session, task, emit)
+        with Interrupts() as interrupts:
+            return session.id, await take_turn(session, task, emit, interrupts)
 
 
 def _shower(*, streamed: bool, quiet: bool) -> "Emit":

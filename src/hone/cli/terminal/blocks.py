@@ -1,0 +1,113 @@
+"""Markdown that arrives in pieces, cut into blocks that no later piece can change. Knows no screen."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from hone.cli.visible import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, a heading, a table, a whole fence, or one item of a list with all that is in it.
+    `number` is an item's place in an ordered list."""
+
+    text: str
+    number: int | None = None
+
+    @property
+    def gap(self) -> bool:
+        """Whether an empty line follows."""
+        return self.text.endswith("\n\n") or not self.text.strip()
+
+
+class Blocks:
+    """However the text is cut into pieces and whenever it is asked, the blocks are the same, and joined they
+    are the text, made visible.
+
+    A line can only change the block that is open when it comes, so all but the last one are finished.
+    """
+
+    def __init__(self) -> None:
+        self._begun = ""
+        self._lines = ""
+        self._number: int | None = None
+        self._changed = False
+
+    def feed(self, piece: str) -> None:
+        whole, ending, rest = piece.rpartition("\n")
+        if ending:
+            self._lines += visible(self._begun + whole + ending)
+            self._begun, self._changed = rest, True
+        else:
+            self._begun += piece
+
+    def tail(self) -> list[Block]:
+        """What may still change, as far as it is known."""
+        return cut(self._lines + visible(self._begun.removesuffix("\r")), self._number)
+
+    def take(self) -> list[Block]:
+        """The blocks that have been finished since it was asked last."""
+        if not self._changed:
+            return []
+        self._changed = False
+        *finished, last = cut(self._lines, self._number)
+        self._lines, self._number = last.text, last.number
+        return finished
+
+    def close(self) -> list[Block]:
+        """What is left."""
+        rest, number = self._lines + visible(self._begun), self._number
+        self._lines, self._begun, self._number, self._changed = "", "", None, False
+        return cut(rest, number)
+
+
+def cut(text: str, number: int | None = None) -> list[Block]:
+    """All blocks of a text; `number` is that of the item it begins with, if it begins within a list. Empty
+    lines belong to the block before them."""
+    lines = text.splitlines(keepends=True)
+    starts = _starts(text, number)
+    if not starts:
+        return [Block(text)] if text else []
+    edges = [0, *(line for line, _ in starts[1:]), len(lines)]
+    pieces = ("".join(lines[begin:end]) for begin, end in pairwise(edges))
+    return [Block(piece, each) for piece, (_, each) in zip(pieces, starts, strict=True)]
+
+
+def _starts(text: str, number: int | None) -> list[tuple[int, int | None]]:
+    """The line each block begins with and, for items of an ordered list, their number."""
+    found: list[tuple[int, int | None]] = []
+    following = number
+    for token in _cutter().parse(text):
+        if token.map is None or token.nesting < 0:
+            continue
+        if token.level == 0 and token.type.endswith("list_open"):
+            following = _first_number(token) if number is None or found else number
+        elif token.level == 0:
+            found.append((token.map[0], None))
+        elif token.level == 1 and token.type == "list_item_open":
+            found.append((token.map[0], following))
+            following = None if following is None else following + 1
+    return found
+
+
+def _first_number(opening: Token) -> int | None:
+    return int(opening.attrs.get("start", 1)) if opening.type == "ordered_list_open" else None
+
+
+def grammar() -> MarkdownIt:
+    """CommonMark with tables, without HTML and without references: nothing that was said goes unseen, and no
+    block depends on another."""
+    parser = MarkdownIt("commonmark", {"html": False})
+    return parser.enable(["table", "strikethrough"]).disable("reference")
+
+
+@cache
+def _cutter() -> MarkdownIt:
+    """The same grammar, blocks only."""
+    parser = grammar()
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser

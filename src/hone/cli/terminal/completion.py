@@ -1,0 +1,66 @@
+"""What Tab offers: slash commands, and files of the folder. Knows no editor."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST = 200
+"""Files that are offered at once."""
+_COMMAND = re.compile(r"/[A-Za-z]*")
+_WORD = re.compile(r"\S*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """`text` takes the place of the last `length` letters."""
+
+    text: str
+    length: int
+    label: str
+    about: str = ""
+
+
+def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[Offer]:
+    """For what stands before the cursor; `commands` have what they do beside them."""
+    if _COMMAND.fullmatch(before):
+        for name, about in commands.items():
+            if name.startswith(before[1:].lower()):
+                yield Offer(f"/{name}", len(before), f"/{name}", about)
+        return
+    word = last_word(before)
+    if word.startswith("@"):
+        yield from files(word[1:], folder)
+    elif "/" in word or word.startswith((".", "~")):
+        yield from files(word, folder)
+
+
+def is_eager(before: str) -> bool:
+    """Whether to offer something without being asked."""
+    return bool(_COMMAND.fullmatch(before)) or last_word(before).startswith("@")
+
+
+def last_word(before: str) -> str:
+    found = _WORD.search(before)
+    return found.group() if found else ""
+
+
+def files(begun: str, folder: Path) -> Iterator[Offer]:
+    """Folders end in a slash. Hidden files are offered to whoever types the dot."""
+    parent, _, beginning = begun.rpartition("/")
+    place = folder / os.path.expanduser(f"{parent}/" if parent or begun.startswith("/") else "")
+    names = sorted(name for name in _names(place, beginning) if name.startswith(beginning))
+    for name in names[:MOST]:
+        yield Offer(name, len(beginning), name)
+
+
+def _names(place: Path, beginning: str) -> Iterator[str]:
+    """A name that cannot be printed cannot be typed either."""
+    try:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.name.isprintable() and (beginning.startswith(".") or not entry.name.startswith(".")):
+                    yield f"{entry.name}/" if entry.is_dir() else entry.name
+    except OSError:
+        return

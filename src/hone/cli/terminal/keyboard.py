@@ -1,0 +1,52 @@
+"""Single keys from the terminal, while no editor has it."""
+
+import asyncio
+import os
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+@contextmanager
+def unechoed(*, signals: bool) -> Iterator[None]:
+    """What is typed does not show and waits, key by key, for whoever reads next. Without `signals` Ctrl-C is
+    a key like any other."""
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    now = termios.tcgetattr(terminal)
+    now[0] &= ~termios.ICRNL
+    now[3] &= ~(termios.ECHO | termios.ICANON | (0 if signals else termios.ISIG))
+    termios.tcsetattr(terminal, termios.TCSANOW, now)
+    try:
+        yield
+    finally:
+        # A terminal that has been closed has no state to go back to.
+        with suppress(termios.error):
+            termios.tcsetattr(terminal, termios.TCSANOW, before)
+
+
+def forget_typed() -> None:
+    """Keys that were pressed before now are nobody's answer."""
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+async def pressed(within: float | None = None) -> str:
+    """The next keys; nothing if none comes within so many seconds. Raises EOFError without a terminal."""
+    ready = asyncio.Event()
+    loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
+    loop.add_reader(terminal, ready.set)
+    try:
+        async with asyncio.timeout(within):
+            await ready.wait()
+    except TimeoutError:
+        return ""
+    finally:
+        loop.remove_reader(terminal)
+    try:
+        keys = os.read(terminal, 65_536)
+    except OSError as error:
+        raise EOFError from error
+    if not keys:
+        raise EOFError
+    return keys.decode("utf-8", "replace")

@@ -1,0 +1,78 @@
+"""The chat where the terminal can do little: lines in, text out as it comes."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from hone.cli.interrupt import Interrupts
+from hone.cli.paint import paint_for
+from hone.cli.render import Renderer
+from hone.cli.terminal.keyboard import pressed
+from hone.cli.terminal.screen import LEAVING
+from hone.core.events import Emit, Event
+
+PROMPT, MORE = "> ", ". "
+
+
+class PlainScreen:
+    """The terminal edits the line itself and hands it over whole."""
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        paint = paint_for(sys.stdout)
+        self._interrupts = interrupts
+        self._renderer = Renderer(paint)
+        self._typed = ""
+        self._held: list[Event] | None = None
+
+    async def read(self) -> str:
+        """Ctrl-C drops what was typed so far."""
+        while True:
+            reading = asyncio.ensure_future(self._message())
+            with self._interrupts.heed(reading.cancel):
+                await asyncio.wait([reading])
+            if not reading.cancelled():
+                return reading.result()
+            print(f"\n{LEAVING}")
+
+    async def _message(self) -> str:
+        """A line that ends in a backslash goes on with the next one."""
+        lines = [await self._line(PROMPT)]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1].removesuffix("\\")
+            lines.append(await self._line(MORE))
+        return "\n".join(lines)
+
+    async def _line(self, prompt: str) -> str:
+        print(prompt, end="", flush=True)
+        while "\n" not in self._typed:
+            try:
+                self._typed += await pressed()
+            except EOFError:
+                print()
+                raise
+        line, _, self._typed = self._typed.partition("\n")
+        return line
+
+    @asynccontextmanager
+    async def working(self, *, verbose: bool = False) -> AsyncIterator[Emit]:
+        yield self._show
+
+    def _show(self, event: Event) -> None:
+        if self._held is not None:
+            self._held.append(event)
+            return
+        shown = self._renderer.show(event)
+        print(shown.answer + shown.aside, end="", flush=True)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """What happens during a question is shown after it."""
+        print(self._renderer.pause(), end="")
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for event in held:
+                self._show(event)

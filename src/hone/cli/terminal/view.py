@@ -1,0 +1,179 @@
+"""A turn on the screen: events in, frames out. What is finished is drawn once, what is not is drawn again.
+
+Knows no terminal, only its size.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from rich.text import Text
+
+from hone.cli.render import account, again, describe
+from hone.cli.terminal.answer import Answer
+from hone.cli.terminal.markdown import DIM, set_text
+from hone.cli.terminal.results import RED, elapsed, fit, result
+from hone.cli.visible import visible
+from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
+from hone.core.messages import ToolCall
+from hone.core.model import Restart, TextPiece, ThinkingPiece
+from hone.core.turn import Stop, Turn
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+ABREAST = 6
+"""Calls under way that are shown one by one."""
+
+
+class Kind(Enum):
+    """What a line belongs to. An empty line stands between two kinds."""
+
+    QUESTION = auto()
+    ANSWER = auto()
+    ASIDE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """`done` stays on the screen; `live` is drawn over by the next frame."""
+
+    done: Sequence[Text] = ()
+    live: Sequence[Text] = ()
+
+
+@dataclass(slots=True)
+class Call:
+    call: ToolCall
+    since: float
+    result: Sequence[Text] = ()
+
+    def line(self, sign: str, now: float) -> Text:
+        if self.result:
+            return self.result[0]
+        return Text.assemble((f"{sign} ", DIM), describe(self.call), (f" · {elapsed(now - self.since)}", DIM))
+
+
+class View:
+    """One turn. `show` what happens, `frame` as often as the screen likes, `close` for what is left."""
+
+    def __init__(
+        self,
+        size: Callable[[], os.terminal_size],
+        *,
+        verbose: bool = False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._size = size
+        self._verbose = verbose
+        self._now = now
+        self._answer = Answer()
+        self._spoken = False
+        self._done: list[Text] = []
+        self._last = Kind.QUESTION
+        self._calls: dict[str, Call] = {}
+        self._doing, self._since = "waiting", now()
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextPiece(text):
+                self._spoken = True
+                self._do("answering")
+                self._answer.feed(text)
+            case ThinkingPiece():
+                self._do("thinking")
+            case CallStarted(call):
+                self._spoken = False
+                self._finish()
+                self._calls[call.id] = Call(call, self._now())
+            case CallEnded(call, outcome, seconds):
+                width = self._size().columns
+                ended = self._calls.setdefault(call.id, Call(call, self._now()))
+                ended.result = list(result(call, outcome, seconds, width, whole=self._verbose))
+                self._put_results()
+                self._do("waiting")
+            case Restart(reason, delay):
+                self._spoken = False
+                self._answer = Answer()
+                self._note(Text(f"↻ {visible(reason)} {again(delay)}", DIM))
+                self._do("waiting")
+            case Notice(text):
+                self._note(Text(visible(text), DIM))
+            case Spent():
+                self._finish()
+                self._do("waiting")
+            case TurnEnded(turn):
+                self._end(turn)
+
+    def frame(self) -> Frame:
+        width, height = self._size()
+        working = self._working()
+        room = max(1, height - len(working) - 3)
+        self._put(self._answer.take(width, room), Kind.ANSWER)
+        said = self._answer.open(width)[-room:]
+        before = [Text()] if said and self._last is not Kind.ANSWER else []
+        after = [Text()] if said or self._last is not Kind.ASIDE else []
+        live = [fit(line, width) for line in (*before, *said, *after, *working)]
+        return Frame(self._given(), live[-max(1, height - 1) :])
+
+    def close(self) -> Frame:
+        """Nothing is live any more."""
+        self._finish()
+        return Frame(self._given())
+
+    def _given(self) -> list[Text]:
+        done, self._done = self._done, []
+        return done
+
+    def _do(self, what: str) -> None:
+        if what != self._doing:
+            self._doing, self._since = what, self._now()
+
+    def _working(self) -> list[Text]:
+        """Who is being waited for, and for how long."""
+        now = self._now()
+        sign = SPINNER[int(now * len(SPINNER)) % len(SPINNER)]
+        if not self._calls:
+            return [Text(f"{sign} {self._doing} {elapsed(now - self._since)} · Ctrl-C stops", DIM)]
+        lines = [call.line(sign, now) for call in self._calls.values()]
+        more = len(lines) - ABREAST
+        return lines if more <= 0 else [*lines[:ABREAST], Text(f"  … {more} more", DIM)]
+
+    def _put_results(self) -> None:
+        """In the order of the calls: one that ended before its turn waits for those before it."""
+        while self._calls and (first := next(iter(self._calls.values()))).result:
+            self._aside(first.result)
+            del self._calls[first.call.id]
+
+    def _end(self, turn: Turn) -> None:
+        if turn.stop in (Stop.ANSWERED, Stop.BUDGET) and not self._spoken:
+            self._answer.feed(turn.text)
+        self._calls = {id: call for id, call in self._calls.items() if call.result}
+        self._put_results()
+        if turn.stop is Stop.FAILED:
+            self._note(Text.assemble(("✗ ", RED), visible(turn.error)))
+        elif turn.stop is Stop.INTERRUPTED:
+            self._note(Text("Stopped. What was said so far is kept.", DIM))
+        elif turn.error:
+            self._note(Text(visible(turn.error), DIM))
+        if turn.usage:
+            self._note(Text(account(turn.usage), DIM))
+        self._finish()
+
+    def _note(self, words: Text) -> None:
+        self._aside(set_text(words, self._size().columns))
+
+    def _aside(self, drawn: Iterable[Text]) -> None:
+        self._finish()
+        self._put(drawn, Kind.ASIDE)
+
+    def _finish(self) -> None:
+        """What was said so far stands as it is."""
+        self._put(self._answer.close(self._size().columns), Kind.ANSWER)
+
+    def _put(self, drawn: Iterable[Text], kind: Kind) -> None:
+        for line in drawn:
+            if self._last is not kind:
+                self._done.append(Text())
+            self._done.append(line)
+            self._last = kind

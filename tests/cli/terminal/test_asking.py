@@ -1,0 +1,87 @@
+"""A question is answered by one clear key. Everything else, and every doubt, is a no."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.cli.paint import Paint
+from hone.cli.terminal.asking import decide, shown
+from hone.cli.visible import visible
+from hone.core.scene import Answer, Question
+
+YES = {"y": Answer.ONCE, "s": Answer.SESSION, "a": Answer.ALWAYS}
+SILENCE = ""
+
+
+async def decided(keys: Sequence[str]) -> Answer:
+    """What comes of these keys; a silence lasts until the next one."""
+    waiting = list(keys)
+
+    async def press(within: float | None) -> str:
+        while within is None and waiting[:1] == [SILENCE]:
+            waiting.pop(0)
+        if not waiting:
+            raise EOFError
+        return waiting.pop(0)
+
+    return await decide(press, YES, Answer.NO)
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["y", SILENCE], Answer.ONCE),
+        (["Y", SILENCE], Answer.ONCE),
+        (["s", SILENCE], Answer.SESSION),
+        (["a", SILENCE], Answer.ALWAYS),
+        (["y", "\r"], Answer.ONCE),
+        (["y\n"], Answer.ONCE),
+        (["n"], Answer.NO),
+        (["N"], Answer.NO),
+        (["\r"], Answer.NO),
+        (["\x1b"], Answer.NO),
+        (["\x03"], Answer.NO),
+        (["\x04"], Answer.NO),
+        (["yes\n"], Answer.NO),
+        (["y", "n"], Answer.NO),
+        (["y", "\x03"], Answer.NO),
+        (["x", SILENCE, "y", SILENCE], Answer.ONCE),
+        (["\x1b[A", SILENCE, "y", SILENCE], Answer.ONCE),
+        (["t", "r", "y", SILENCE, "s", SILENCE], Answer.SESSION),
+        (["y", "e", "t", SILENCE, "\r"], Answer.NO),
+        (["t", "r", "y", "\r"], Answer.NO),
+        (["say yes\r"], Answer.NO),
+        (["try\x03"], Answer.NO),
+    ],
+)
+async def test_a_key_alone_is_an_answer_and_a_word_is_not(keys: list[str], answer: Answer) -> None:
+    assert await decided(keys) is answer
+
+
+@given(st.lists(st.text("yasYtr \x1b", min_size=1), min_size=2).filter(lambda keys: len(set(keys)) > 1))
+def test_no_typing_without_a_pause_is_a_yes(keys: list[str]) -> None:
+    assert asyncio.run(decided([*keys, "\r"])) is Answer.NO
+
+
+async def test_a_terminal_that_goes_away_gives_no_answer() -> None:
+    with pytest.raises(EOFError):
+        await decided(["y"])
+
+
+def test_what_will_be_done_is_shown_to_the_letter_and_cannot_hide() -> None:
+    detail = "echo a\nrm -rf \x1b[8m/ \u202e#\r\n" + "\n" * 100 + "ls"
+    lines = list(shown(Question("Run this?\x07", detail, "rm *\x1b"), Paint()))
+    assert lines[0] == "? Run this?\\x07"
+    assert lines[1:4] == ["    echo a", "    rm -rf \\x1b[8m/ \\u202e#", "    "]
+    assert "    ls" in lines
+    assert "  These are 103 lines: scroll up to see them all." in lines
+    assert "a always: rm *\\x1b" in lines[-2]
+    assert all(line == visible(line) for line in lines)
+
+
+def test_without_a_pattern_there_is_only_this_once() -> None:
+    lines = list(shown(Question("Run this?", "ls", ""), Paint()))
+    assert lines[-2:] == ["  y once", "  n no, as do Enter, Esc and Ctrl-C"]

@@ -1,0 +1,44 @@
+"""The line below the prompt: what it says, and what it leaves out where there is little room."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.cli.terminal.status import Status, status_line
+from hone.core.model import Usage
+
+DEAR = [Usage(900, 0, 0, 10, 0.5), Usage(1_731, 813, 0, 28, 0.75)]
+STATUS = Status("openai/gpt", str(Path.home() / "work" / "shop"), DEAR)
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (80, "openai/gpt · 1,731 tokens (46 % cached) · $1.25 · ~/work/shop"),
+        (56, "openai/gpt · 1,731 tokens (46 % cached) · $1.25 · shop"),
+        (50, "openai/gpt · 1,731 tokens (46 % cached) · $1.25"),
+        (40, "openai/gpt · $1.25"),
+        (12, "openai/gpt"),
+        (8, "openai/…"),
+    ],
+)
+def test_it_says_as_much_as_there_is_room_for(width: int, line: str) -> None:
+    assert status_line(STATUS, width) == line
+
+
+def test_one_call_of_unknown_cost_makes_the_sum_unknown() -> None:
+    assert "cost unknown" in status_line(Status("m", "/x", [*DEAR, Usage(10, 0, 0, 1)]), 80)
+
+
+def test_before_the_first_call_there_are_no_figures() -> None:
+    assert status_line(Status("m\x1b", "/x\n"), 80) == "m\\x1b · /x"
+
+
+@given(st.text(), st.text(), st.integers(1, 200))
+def test_it_fits_and_steers_nothing(model: str, folder: str, width: int) -> None:
+    line = status_line(Status(model, folder, DEAR), width)
+    assert len(line) <= width
+    assert "\n" not in line
+    assert "\x1b" not in line
