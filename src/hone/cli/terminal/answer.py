@@ -18,7 +18,7 @@ class Answer:
         self._gap = False
         self._given = 0
         """Lines of the open block that were taken already."""
-        self._seen: tuple[int, Sequence[Text]] | None = None
+        self._seen: tuple[int, list[tuple[Block, Sequence[Text]]]] | None = None
 
     def feed(self, piece: str) -> None:
         self._blocks.feed(piece)
@@ -26,39 +26,47 @@ class Answer:
 
     def take(self, width: int, room: int) -> list[Text]:
         """The blocks that are finished, and of a long fence what has no room: its lines do not change."""
-        final = self._lay(self._blocks.take(), width)
+        final = self._lay(_drawn(self._blocks.take(), width))
         if final:
             self._seen = None
-        opened = self._blocks.tail()[:1] if len(self.open(width)) > room else []
-        if not opened or not opened[0].text.lstrip().startswith(FENCES):
-            return final
-        drawn = lines(opened[0], width)
-        end = max(self._given, len(drawn) - room)
-        more, self._given, self._seen = drawn[self._given : end], end, None
-        return [*final, *self._apart(more)]
+        for block, drawn in self._tail(width)[:1]:
+            end = len(drawn) - room
+            if end > self._given and block.text.lstrip().startswith(FENCES):
+                final += self._apart(drawn[self._given : end])
+                self._given = end
+        return final
 
-    def open(self, width: int) -> Sequence[Text]:
-        if self._seen is None or self._seen[0] != width:
-            kept = self._gap, self._given
-            self._seen = width, self._lay(self._blocks.tail(), width)
-            self._gap, self._given = kept
-        return self._seen[1]
+    def open(self, width: int) -> list[Text]:
+        kept = self._gap, self._given
+        laid = self._lay(self._tail(width))
+        self._gap, self._given = kept
+        return laid
 
     def close(self, width: int) -> list[Text]:
-        left = self._lay(self._blocks.close(), width)
+        left = self._lay(_drawn(self._blocks.close(), width))
         self._gap, self._seen = False, None
         return left
 
-    def _lay(self, blocks: Iterable[Block], width: int) -> list[Text]:
+    def _tail(self, width: int) -> list[tuple[Block, Sequence[Text]]]:
+        """Drawn again only when something was said since."""
+        if self._seen is None or self._seen[0] != width:
+            self._seen = width, _drawn(self._blocks.tail(), width)
+        return self._seen[1]
+
+    def _lay(self, drawn: Iterable[tuple[Block, Sequence[Text]]]) -> list[Text]:
         laid: list[Text] = []
-        for block in blocks:
-            laid += self._apart(lines(block, width)[self._given :])
+        for block, block_lines in drawn:
+            laid += self._apart(block_lines[self._given :])
             self._gap, self._given = block.gap, 0
         return laid
 
-    def _apart(self, drawn: Sequence[Text]) -> Sequence[Text]:
-        """With an empty line before it, if the last block ended in one."""
-        if not drawn or not self._gap:
-            return drawn
+    def _apart(self, some: Sequence[Text]) -> Sequence[Text]:
+        """With an empty line before them, if the last block ended in one."""
+        if not some or not self._gap:
+            return some
         self._gap = False
-        return [Text(), *drawn]
+        return [Text(), *some]
+
+
+def _drawn(blocks: Iterable[Block], width: int) -> list[tuple[Block, Sequence[Text]]]:
+    return [(block, lines(block, width)) for block in blocks]

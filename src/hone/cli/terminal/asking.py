@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from textwrap import wrap
@@ -37,16 +37,12 @@ class Asking:
     async def __call__(self, question: Question) -> Answer:
         async with self._turn:
             with self.pause():
-                for line in shown(question, self._paint):
-                    print(line)
-                answer = await self._answer(question)
+                # Without a pattern there is nothing that a longer yes could be tied to.
+                longer = {"s": Answer.SESSION, "a": Answer.ALWAYS} if question.pattern else {}
+                lines = shown(question, self._paint)
+                answer = await choice(lines, {"y": Answer.ONCE, **longer}, Answer.NO)
                 print(self._paint.dim(f"  → {answer}"))
         return answer
-
-    async def _answer(self, question: Question) -> Answer:
-        # Without a pattern there is nothing that a longer yes could be tied to.
-        longer = {"s": Answer.SESSION, "a": Answer.ALWAYS} if question.pattern else {}
-        return await choice({"y": Answer.ONCE, **longer}, Answer.NO)
 
 
 def shown(question: Question, paint: Paint) -> Iterator[str]:
@@ -63,18 +59,24 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
 
 async def ask_trust(folder: Path, paint: Paint) -> bool:
     """Whether what is in this folder counts as the owner's own from now on."""
-    print(f"{paint.bold('?')} {paint.bold('Do you trust this folder?')}\n    {one_line(str(folder), 500)}")
-    for line in wrap(" ".join(MEANING.split()), min(100, shutil.get_terminal_size().columns) - 4):
-        print(paint.dim(f"    {line}"))
-    print(paint.dim("  y yes, n not now, as do Enter, Esc and Ctrl-C"))
-    trusted = await choice({"y": True}, False)
+    trusted = await choice(trust_shown(folder, paint), {"y": True}, False)
     print(paint.dim(f"  → {'trusted' if trusted else 'not trusted'}"))
     return trusted
 
 
-async def choice(yes: Mapping[str, Choice], no: Choice) -> Choice:
+def trust_shown(folder: Path, paint: Paint) -> Iterator[str]:
+    width = min(100, shutil.get_terminal_size().columns) - 4
+    yield f"{paint.bold('?')} {paint.bold('Do you trust this folder?')}"
+    yield f"    {one_line(str(folder), 500)}"
+    yield from (paint.dim(f"    {line}") for line in wrap(" ".join(MEANING.split()), width))
+    yield paint.dim("  y yes, n not now, as do Enter, Esc and Ctrl-C")
+
+
+async def choice(lines: Iterable[str], yes: Mapping[str, Choice], no: Choice) -> Choice:
+    """What the key says that follows these lines; keys pressed before them count for nothing."""
     with unechoed(signals=False):
         forget_typed()
+        print("\n".join(lines), flush=True)
         try:
             return await decide(pressed, yes, no)
         except EOFError:

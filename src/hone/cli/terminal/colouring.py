@@ -38,13 +38,17 @@ STYLES: dict[_TokenType, Style] = {
 }
 
 
-def coloured(code: str, language: str) -> Text:
-    """The same text, whatever the lexer makes of it."""
-    lexer = _lexer(language) if language in LANGUAGES and len(code) <= LONGEST else None
-    if lexer is None:
-        return Text(code)
-    painted = Text.assemble(*((piece, _style(kind)) for kind, piece in lexer.get_tokens(code)))
-    return painted if painted.plain == code else Text(code)
+def coloured(code: str, language: str) -> list[Text]:
+    """The lines of the same text, whatever the lexer makes of it."""
+    plain = code.split("\n")
+    if language not in LANGUAGES or len(code) > LONGEST:
+        return [Text(line) for line in plain]
+    lines = [Text()]
+    for kind, piece in _lexer(language).get_tokens(code):
+        first, *more = piece.split("\n")
+        lines[-1].append(first, _style(kind))
+        lines += [Text.assemble((line, _style(kind))) for line in more]
+    return lines if [line.plain for line in lines] == plain else [Text(line) for line in plain]
 
 
 @cache

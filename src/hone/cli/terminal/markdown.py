@@ -134,7 +134,7 @@ def code(node: SyntaxTreeNode) -> Iterator[Text]:
     language = info.partition(" ")[0].lower()
     if info.lower() != language or set(":/.") & set(language):
         yield Text(info, DIM)
-    yield from coloured(visible(node.content.removesuffix("\n")), language).split("\n", allow_blank=True)
+    yield from coloured(visible(node.content.removesuffix("\n")), language)
 
 
 def table(node: SyntaxTreeNode, width: int) -> Iterator[Text]:
