@@ -39,6 +39,7 @@ lock: $(VENV)/.uv ## renew the locks after a change in pyproject.toml (LOCK_FLAG
 	$(LOCK) pyproject.toml --group dev -o requirements-dev.lock
 	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
 	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock
+	@git diff --quiet requirements-build.lock && touch $(VENV)/.uv || true
 
 bench: $(VENV)/.installed-dev ## measure Hone beside its floor and its peers
 	$(BIN)/python -m benchmarks

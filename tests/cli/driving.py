@@ -11,6 +11,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyte
@@ -154,8 +155,11 @@ class Terminal:
     async def sees(self, *texts: str) -> str:
         """The news, once all of these stand in them."""
         for text in texts:
-            await self.until(lambda text=text: text in self.news, repr(text))  # type: ignore[misc]
+            await self.until(partial(self._shows, text), repr(text))
         return self.news
+
+    def _shows(self, text: str) -> bool:
+        return text in self.news
 
     async def prompt(self) -> None:
         await self.until(lambda: self.is_waiting, "the prompt")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import assistant
-from hone.models.scripted import call, echo, lines, rounds
+from hone.models.scripted import call, echo, lines, rounds, rules
 from hone.models.stage import Stage
 from tests.cli.driving import (
     ALT_ENTER,
@@ -36,6 +36,19 @@ async def launch(scene: Scene, rocket: str) -> str:
 
 def register(registry):
     registry.tools.append(launch)
+"""
+WAITING = """\
+import asyncio
+from hone.tools.define import tool
+
+@tool(effects=set())
+async def wait_for_rain() -> str:
+    '''Wait for rain.'''
+    await asyncio.Event().wait()
+    return "It rains."
+
+def register(registry):
+    registry.tools.append(wait_for_rain)
 """
 
 
@@ -106,6 +119,46 @@ async def test_a_message_is_answered_and_the_session_can_be_resumed(
         assert stage.bodies[2].startswith(stage.bodies[1][:-2]) or model.startswith("anthropic")
 
 
+async def test_a_whole_session_is_typed_interrupted_left_and_resumed(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "waiting.py").write_text(WAITING)
+    (tmp_path / "notes.txt").write_text("one\ntwo\n")
+    (home / "hone.toml").write_text('plugins = ["waiting:register"]\n')
+    look = assistant("Let me *look*.", call("read_file", path="notes.txt"), call("wait_for_rain"))
+    script = rules(
+        ("rains", rounds(look)),
+        ("leave it", rounds("Then not.")),
+        ("tell me", rounds(f"# Slowly\n\n{SLOW}")),
+        otherwise=rounds("Where were we?"),
+    )
+    async with Stage(script) as stage:
+        env = environment(home, stage, PYTHONPATH=str(tmp_path))
+        async with terminal(env=env, folder=tmp_path) as user:
+            await user.enter("wait until it rains")
+            await user.sees("Let me look.", "✓ read_file notes.txt", "wait_for_rain · 0.")
+            user.type(CTRL_C)
+            await user.sees("Stopped. What was said so far is kept.")
+            await user.enter("fine, leave it")
+            await user.sees("Then not.", "1 call · ")
+            stage.pace = 0.02
+            await user.enter("tell me more")
+            await user.sees("Slowly\n\nword0", "word9")
+            user.type(CTRL_C)
+            await user.sees("Stopped.")
+            assert await user.leave() == 0
+        stage.pace = 0.0
+        async with terminal("-c", env=env, folder=tmp_path) as user:
+            await user.sees("tell me more", "word9", "(cut short: interrupted)")
+            await user.enter("go on")
+            await user.sees("Where were we?", "1 call · ")
+            assert await user.leave() == 0
+        assert stage.invalid == []
+        last = json.loads(stage.bodies[-1])["messages"]
+    said = [each["content"] for each in last if each["role"] == "user"]
+    assert said == ["wait until it rains", "fine, leave it", "tell me more", "go on"]
+    results = [each["content"] for each in last if each["role"] == "tool"]
+    assert results == ["one\ntwo", "not run to its end: interrupted"]
+
+
 async def test_ctrl_c_stops_the_answer_and_the_conversation_goes_on(home: Path) -> None:
     async with Stage(lines(SLOW, "Here I am."), pace=0.02) as stage:
         async with terminal(env=environment(home, stage)) as user:
@@ -127,6 +180,7 @@ async def test_ctrl_c_stops_the_waiting_for_a_model_that_never_answers(home: Pat
     async with silent as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("hello?")
         await user.sees("waiting 0.", "Ctrl-C stops")
+        user.type(CTRL_C)
         user.type(CTRL_C)
         await user.sees("Stopped.")
         await user.prompt()

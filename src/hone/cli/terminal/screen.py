@@ -66,4 +66,5 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether the terminal moves its cursor where it is told to and knows the letters we draw with."""
     streams = (sys.stdin, sys.stdout)
     capable = environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
-    return capable and all(each.isatty() for each in streams) and sys.stdout.encoding.lower() == "utf-8"
+    spelling = sys.stdout.encoding.lower().replace("-", "")
+    return capable and all(each.isatty() for each in streams) and spelling == "utf8"
