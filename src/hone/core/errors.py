@@ -2,6 +2,7 @@
 
 HoneError
 ├── SettingsError            hone.toml or an option cannot be used
+├── Refused                  what was asked cannot be done, and nothing was
 ├── ModelError               the provider did not give an answer
 │   ├── Unreachable          refused, reset, cut off, nonsense on the wire    (worth another try)
 │   ├── Overloaded           408, 429, 5xx; may say when to come back         (worth another try)
@@ -12,7 +13,7 @@ HoneError
 │   │   └── Crowded          it soon will be, by our own estimate
 │   └── Rejected             any other no: bad request, unknown model, filtered
 └── StoreError               the home folder cannot be read or written
-    ├── Missing              no such session
+    ├── Missing              no such session, change or content
     ├── Conflict             somebody else wrote first
     └── Corrupt              what was read is not what was written
 """
@@ -24,6 +25,10 @@ class HoneError(Exception):
 
 class SettingsError(HoneError):
     """hone.toml or an option cannot be used."""
+
+
+class Refused(HoneError):
+    """What was asked cannot be done; nothing was changed. The message says what could be."""
 
 
 class ModelError(HoneError):
@@ -79,7 +84,7 @@ class StoreError(HoneError):
 
 
 class Missing(StoreError):
-    """No such session."""
+    """No such session, change or content."""
 
 
 class Conflict(StoreError):

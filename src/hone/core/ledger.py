@@ -1,0 +1,177 @@
+"""What was learned, as a list of changes that only grows. The journal and the skills are printouts of it.
+
+A target holds named contents: a journal file holds one text, a skill its files. A name that begins with @ is a
+fact about the target (origin, pinned …) and is never printed.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType, Protocol
+
+from hone.core.ports import SessionId
+from hone.core.trust import Trust
+
+ChangeId = NewType("ChangeId", int)
+Target = NewType("Target", str)
+"""`memory`, `user`, `project:FOLDER` or `skill:NAME`."""
+
+MEMORY, USER = Target("memory"), Target("user")
+PROJECT, SKILL = "project:", "skill:"
+
+Holding = Mapping[str, str]
+"""What a target holds: the digest of each content, by its path."""
+
+
+def project(folder: str) -> Target:
+    return Target(PROJECT + folder)
+
+
+def skill(name: str) -> Target:
+    return Target(SKILL + name)
+
+
+class Actor(StrEnum):
+    """Who changes something."""
+
+    OWNER = "owner"
+    AGENT = "agent"
+    """In the foreground, with a tool."""
+    REVIEW = "review"
+    CURATOR = "curator"
+
+
+class Standing(StrEnum):
+    ACTIVE = "active"
+    PENDING = "pending"
+    """Waits for the owner: in no prompt, in no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A message that a change rests on: where it is, what it was worth, what it said (by digest)."""
+
+    session: SessionId
+    message: int
+    trust: Trust
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One content before and after, by digest; None: it is not there."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who makes a change, from where, and what it rests on. `ground` is the lowest label in the conversation
+    so far, `quotes` are the owner's own words among the evidence, to the end of their sentences."""
+
+    actor: Actor
+    session: SessionId = SessionId("")
+    parent: SessionId = SessionId("")
+    tool: str = ""
+    call: str = ""
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    ground: Trust = Trust.OWNER
+    quotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`cause` says why it waits. `about` is the change that this one undoes, approves or rejects. What is not
+    `confirmed` rests on nothing the owner said or did."""
+
+    target: Target
+    deed: str
+    deltas: tuple[Delta, ...]
+    author: Author
+    standing: Standing = Standing.ACTIVE
+    confirmed: bool = False
+    cause: str = ""
+    about: ChangeId | None = None
+    sources: tuple[ChangeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change in its place. `settled` is the latest change about it: it was approved, rejected or undone."""
+
+    id: ChangeId
+    at: datetime
+    change: Change
+    settled: ChangeId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """A content as it was last put on the disk, and by what to know that file again."""
+
+    digest: str
+    inode: int
+    modified: int
+    """Nanoseconds."""
+
+
+class Ledger(Protocol):
+    """Durable once a method has returned. Order is the order of ids, never of clocks."""
+
+    async def record(
+        self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
+    ) -> Sequence[Entry]:
+        """All of them or none. Raises Conflict unless every `before` of an active change is what its target
+        holds now, changes of this same call included, and unless what it is `about` is there; a pending
+        change can be settled once. Raises Missing if a digest belongs to no content, old or new."""
+        ...
+
+    async def entry(self, id: ChangeId) -> Entry:
+        """Raises Missing."""
+        ...
+
+    async def entries(
+        self,
+        *,
+        target: str = "",
+        actor: Actor | None = None,
+        session: str = "",
+        since: datetime | None = None,
+        after: ChangeId | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Entry]:
+        """Newest first. `target` is one target, or the beginning of some if it ends with a colon; `session`
+        is where it was made or what it rests on; `after` leaves out that id and those before it."""
+        ...
+
+    async def pending(self) -> Sequence[Entry]:
+        """What waits, oldest first: pending, and not settled."""
+        ...
+
+    async def latest(self) -> ChangeId:
+        """The last id given; 0 if there is none."""
+        ...
+
+    async def holding(self, target: Target) -> Holding:
+        """What the active changes have made of it; empty if there is nothing."""
+        ...
+
+    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
+        """Of every target that begins like this and holds something."""
+        ...
+
+    async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
+        """Raises Missing if one is not there, Corrupt if one is not what its digest says."""
+        ...
+
+    async def prints(self, beginning: str) -> Mapping[tuple[Target, str], Print]:
+        """What was put on the disk, of every target that begins like this."""
+        ...
+
+    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+        """Notes what was put on the disk; None: it was taken away."""
+        ...

@@ -1,0 +1,97 @@
+"""What can be known of a skill without reading it, and what is asked of all skills at once."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Protocol
+
+from hone.core.ledger import Actor
+from hone.core.ports import SessionId
+
+DOCUMENT = "SKILL.md"
+ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
+"""The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin holds
+the word of a Birth, @source where it was installed from, @project the folder it was made for."""
+
+
+class Birth(StrEnum):
+    """Where a skill comes from."""
+
+    BUNDLED = "bundled"
+    """Comes with Hone, and lies in its package instead of the ledger."""
+    INSTALLED = "installed"
+    USER = "user"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the front matter says, and the words of the body, for search."""
+
+    name: str
+    description: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often, and when for the last time. Looks of reviews and the curator are counted apart."""
+
+    views: int = 0
+    uses: int = 0
+    patches: int = 0
+    background_views: int = 0
+    background_patches: int = 0
+    last_use: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A skill in a list. `digest` is that of its document."""
+
+    name: str
+    description: str
+    digest: str
+    birth: Birth = Birth.AGENT
+    pinned: bool = False
+    archived: bool = False
+    project: str = ""
+    tally: Tally = Tally()
+
+
+class Deed(StrEnum):
+    VIEW = "view"
+    USE = "use"
+    """Its text was given to a conversation; counted once a session."""
+    PATCH = "patch"
+
+
+class Shelf(Protocol):
+    """All skills of the ledger. Cards are kept by the document's digest: a cache, not a truth."""
+
+    async def uncarded(self) -> Sequence[str]:
+        """Digests of documents that are held and have no card yet."""
+        ...
+
+    async def card(self, cards: Mapping[str, Card]) -> None: ...
+
+    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+        """By name. Those without a card are left out."""
+        ...
+
+    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
+        """The first in rank that are not archived: pinned, of this folder, used last, used most, by name.
+        Uses of today do not count yet, so that the answer is the same all day."""
+        ...
+
+    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
+        """Best first, by BM25 over name, description and body with any of the words; archived ones left out.
+        A higher score is better."""
+        ...
+
+    async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None: ...
+
+    async def tallies(self) -> Mapping[str, Tally]:
+        """Of bundled skills, too."""
+        ...
