@@ -1,0 +1,34 @@
+"""What is known at a moment, and what has become known since: the values a prompt is made of."""
+
+from dataclasses import dataclass
+
+from hone.core.ledger import ChangeId
+from hone.core.skill import Listed
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The entries of the journal, the skills that are first in rank, and how many there are in all. `upto` is
+    the last change that is in it."""
+
+    memory: tuple[str, ...] = ()
+    user: tuple[str, ...] = ()
+    project: tuple[str, ...] = ()
+    skills: tuple[Listed, ...] = ()
+    total: int = 0
+    upto: ChangeId = ChangeId(0)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The difference to an earlier moment. `added` and `removed` are (memory | user | project, entry);
+    `skills` are new or have changed, `gone` are no longer there."""
+
+    upto: ChangeId
+    added: tuple[tuple[str, str], ...] = ()
+    removed: tuple[tuple[str, str], ...] = ()
+    skills: tuple[Listed, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.skills or self.gone)
