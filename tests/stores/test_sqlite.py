@@ -5,8 +5,9 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,14 +16,18 @@ import apsw
 import pytest
 
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
-from hone.core.messages import assistant, user
+from hone.core.ledger import Actor, Author, Change, Delta, Evidence, Print, Standing, skill
+from hone.core.messages import assistant, digest, user
 from hone.core.model import Usage
 from hone.core.ports import Header, SessionId, Spending, Stored
 from hone.core.prefix import Prefix
+from hone.core.skill import Card, Deed
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores.database import MIGRATIONS, Database
+from hone.stores.ledger import SqliteLedger
+from hone.stores.shelf import SqliteShelf
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.worker import NOW, PREFIX, begin
@@ -273,11 +278,12 @@ async def test_nothing_is_added_to_a_session_whose_last_message_is_gone(path: Pa
 
 
 Answers = dict[str, Any]
+BODIES = [f"skill {number} ".encode() * 800 for number in range(6)]
 
 
-async def answers(store: SqliteSessions) -> Answers:
+async def answers(database: Database) -> Answers:
     """All that can be asked, each question by itself; an error is an answer."""
-    found: Answers = {}
+    store, found = SqliteSessions(database), await learned(database)
     for name in [f"s{number}" for number in range(6)]:
         id = SessionId(name)
         try:
@@ -294,23 +300,48 @@ async def answers(store: SqliteSessions) -> Answers:
     return found
 
 
+async def learned(database: Database) -> Answers:
+    ledger, shelf = SqliteLedger(database), SqliteShelf(database)
+    questions: dict[str, Callable[[], Awaitable[Any]]] = {
+        "entries": ledger.entries,
+        "of a target": lambda: ledger.entries(target=skill("s3")),
+        "of a session": lambda: ledger.entries(session="s2"),
+        "pending": ledger.pending,
+        "holdings": lambda: ledger.holdings(""),
+        "contents": lambda: ledger.contents([digest(body) for body in BODIES]),
+        "prints": lambda: ledger.prints([skill(f"s{number}") for number in range(6)]),
+        "listed": shelf.listed,
+        "ranked": lambda: shelf.ranked("", NOW.date(), 9),
+        "uncarded": shelf.uncarded,
+        "tallies": shelf.tallies,
+    }
+    found: Answers = {}
+    for name, question in questions.items():
+        try:
+            found[name] = await question()
+        except StoreError as error:
+            found[name] = type(error)
+    return found
+
+
 def ask(path: Path) -> Answers:
     try:
-        store = SqliteSessions.open(path)
+        database = Database.open(path)
     except StoreError as error:
         return {"open": type(error)}
 
     async def asked() -> Answers:
-        found = await answers(store)
-        await store.close()
+        found = await answers(database)
+        await database.close()
         return found
 
     return asyncio.run(asked())
 
 
 async def fill(path: Path) -> None:
-    """Six sessions with short and long messages, none of them in the log."""
-    store = SqliteSessions.open(path)
+    """Six sessions with short and long messages and six skills, none of them in the log."""
+    database = Database.open(path)
+    store, ledger, shelf = SqliteSessions(database), SqliteLedger(database), SqliteShelf(database)
     for number in range(6):
         id = SessionId(f"s{number}")
         transcript = await begin(store, id, f"session {number}")
@@ -318,7 +349,15 @@ async def fill(path: Path) -> None:
             transcript = transcript.then(assistant(f"{id} {size} " * (size // 10)), Trust.AGENT, NOW)
         usage = Usage(1, 2, 3, 4, 0.5)
         await store.append(id, transcript.nodes[1:], Spending(NOW, "m", Origin.USER, usage))
-    await store.close()
+        body = BODIES[number]
+        delta = Delta("SKILL.md", None, digest(body))
+        author = Author(Actor.AGENT, id, reason="because", evidence=(Evidence(id, 1, Trust.OWNER, "x"),))
+        made = Change(skill(id), "create", (delta,), author)
+        await ledger.record([made, replace(made, standing=Standing.PENDING)], {digest(body): body}, NOW)
+        await ledger.printed({(skill(id), "SKILL.md"): Print(digest(body), number, number)})
+        await shelf.card({digest(body): Card(id, f"{id} in words", "more")})
+        await shelf.count(id, Deed.USE, Actor.AGENT, id, NOW.date())
+    await database.close()
     with raw(path) as connection:
         assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0] == 0
 
@@ -448,7 +487,8 @@ def grown(transcript: Transcript, *, stale: bool = False) -> Transcript:
 
 
 async def test_a_file_that_another_process_keeps_locked_is_a_store_error_and_later_works(path: Path) -> None:
-    store = SqliteSessions(Database.open(path, patience=0.01))
+    database = Database.open(path, patience=0.01)
+    store = SqliteSessions(database)
     with raw(path) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="locked"):
@@ -456,7 +496,7 @@ async def test_a_file_that_another_process_keeps_locked_is_a_store_error_and_lat
         assert await store.list() == ()
         other.execute("ROLLBACK")
     await begin(store, A, "first")
-    await store.close()
+    await database.close()
 
 
 async def test_closing_waits_for_what_was_handed_over_and_then_nothing_more_is_taken(path: Path) -> None:

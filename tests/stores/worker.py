@@ -11,11 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hone.core.errors import Conflict, StoreError
-from hone.core.messages import user
+from hone.core.ledger import MEMORY, Actor, Author, Change, Delta
+from hone.core.messages import digest, user
 from hone.core.ports import Header, SessionId
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.stores.database import Database
+from hone.stores.ledger import SqliteLedger
 from hone.stores.sqlite import SqliteSessions
 
 PREFIX = Prefix("scripted/one", "You help.")
@@ -52,17 +55,42 @@ async def go_on(store: SqliteSessions, session: SessionId, name: str, count: int
         say(words)
 
 
+async def learn(path: Path, name: str, count: int) -> None:
+    """Adds `count` lines to one text; after a conflict it reads what the others wrote and tries again."""
+    database = Database.open(path)
+    ledger = SqliteLedger(database)
+    for number in range(count):
+        line = f"{name} {number}"
+        while True:
+            held = (await ledger.holding(MEMORY)).get("MEMORY.md")
+            text = (await ledger.contents([held]))[held] if held else b""
+            longer = text + f"{line}\n".encode()
+            delta = Delta("MEMORY.md", held, digest(longer))
+            change = Change(MEMORY, "add", (delta,), Author(Actor.AGENT, reason=line))
+            try:
+                await ledger.record([change], {digest(longer): longer}, NOW)
+            except Conflict:
+                say("conflict")
+            else:
+                break
+        say(line)
+    await database.close()
+
+
 async def work(job: str, path: Path, *arguments: str) -> None:
     if job == "open":
         for number in range(int(arguments[0])):
             SqliteSessions.open(path.with_name(f"fresh-{number}.db"))
+        return
+    if job == "learn":
+        await learn(path, arguments[0], int(arguments[1]))
         return
     if job == "nobody" and os.geteuid() == 0:
         os.setuid(NOBODY)
     store = SqliteSessions.open(path)
     session, name, count = arguments
     if job == "full":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
     if job == "own":
         await begin(store, SessionId(session), "first")
         say("first")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hone.core.ledger import ChangeId
+from hone.core.ledger import START, ChangeId
 from hone.core.skill import Listed
 
 
@@ -16,7 +16,7 @@ class Snapshot:
     project: tuple[str, ...] = ()
     skills: tuple[Listed, ...] = ()
     total: int = 0
-    upto: ChangeId = ChangeId(0)
+    upto: ChangeId = START
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What was learned, as a list of changes that only grows. The journal and the skills are printouts of it.
 
-A target holds named contents: a journal file holds one text, a skill its files. A name that begins with @ is a
-fact about the target (origin, pinned …) and is never printed.
+A target holds named contents: a journal file holds one text, a skill its files. A name that begins with @ is
+a fact about the target (origin, pinned …) and is never printed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,6 +17,9 @@ ChangeId = NewType("ChangeId", int)
 Target = NewType("Target", str)
 """`memory`, `user`, `project:FOLDER` or `skill:NAME`."""
 
+START = ChangeId(0)
+"""Before the first change."""
+NO_SESSION = SessionId("")
 MEMORY, USER = Target("memory"), Target("user")
 PROJECT, SKILL = "project:", "skill:"
 
@@ -73,8 +76,8 @@ class Author:
     so far, `quotes` are the owner's own words among the evidence, to the end of their sentences."""
 
     actor: Actor
-    session: SessionId = SessionId("")
-    parent: SessionId = SessionId("")
+    session: SessionId = NO_SESSION
+    parent: SessionId = NO_SESSION
     tool: str = ""
     call: str = ""
     reason: str = ""
@@ -168,8 +171,8 @@ class Ledger(Protocol):
         """Raises Missing if one is not there, Corrupt if one is not what its digest says."""
         ...
 
-    async def prints(self, beginning: str) -> Mapping[tuple[Target, str], Print]:
-        """What was put on the disk, of every target that begins like this."""
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+        """What was put on the disk, by target and place."""
         ...
 
     async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:

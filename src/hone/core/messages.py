@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -51,7 +52,17 @@ class ToolResult:
     failed: bool = False
 
 
-Part = Text | Image | Thinking | ToolCall | ToolResult
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What Hone itself adds to a user's turn, apart from the user's words; one without text is not sent. It
+    tells of changes in what is known, `upto` this one, to whoever knows those up to `since`."""
+
+    text: str
+    upto: int = 0
+    since: int = 0
+
+
+Part = Text | Image | Thinking | ToolCall | ToolResult | Note
 
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
@@ -59,6 +70,7 @@ _PARTS: Mapping[str, type[Part]] = {
     "thinking": Thinking,
     "call": ToolCall,
     "result": ToolResult,
+    "note": Note,
 }
 _KINDS = {part: kind for kind, part in _PARTS.items()}
 
@@ -68,8 +80,14 @@ class Message:
     role: Role
     parts: tuple[Part, ...]
 
+    def __post_init__(self) -> None:
+        for place, part in enumerate(self.parts):
+            if isinstance(part, Note) and (place or self.role is not Role.USER):
+                raise ValueError("a note is the first part of a user's message")
+
     @property
     def text(self) -> str:
+        """The speaker's own words: a note is not among them."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -79,6 +97,11 @@ class Message:
     @property
     def result(self) -> ToolResult | None:
         return next((part for part in self.parts if isinstance(part, ToolResult)), None)
+
+    @property
+    def note(self) -> Note | None:
+        first = self.parts[0] if self.parts else None
+        return first if isinstance(first, Note) else None
 
 
 def user(*parts: str | Part) -> Message:
@@ -95,6 +118,36 @@ def answer(call: ToolCall, text: str, *, failed: bool = False) -> Message:
 
 def _parts(parts: Sequence[str | Part]) -> tuple[Part, ...]:
     return tuple(Text(part) if isinstance(part, str) else part for part in parts)
+
+
+_NOTE = "hone-note"
+_OWN = ("- ", "  ", "#")
+"""How lines begin that Hone writes into a note; whatever else is there moves in."""
+
+
+def framed(name: str, text: str) -> str:
+    """The text between an opening and a closing line that nothing in it can repeat."""
+    body = re.sub(rf"<(?=\s*/?\s*{name})", "&lt;", text, flags=re.IGNORECASE)
+    return f"<{name}>\n{body}\n</{name}>"
+
+
+def told(note: Note) -> str:
+    """A note as it goes over every wire; nothing if it has no text."""
+    if not note.text.strip():
+        return ""
+    lines = (line.rstrip() for line in note.text.rstrip().splitlines())
+    return framed(
+        _NOTE, "\n".join(f"  {line}" if line and not line.startswith(_OWN) else line for line in lines)
+    )
+
+
+def untold(text: str) -> tuple[Note | None, str]:
+    """The other way: the note at the beginning of what was sent, and what stands after it."""
+    opening, closing = f"<{_NOTE}>\n", f"\n</{_NOTE}>"
+    if not text.startswith(opening) or closing not in text:
+        return None, text
+    body, _, rest = text.removeprefix(opening).partition(closing)
+    return Note(body), rest.removeprefix("\n\n")
 
 
 def sound(text: str) -> str:

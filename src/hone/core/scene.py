@@ -2,10 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from hone.core.agent import Agent
 from hone.core.events import Emit
+from hone.core.messages import ToolCall
+from hone.core.ports import Header, SessionId
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop, Turn
 
@@ -42,15 +45,23 @@ async def childless(task: str, _: Emit) -> Turn:
     return Turn(Origin.DELEGATE).ended(Stop.FAILED, f"Nobody is there to take over: {task}")
 
 
+UNNAMED = Header(SessionId(""), datetime.fromtimestamp(0, UTC))
+"""Of a conversation that nobody keeps."""
+UNASKED = ToolCall("", "", "{}")
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`transcript` ends with the reply that made the call."""
+    """`transcript` ends with the reply that made the `call`. `header` tells which conversation it is, and
+    whose."""
 
     agent: Agent
     transcript: Transcript
     emit: Emit
     ask: Ask = nobody
     spawn: Spawn = childless
+    header: Header = UNNAMED
+    call: ToolCall = UNASKED
 
     async def consents(self, question: Question) -> bool:
         return self.agent.permit.attended and await self.ask(question) is not Answer.NO

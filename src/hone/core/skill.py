@@ -11,8 +11,8 @@ from hone.core.ports import SessionId
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
-"""The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin holds
-the word of a Birth, @source where it was installed from, @project the folder it was made for."""
+"""The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin
+holds the word of a Birth, @source where it was installed from, @project the folder it was made for."""
 
 
 class Birth(StrEnum):
@@ -91,6 +91,10 @@ class Shelf(Protocol):
         ...
 
     async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None: ...
+
+    async def names(self) -> Mapping[str, bool]:
+        """Every skill that holds a document, and whether it is archived."""
+        ...
 
     async def tallies(self) -> Mapping[str, Tally]:
         """Of bundled skills, too."""

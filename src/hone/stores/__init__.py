@@ -1,1 +1,2 @@
-"""Where sessions are kept. Each store is complete by itself; one contract suite holds them together."""
+"""Where sessions and what was learned are kept. Each store is complete by itself; one contract suite a port
+holds them together."""

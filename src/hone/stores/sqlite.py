@@ -41,15 +41,19 @@ SPENT_BY = SPENT.replace("ORDER", "WHERE session = ? ORDER")
 
 
 class SqliteSessions:
-    """A write that was handed over happens even if its caller is cancelled meanwhile."""
+    """A write that was handed over happens even if its caller is cancelled meanwhile. A database that was
+    handed in belongs to whoever opened it, and is not closed here."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._owned = False
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Makes the file if need be, not its folder. Raises StoreError, or Corrupt if it is no database."""
-        return cls(Database.open(path))
+        store = cls(Database.open(path))
+        store._owned = True
+        return store
 
     async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
         work = partial(_start, header=rules.storable(header), prefix=prefix, nodes=tuple(nodes))
@@ -86,7 +90,8 @@ class SqliteSessions:
         return await self._database.read(partial(_spent, session=session))
 
     async def close(self) -> None:
-        await self._database.close()
+        if self._owned:
+            await self._database.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,245 @@
+"""The ledger and the shelf in the memory of this process: the reference for every other store."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+
+from hone.core.ledger import SKILL, Actor, Change, ChangeId, Entry, Holding, Print, Standing, Target
+from hone.core.messages import sound
+from hone.core.ports import SessionId
+from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Tally
+from hone.stores import checks
+from hone.stores import words as wording
+
+WORD = re.compile(r"[^\W_]+")
+WEIGHTS = (10.0, 5.0, 1.0)
+
+
+class InMemoryLedger:
+    """Values are replaced and never changed, so a record that fails has changed nothing."""
+
+    def __init__(self) -> None:
+        self._entries: tuple[Entry, ...] = ()
+        self._contents: dict[str, bytes] = {}
+        self._held: dict[Target, dict[str, str]] = {}
+        self._prints: dict[tuple[Target, str], Print] = {}
+
+    async def record(
+        self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
+    ) -> Sequence[Entry]:
+        checks.genuine(contents)
+        known = {**self._contents, **contents}
+        held = {target: dict(holding) for target, holding in self._held.items()}
+        entries = list(self._entries)
+        for change in map(checks.storable, changes):
+            _admit(change, entries, known, held)
+            entries.append(Entry(ChangeId(len(entries) + 1), at, change))
+            if change.about is not None and change.standing is Standing.ACTIVE:
+                entries[change.about - 1] = replace(entries[change.about - 1], settled=entries[-1].id)
+        before, self._entries = len(self._entries), tuple(entries)
+        self._contents, self._held = known, {target: paths for target, paths in held.items() if paths}
+        return self._entries[before:]
+
+    async def entry(self, id: ChangeId) -> Entry:
+        if not 1 <= id <= len(self._entries):
+            raise checks.absent(id)
+        return self._entries[id - 1]
+
+    async def entries(
+        self,
+        *,
+        target: str = "",
+        actor: Actor | None = None,
+        session: str = "",
+        since: datetime | None = None,
+        after: ChangeId | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Entry]:
+        found = [
+            entry
+            for entry in reversed(self._entries)
+            if _within(entry.change.target, sound(target))
+            and actor in (None, entry.change.author.actor)
+            and (not session or sound(session) in _sessions(entry))
+            and (since is None or entry.at >= since)
+            and (after is None or entry.id > after)
+        ]
+        return tuple(found[:limit])
+
+    async def pending(self) -> Sequence[Entry]:
+        return tuple(
+            entry
+            for entry in self._entries
+            if entry.change.standing is Standing.PENDING and entry.settled is None
+        )
+
+    async def latest(self) -> ChangeId:
+        return ChangeId(len(self._entries))
+
+    async def holding(self, target: Target) -> Holding:
+        return dict(self._held.get(Target(sound(target)), {}))
+
+    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
+        return {
+            target: dict(holding)
+            for target, holding in self._held.items()
+            if target.startswith(sound(beginning))
+        }
+
+    async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
+        for name in digests:
+            if name not in self._contents:
+                raise checks.unknown(name)
+        return {name: self._contents[name] for name in digests}
+
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+        wanted = set(map(sound, targets))
+        return {key: each for key, each in self._prints.items() if key[0] in wanted}
+
+    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+        for (target, path), made in prints.items():
+            key = (Target(sound(target)), sound(path))
+            self._prints.pop(key, None)
+            if made is not None:
+                self._prints[key] = made
+
+
+class InMemoryShelf:
+    """Looks into the ledger for every answer. What is ranked comes without a tally."""
+
+    def __init__(self, ledger: InMemoryLedger) -> None:
+        self._ledger = ledger
+        self._cards: dict[str, Card] = {}
+        self._tallies: dict[str, Tally] = {}
+        self._uses: dict[str, set[tuple[date, SessionId]]] = {}
+
+    async def uncarded(self) -> Sequence[str]:
+        return tuple(sorted(await self._documents() - self._cards.keys()))
+
+    async def card(self, cards: Mapping[str, Card]) -> None:
+        held = await self._documents()
+        self._cards = {name: card for name, card in {**self._cards, **cards}.items() if name in held}
+
+    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+        held = sorted((await self._ledger.holdings(SKILL)).items())
+        lines = [
+            await self._line(target.removeprefix(SKILL), holding)
+            for target, holding in held
+            if holding.get(DOCUMENT) in self._cards
+        ]
+        return tuple(line for line in lines if archived or not line.archived)
+
+    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
+        def rank(line: Listed) -> tuple[bool, bool, int, int, str]:
+            used = [(day, session) for day, session in self._uses.get(line.name, ()) if day < today]
+            last = max((day.toordinal() for day, _ in used), default=0)
+            often = len({session for _, session in used})
+            return not line.pinned, not folder or line.project != sound(folder), -last, -often, line.name
+
+        lines = sorted(await self.listed(), key=rank)
+        return tuple(replace(line, tally=Tally()) for line in lines[:limit])
+
+    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
+        terms = [_plain(term) for term in wording.terms(words)]
+        scored = [(line, self._score(line, terms)) for line in await self.listed()]
+        return tuple(sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:limit])
+
+    async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None:
+        name, foreground = sound(skill), actor in (Actor.OWNER, Actor.AGENT)
+        tally = self._tallies.get(name, Tally())
+        match deed, foreground:
+            case Deed.VIEW, True:
+                tally = replace(tally, views=tally.views + 1)
+            case Deed.VIEW, False:
+                tally = replace(tally, background_views=tally.background_views + 1)
+            case Deed.PATCH, True:
+                tally = replace(tally, patches=tally.patches + 1)
+            case Deed.PATCH, False:
+                tally = replace(tally, background_patches=tally.background_patches + 1)
+            case Deed.USE, True:
+                used = self._uses.setdefault(name, set())
+                used.add((today, SessionId(sound(session))))
+                uses, last = len({each for _, each in used}), max(day for day, _ in used)
+                tally = replace(tally, uses=uses, last_use=last)
+            case _:
+                return
+        self._tallies[name] = tally
+
+    async def names(self) -> Mapping[str, bool]:
+        held = await self._ledger.holdings(SKILL)
+        return {
+            target.removeprefix(SKILL): ARCHIVED in holding
+            for target, holding in held.items()
+            if DOCUMENT in holding
+        }
+
+    async def tallies(self) -> Mapping[str, Tally]:
+        return dict(self._tallies)
+
+    async def _documents(self) -> set[str]:
+        held = await self._ledger.holdings(SKILL)
+        return {holding[DOCUMENT] for holding in held.values() if DOCUMENT in holding}
+
+    async def _line(self, name: str, holding: Holding) -> Listed:
+        facts = {path: holding[path] for path in (ORIGIN, PROJECT) if path in holding}
+        bodies = await self._ledger.contents(facts.values())
+        return Listed(
+            name,
+            sound(self._cards[holding[DOCUMENT]].description),
+            holding[DOCUMENT],
+            checks.birth(bodies[facts[ORIGIN]] if ORIGIN in facts else None),
+            PINNED in holding,
+            ARCHIVED in holding,
+            bodies[facts[PROJECT]].decode("utf-8", "replace") if PROJECT in facts else "",
+            self._tallies.get(name, Tally()),
+        )
+
+    def _score(self, line: Listed, terms: Sequence[str]) -> float:
+        card = self._cards[line.digest]
+        fields = [_plain(wording.spaced(text)) for text in (card.name, card.description, card.body)]
+        return sum(
+            weight
+            for weight, field in zip(WEIGHTS, fields, strict=True)
+            for term in terms
+            if term.strip() and term in field
+        )
+
+
+def _admit(
+    change: Change,
+    entries: Sequence[Entry],
+    known: Mapping[str, bytes],
+    held: dict[Target, dict[str, str]],
+) -> None:
+    if change.about is not None:
+        there = entries[change.about - 1] if 1 <= change.about <= len(entries) else None
+        standing, settled = (there.change.standing, there.settled) if there else (None, None)
+        checks.settle(change.about, standing, settled)
+    for name in checks.digests(change):
+        if name not in known:
+            raise checks.unknown(name)
+    if change.standing is Standing.PENDING:
+        return
+    holding = held.setdefault(change.target, {})
+    for delta in change.deltas:
+        checks.follow(change.target, delta, holding.pop(delta.path, None))
+        if delta.after is not None:
+            holding[delta.path] = delta.after
+
+
+def _within(target: str, wanted: str) -> bool:
+    return target.startswith(wanted) if wanted.endswith(":") or not wanted else target == wanted
+
+
+def _sessions(entry: Entry) -> Iterator[str]:
+    yield entry.change.author.session
+    yield from (each.session for each in entry.change.author.evidence)
+
+
+def _plain(text: str) -> str:
+    """Lower case without accents, each word between blanks."""
+    letters = unicodedata.normalize("NFKD", text.lower())
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return f" {' '.join(WORD.findall(bare))} "

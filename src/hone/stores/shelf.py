@@ -1,0 +1,190 @@
+"""All skills at once, in SQLite: lists, ranks and search from one line per skill and a card per document."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from functools import partial
+from typing import Any
+
+import apsw
+
+from hone.core.errors import Corrupt
+from hone.core.ledger import Actor
+from hone.core.messages import sound
+from hone.core.ports import SessionId
+from hone.core.skill import Birth, Card, Deed, Listed, Tally
+from hone.stores import words as wording
+from hone.stores.database import Database
+from hone.stores.tree import SYMPTOMS
+
+WEIGHTS = (10.0, 5.0, 1.0)
+"""Of name, description and body in search."""
+FOREGROUND = (Actor.OWNER, Actor.AGENT)
+
+LINE = "s.name, cards.description, s.document, s.birth, s.pinned, s.archived, s.project"
+COUNTS = "views, uses, patches, background_views, background_patches, last_use"
+LISTED = f"""
+SELECT {LINE}, {COUNTS} FROM skills AS s JOIN cards ON cards.id = card LEFT JOIN tallies ON skill = s.name
+WHERE NOT s.archived OR ? ORDER BY s.name
+"""
+# A tally is that of the days before, unless the skill was used today: then its uses are counted. Only the
+# lines that come first are looked up whole.
+RANKED = f"""
+WITH first AS MATERIALIZED (
+    SELECT s.name, s.pinned, s.project = ?1 AND ?1 <> '' AS near,
+        CASE WHEN last_use >= ?2 THEN (SELECT max(day) FROM uses AS u WHERE u.skill = s.name AND day < ?2)
+            ELSE last_use END AS last,
+        CASE WHEN last_use >= ?2
+            THEN (SELECT count(DISTINCT session) FROM uses AS u WHERE u.skill = s.name AND day < ?2)
+            ELSE coalesce(t.uses, 0) END AS often
+    FROM skills AS s LEFT JOIN tallies AS t ON t.skill = s.name WHERE card IS NOT NULL AND NOT archived
+    ORDER BY s.pinned DESC, near DESC, last DESC, often DESC, s.name LIMIT ?3
+)
+SELECT {LINE} FROM first JOIN skills AS s ON s.name = first.name JOIN cards ON cards.id = card
+ORDER BY first.pinned DESC, near DESC, last DESC, often DESC, first.name
+"""
+SEARCH = f"""
+SELECT -bm25(card_words, {", ".join(map(str, WEIGHTS))}) AS score, {LINE}, {COUNTS}
+FROM card_words JOIN cards ON cards.id = card_words.rowid JOIN skills AS s ON s.document = digest
+LEFT JOIN tallies ON skill = s.name
+WHERE card_words MATCH ? AND NOT s.archived ORDER BY score DESC, s.name LIMIT ?
+"""
+ORPHANS = "SELECT id FROM cards WHERE id NOT IN (SELECT card FROM skills WHERE card IS NOT NULL)"
+HELD = "SELECT EXISTS (SELECT 1 FROM skills WHERE document = ?)"
+PUT_CARD = "INSERT INTO cards (digest, description) VALUES (?, ?) RETURNING id"
+PUT_WORDS = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
+COUNT = f"""
+INSERT INTO tallies (skill, {COUNTS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+    views = views + excluded.views, uses = uses + excluded.uses, patches = patches + excluded.patches,
+    background_views = background_views + excluded.background_views,
+    background_patches = background_patches + excluded.background_patches,
+    last_use = nullif(max(coalesce(last_use, ''), coalesce(excluded.last_use, '')), '')
+"""
+
+
+class SqliteShelf:
+    """The database belongs to whoever opened it, and the ledger beside this brings the lines along. What is
+    ranked comes without a tally, since that would change within the day."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def uncarded(self) -> Sequence[str]:
+        return await self._database.read(_uncarded)
+
+    async def card(self, cards: Mapping[str, Card]) -> None:
+        await self._database.write(partial(_card, cards=dict(cards)))
+
+    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+        return await self._database.read(partial(_list, archived=archived))
+
+    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
+        return await self._database.read(partial(_rank, values=(sound(folder), today.isoformat(), limit)))
+
+    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
+        query = wording.query(words)
+        return await self._database.read(partial(_search, query=query, limit=limit)) if query else ()
+
+    async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None:
+        work = partial(
+            _count, skill=sound(skill), deed=deed, actor=actor, session=sound(session), today=today
+        )
+        await self._database.write(work)
+
+    async def names(self) -> Mapping[str, bool]:
+        return await self._database.read(_names)
+
+    async def tallies(self) -> Mapping[str, Tally]:
+        return await self._database.read(_tallies)
+
+
+def _uncarded(connection: apsw.Connection) -> tuple[str, ...]:
+    rows = connection.execute("SELECT DISTINCT document FROM skills WHERE card IS NULL")
+    return tuple(document for (document,) in rows)
+
+
+def _card(connection: apsw.Connection, cards: Mapping[str, Card]) -> None:
+    """Takes those that somebody holds, and removes what nobody holds any more. The words go in together: FTS5
+    writes out what it has gathered whenever another statement comes in between."""
+    rows: list[tuple[int, str, str, str]] = []
+    for name, card in cards.items():
+        if not connection.execute(HELD, (sound(name),)).get:
+            continue
+        _drop(connection, connection.execute("SELECT id FROM cards WHERE digest = ?", (name,)))
+        id = connection.execute(PUT_CARD, (name, sound(card.description))).get
+        connection.execute("UPDATE skills SET card = ? WHERE document = ?", (id, name))
+        texts = (wording.spaced(text) for text in (card.name, card.description, card.body))
+        rows.append((id, *texts))
+    connection.executemany(PUT_WORDS, rows)
+    _drop(connection, connection.execute(ORPHANS))
+
+
+def _drop(connection: apsw.Connection, cards: apsw.Cursor) -> None:
+    for row in cards.fetchall():
+        connection.execute("DELETE FROM card_words WHERE rowid = ?", row)
+        connection.execute("DELETE FROM cards WHERE id = ?", row)
+
+
+def _list(connection: apsw.Connection, archived: bool) -> tuple[Listed, ...]:
+    return tuple(_listed(row) for row in connection.execute(LISTED, (archived,)))
+
+
+def _rank(connection: apsw.Connection, values: tuple[str, str, int]) -> tuple[Listed, ...]:
+    return tuple(_listed(row) for row in connection.execute(RANKED, values))
+
+
+def _search(connection: apsw.Connection, query: str, limit: int) -> tuple[tuple[Listed, float], ...]:
+    return tuple((_listed(row), score) for score, *row in connection.execute(SEARCH, (query, limit)))
+
+
+def _count(
+    connection: apsw.Connection, skill: str, deed: Deed, actor: Actor, session: str, today: date
+) -> None:
+    background = actor not in FOREGROUND
+    if deed is not Deed.USE:
+        view, patch = deed is Deed.VIEW, deed is Deed.PATCH
+        seen = (
+            view and not background,
+            0,
+            patch and not background,
+            view and background,
+            patch and background,
+        )
+        connection.execute(COUNT, (skill, *map(int, seen), None))
+    elif not background:
+        known = "SELECT EXISTS (SELECT 1 FROM uses WHERE session = ? AND skill = ?)"
+        fresh = not connection.execute(known, (session, skill)).get
+        row = (skill, today.isoformat(), session)
+        connection.execute("INSERT OR IGNORE INTO uses (skill, day, session) VALUES (?, ?, ?)", row)
+        connection.execute(COUNT, (skill, 0, int(fresh), 0, 0, 0, today.isoformat()))
+
+
+def _names(connection: apsw.Connection) -> Mapping[str, bool]:
+    rows = connection.execute("SELECT name, archived FROM skills")
+    return {name: bool(archived) for name, archived in rows}
+
+
+def _tallies(connection: apsw.Connection) -> Mapping[str, Tally]:
+    rows = connection.execute(f"SELECT skill, {COUNTS} FROM tallies")
+    return {skill: _tally(skill, row) for skill, *row in rows}
+
+
+def _listed(row: Sequence[Any]) -> Listed:
+    name, description, document, birth, pinned, archived, project, *counts = row
+    tally = _tally(name, counts) if counts and counts[0] is not None else Tally()
+    try:
+        return Listed(name, description, document, Birth(birth), bool(pinned), bool(archived), project, tally)
+    except SYMPTOMS as error:
+        raise _damaged(name) from error
+
+
+def _tally(skill: str, row: Sequence[Any]) -> Tally:
+    views, uses, patches, background_views, background_patches, last = row
+    try:
+        day = date.fromisoformat(last) if last else None
+    except SYMPTOMS as error:
+        raise _damaged(skill) from error
+    return Tally(views, uses, patches, background_views, background_patches, day)
+
+
+def _damaged(skill: str) -> Corrupt:
+    return Corrupt(f"The line of skill {skill} is damaged. Restore the database from a backup.")

@@ -1,0 +1,42 @@
+"""Words for search. Nothing that anybody types is taken for the language of queries."""
+
+import re
+from collections.abc import Collection
+from itertools import pairwise
+
+from hone.core.messages import sound
+
+MOST = 200
+"""Terms of one query; who gives a whole page as the query is answered by its beginning."""
+SEPARATE = (
+    r"\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+)
+"""Letters of scripts that do not part their words, or hang endings on them: Han, kana, Hangul."""
+LETTER = re.compile(f"[{SEPARATE}]")
+RUN = re.compile(f"[{SEPARATE}]+|[^{SEPARATE}]+")
+BREAK = re.compile(r"[\s\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
+
+
+def spaced(text: str) -> str:
+    """The text as it is indexed: such letters are words of their own."""
+    return LETTER.sub(r" \g<0> ", sound(text))
+
+
+def terms(words: Collection[str]) -> list[str]:
+    """What to look for, each once: words, and pairs of letters where letters are indexed alone."""
+    found: dict[str, None] = {}
+    for word in words:
+        for piece in BREAK.split(sound(word).lower()):
+            for run in RUN.findall(piece):
+                found.update(dict.fromkeys(_pairs(run) if LETTER.match(run) else [run]))
+    return list(found)[:MOST]
+
+
+def query(words: Collection[str]) -> str:
+    """For FTS5: any of the terms; empty if there is none. No term can hold a quotation mark."""
+    return " OR ".join(f'"{term}"' for term in terms(words))
+
+
+def _pairs(run: str) -> list[str]:
+    return [f"{one} {two}" for one, two in pairwise(run)] or [run]
