@@ -1,0 +1,457 @@
+"""Files below one folder, reached name by name from its descriptor: no link is followed, a write is whole."""
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from io import BufferedWriter
+from pathlib import Path
+from typing import NamedTuple
+
+from hone.core.errors import Refused, StoreError
+from hone.core.ledger import Print
+from hone.core.messages import digest
+from hone.core.visible import one_line, visible
+
+LOCK = ".lock"
+LARGEST = 2**20
+"""Bytes of a file that is read."""
+MOST, DEEPEST = 2_000, 8
+"""Files of a listing, and folders one below the other."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_UNFIT = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+_DRAFT = re.compile(r"\.hone-.*\.tmp")
+
+
+class Kind(StrEnum):
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "device, a pipe or a socket"
+
+
+class Glance(NamedTuple):
+    """By what to know a file again without reading it. `modified` is in nanoseconds."""
+
+    inode: int
+    modified: int
+    size: int
+
+
+CLOSED = Glance(0, 0, 0)
+"""Like no file: whoever reads it is told the reason."""
+
+
+class Found(NamedTuple):
+    path: str
+    kind: Kind
+    glance: Glance
+
+
+class Disk:
+    """All paths are relative, with slashes. Every method raises Refused for a path that can name nothing here
+    and StoreError for what cannot be done; then nothing was changed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, path: str, limit: int = LARGEST) -> tuple[bytes, Print] | None:
+        """None if there is nothing: what is there and cannot be read is an error."""
+        names = parts(path)
+        with self._plainly(names):
+            try:
+                handle = self._opened(names)
+            except FileNotFoundError:
+                return None
+            with open(handle, "rb") as file:
+                status = os.fstat(handle)
+                self._insist(names, status, Kind.FILE)
+                data = file.read(limit + 1)
+        if len(data) > limit:
+            raise StoreError(
+                f"{self._named(names)} has more than {limit:,} bytes, and no more are read. Shorten it."
+            )
+        return data, Print(digest(data), status.st_ino, status.st_mtime_ns)
+
+    def write(self, path: str, data: bytes) -> Print:
+        """Replaces the file as a whole. Folders that are missing are made."""
+        names = parts(path)
+        with self._plainly(names):
+            try:
+                with self._folder(names[:-1], make=True) as folder:
+                    return self._replace(folder, names, data)
+            except (OSError, StoreError):
+                self._prune(names[:-1])
+                raise
+
+    def remove(self, path: str) -> bool:
+        """Takes a file away, and the folders that are empty without it, up to a folder of the root. False if
+        there was no file."""
+        names = parts(path)
+        with self._plainly(names):
+            removed = self._unlink(names)
+            self._prune(names[:-1])
+        return removed
+
+    def move(self, source: str, target: str) -> bool:
+        """Gives a folder another place. False if there is no such folder."""
+        old, new = parts(source), parts(target)
+        if old[: len(new)] == new or new[: len(old)] == old:
+            raise Refused(f"{one_line(source, 200)} cannot be moved to {one_line(target, 200)}.")
+        with self._plainly(old):
+            try:
+                with self._folder(old):
+                    pass
+            except FileNotFoundError:
+                return False
+            try:
+                self._rename(old, new)
+            except (OSError, StoreError):
+                self._prune(new[:-1])
+                raise
+            self._prune(old[:-1])
+        return True
+
+    def listing(self, path: str = "", *, most: int = MOST, depth: int = DEEPEST) -> Sequence[Found]:
+        """All that lies below a folder, by path; empty if there is none. Of folders only those too deep to be
+        entered. Too many are an error, never left out."""
+        names = parts(path) if path else ()
+        found: list[Found] = []
+        with self._plainly(names), suppress(FileNotFoundError), self._folder(names) as folder:
+            self._gather(folder, names, len(names) + depth, most, found)
+        return sorted(found)
+
+    def folders(self, path: str = "") -> Sequence[str]:
+        """The names of the folders right below a folder; none if there is none."""
+        names = parts(path) if path else ()
+        with self._plainly(names):
+            try:
+                with self._folder(names) as folder:
+                    return sorted(filter(_fits, _folders(folder)))
+            except FileNotFoundError:
+                return []
+
+    def glance(self, path: str) -> Glance | None:
+        """At whatever lies there, be it a link."""
+        names = parts(path)
+        with self._plainly(names):
+            try:
+                with self._folder(names[:-1]) as folder:
+                    return _glance(os.stat(names[-1], dir_fd=folder, follow_symlinks=False))
+            except FileNotFoundError:
+                return None
+
+    def glances(self, path: str, name: str) -> Mapping[str, Glance | None]:
+        """At `name` in every folder right below `path`, by folder, thousands in a few milliseconds. None if
+        there is no such name, CLOSED if nobody can look; what is no folder is left out."""
+        names = parts(path)
+        if len(parts(name)) > 1:
+            raise Refused(f"{one_line(name, 200)} is more than one name.")
+        with self._plainly(names):
+            try:
+                with self._folder(names) as folder:
+                    # A link put in a folder's place this very moment is followed, but nothing is read: the
+                    # numbers of another file only say that this one is not the same any more.
+                    return {each: _peek(f"{each}/{name}", folder) for each in _folders(folder)}
+            except FileNotFoundError:
+                return {}
+
+    def sweep(self, path: str = "") -> None:
+        """Removes what killed processes have left below a folder."""
+        names = parts(path) if path else ()
+        with suppress(OSError), self._folder(names) as folder:
+            _sweep_below(folder, DEEPEST)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Waits until nobody else, thread or process, holds it. It goes with a process that is killed."""
+        with self._plainly((LOCK,)):
+            handle = self._locked()
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has the descriptor, too
+            os.close(handle)
+
+    def _locked(self) -> int:
+        while True:
+            with self._folder((), make=True) as root:
+                if status := _lstat(LOCK, root):
+                    self._insist((LOCK,), status, Kind.FILE)
+                handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | _UNFOLLOWED, 0o600, dir_fd=root)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                    if _peek(LOCK, root) == _glance(os.fstat(handle)):
+                        return handle
+                except BaseException:
+                    os.close(handle)
+                    raise
+            os.close(handle)  # somebody removed the file meanwhile, and the next one would lock another
+
+    @contextmanager
+    def _folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[int]:
+        """The descriptor of a folder. Raises FileNotFoundError."""
+        if make:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        here = os.open(self._root, _FOLDER)
+        try:
+            for at in range(len(names)):
+                below = self._enter(here, names[: at + 1], make=make)
+                os.close(here)
+                here = below
+            yield here
+        finally:
+            os.close(here)
+
+    def _enter(self, here: int, names: Sequence[str], *, make: bool) -> int:
+        try:
+            return os.open(names[-1], _FOLDER | os.O_NOFOLLOW, dir_fd=here)
+        except FileNotFoundError:
+            if not make:
+                raise
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                self._insist(names, os.stat(names[-1], dir_fd=here, follow_symlinks=False), Kind.FOLDER)
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(names[-1], 0o700, dir_fd=here)
+            os.fsync(here)
+        return self._enter(here, names, make=False)
+
+    def _opened(self, names: Sequence[str]) -> int:
+        with self._folder(names[:-1]) as folder:
+            # Opening a device can already do something.
+            self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), Kind.FILE)
+            return os.open(names[-1], os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
+
+    def _replace(self, folder: int, names: Sequence[str], data: bytes) -> Print:
+        self._writable(folder, names)
+        with _draft(folder) as (file, name):
+            file.write(data)
+            file.flush()
+            # The kernel's own clock may stand still for milliseconds; an edit right after this one must show.
+            os.utime(file.fileno(), ns=(time.time_ns(), time.time_ns()))
+            os.fsync(file.fileno())
+            os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+            status = os.fstat(file.fileno())
+        self._settle(folder, names)
+        return Print(digest(data), status.st_ino, status.st_mtime_ns)
+
+    def _writable(self, folder: int, names: Sequence[str]) -> bool:
+        """False if there is no file."""
+        try:
+            self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), Kind.FILE)
+            # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
+            os.close(os.open(names[-1], os.O_WRONLY | _UNFOLLOWED, dir_fd=folder))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _unlink(self, names: Sequence[str]) -> bool:
+        try:
+            with self._folder(names[:-1]) as folder:
+                if not self._writable(folder, names):
+                    return False
+                os.unlink(names[-1], dir_fd=folder)
+                self._settle(folder, names)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _rename(self, old: Sequence[str], new: Sequence[str]) -> None:
+        with self._folder(new[:-1], make=True) as after, self._folder(old[:-1]) as before:
+            if _lstat(new[-1], after):
+                raise StoreError(
+                    f"{self._named(new)} is there already; nothing was changed. Move it away and try again."
+                )
+            os.rename(old[-1], new[-1], src_dir_fd=before, dst_dir_fd=after)
+            self._settle(after, new)
+            self._settle(before, old)
+
+    def _prune(self, names: Sequence[str]) -> None:
+        """Removes folders that are empty, but none of the root's own. What cannot be tidied up may stay."""
+        with suppress(OSError, StoreError):
+            for last in range(len(names) - 1, 0, -1):
+                with suppress(FileNotFoundError), self._folder(names[:last]) as folder:
+                    with self._folder(names[: last + 1]) as inner:
+                        _sweep(inner)
+                    os.rmdir(names[last], dir_fd=folder)
+
+    def _gather(self, folder: int, names: Sequence[str], depth: int, most: int, found: list[Found]) -> None:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                path, status = (*names, entry.name), _lstat(entry.name, folder)
+                if status is None or _is_ours(entry.name):
+                    continue
+                if stat.S_ISDIR(status.st_mode) and len(path) < depth and _fits(entry.name):
+                    with suppress(FileNotFoundError):
+                        inner = self._enter(folder, path, make=False)
+                        try:
+                            self._gather(inner, path, depth, most, found)
+                        finally:
+                            os.close(inner)
+                elif len(found) < most:
+                    kind = _kind(status) if _fits(entry.name) else Kind.OTHER
+                    found.append(Found("/".join(path), kind, _glance(status)))
+                else:
+                    raise StoreError(
+                        f"{self._named(names)} has more files than Hone goes through ({most:,}); "
+                        "nothing was changed. Move some away."
+                    )
+
+    def _insist(self, names: Sequence[str], status: os.stat_result, wanted: Kind) -> None:
+        kind = _kind(status)
+        if kind is Kind.LINK:
+            raise StoreError(
+                f"{self._named(names)} is a link, and Hone does not follow links there; "
+                f"put a {wanted} in its place. Nothing was changed."
+            )
+        if kind is not wanted:
+            raise StoreError(
+                f"{self._named(names)} is a {kind}, and a {wanted} belongs there; "
+                "move it away. Nothing was changed."
+            )
+
+    def _settle(self, folder: int, names: Sequence[str]) -> None:
+        """Makes a change of names survive a power cut."""
+        try:
+            os.fsync(folder)
+        except OSError as error:
+            raise StoreError(
+                f"{self._named(names)} was changed, but a power cut may take that back ({error.strerror})."
+            ) from error
+
+    def _named(self, names: Sequence[str]) -> str:
+        return visible(str(self._root.joinpath(*names)))
+
+    @contextmanager
+    def _plainly(self, names: Sequence[str]) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(_explained(self._named(names), error)) from error
+
+
+def parts(path: str) -> tuple[str, ...]:
+    """The names on the way. Raises Refused for a path that could lead elsewhere."""
+    names = tuple(path.split("/"))
+    if len(path) > 1_000 or not all(map(_fits, names)) or any(map(_is_ours, names)):
+        raise Refused(
+            f'"{one_line(path, 200)}" cannot be the path of a file here: give names with single slashes '
+            "between them, no . or .. among them, no backslash and no control character."
+        )
+    return names
+
+
+def _fits(name: str) -> bool:
+    return name not in ("", ".", "..") and not _UNFIT.search(name) and len(name.encode()) <= 255
+
+
+def _is_ours(name: str) -> bool:
+    return name == LOCK or bool(_DRAFT.fullmatch(name))
+
+
+def _kind(status: os.stat_result) -> Kind:
+    kinds = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.LINK}
+    return kinds.get(stat.S_IFMT(status.st_mode), Kind.OTHER)
+
+
+def _glance(status: os.stat_result) -> Glance:
+    return Glance(status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _folders(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _lstat(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _peek(name: str, folder: int) -> Glance | None:
+    try:
+        return _glance(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return CLOSED
+
+
+def _explained(place: str, error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            return f"There is no space left for {place}; nothing was changed. Make room and try again."
+        case errno.EROFS:
+            return f"{place} lies on a read-only file system; nothing was changed."
+        case errno.EACCES | errno.EPERM:
+            return (
+                f"{place} is closed to you, or its folder is; nothing was changed. "
+                "Give yourself the right to read and write it and try again."
+            )
+        case errno.EIO:
+            return f"The disk failed while {place} was read or written; nothing was changed."
+        case errno.ELOOP | errno.ENOTDIR | errno.ENOENT | errno.EEXIST | errno.ENOTEMPTY:
+            return f"{place} was moved or replaced this very moment; nothing was changed. Try again."
+    return f"{place} cannot be used: {(error.strerror or str(error)).lower()}. Nothing was changed."
+
+
+@contextmanager
+def _draft(folder: int) -> Iterator[tuple[BufferedWriter, str]]:
+    """A new file, gone at the end unless it was moved away. It is locked as long as somebody writes it: one
+    that is not belongs to nobody any more."""
+    _sweep(folder)
+    handle, name = _begin(folder)
+    with open(handle, "wb") as file:
+        try:
+            yield file, name
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _begin(folder: int) -> tuple[int, str]:
+    while True:
+        name = f".hone-{secrets.token_hex(8)}.tmp"
+        handle = os.open(
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+        )
+        with suppress(OSError):  # there are file systems without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, name
+        os.close(handle)  # somebody swept it away before it was locked
+
+
+def _sweep(folder: int) -> None:
+    """Removes the drafts that nobody writes."""
+    for name in filter(_DRAFT.fullmatch, os.listdir(folder)):
+        with suppress(OSError):  # somebody else's, or locked, or gone by now
+            file = os.open(name, os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(file)
+
+
+def _sweep_below(folder: int, depth: int) -> None:
+    _sweep(folder)
+    for name in _folders(folder) if depth else ():
+        with suppress(OSError):
+            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                _sweep_below(inner, depth - 1)
+            finally:
+                os.close(inner)

@@ -1,0 +1,56 @@
+"""Withdrawing a source withdraws what was derived from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hone.core.errors import Refused
+from hone.core.ledger import Actor, Entry, Standing
+from hone.core.ports import SessionId
+from hone.knowledge.keeper import Keeper
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What was taken back or turned down, and what could not be, with the reason."""
+
+    entries: tuple[Entry, ...]
+    left: tuple[tuple[Entry, str], ...]
+
+
+async def derived(keeper: Keeper, session: SessionId, message: int | None = None) -> Sequence[Entry]:
+    """The changes in effect, or waiting, that rest on a session or on one of its messages, newest first."""
+    every = await keeper.ledger.entries()
+    tainted = {entry.id for entry in every if _rests(entry, session, message)}
+    while more := {
+        entry.id
+        for entry in every
+        if entry.id not in tainted and entry.change.deed != "undo" and _sources(entry) & tainted
+    }:
+        tainted |= more
+    return [entry for entry in every if entry.id in tainted and await keeper.is_standing(entry)]
+
+
+async def withdraw(keeper: Keeper, entries: Sequence[Entry]) -> Withdrawn:
+    """Newest first, so that each meets what it left."""
+    done: list[Entry] = []
+    left: list[tuple[Entry, str]] = []
+    for entry in entries:
+        pending = entry.change.standing is Standing.PENDING
+        try:
+            done.append(await (keeper.reject if pending else keeper.undo)(entry.id))
+        except Refused as error:
+            left.append((entry, str(error)))
+    return Withdrawn(tuple(done), tuple(left))
+
+
+def _rests(entry: Entry, session: SessionId, message: int | None) -> bool:
+    if entry.change.author.actor is Actor.OWNER:
+        return False
+    cited = [each.message for each in entry.change.author.evidence if each.session == session]
+    if message is not None:
+        return message in cited
+    return bool(cited) or session in (entry.change.author.session, entry.change.author.parent)
+
+
+def _sources(entry: Entry) -> set[int]:
+    return {*entry.change.sources, *([entry.change.about] if entry.change.about else [])}

@@ -1,0 +1,52 @@
+"""What a file means beside what the ledger says: nothing new, an old printout, or the owner's edit."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from hone.core.ledger import Print
+
+
+class Finding(Enum):
+    FINE = auto()
+    """The file says what the ledger says, or neither is there."""
+    MOVED = auto()
+    """The same content in another file: an editor saved it, or a publication was cut off before its note."""
+    STALE = auto()
+    """An earlier printout, left by a process that was killed before it could publish: print it again."""
+    MISSING = auto()
+    """It was printed and somebody took it away."""
+    EDITED = auto()
+    """Somebody wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`held` is what the ledger says, `printed` what was last put there, `found` what lies there now. `later`
+    are the contents the ledger had from that printout on."""
+
+    held: str | None
+    printed: Print | None
+    found: Print | None
+    later: Collection[str] = ()
+
+
+def look(place: Place) -> Finding:
+    """A file that is still the one that was printed was not touched. The same old bytes in another file are
+    somebody's decision: the owner took back what was learned."""
+    held, printed, found = place.held, place.printed, place.found
+    if found is None:
+        return _gone(held, printed)
+    if found.digest == held:
+        return Finding.FINE if found == printed else Finding.MOVED
+    if found == printed:
+        return Finding.STALE
+    if printed and found.digest == printed.digest:
+        return Finding.EDITED
+    return Finding.STALE if found.digest in place.later else Finding.EDITED
+
+
+def _gone(held: str | None, printed: Print | None) -> Finding:
+    if held is None:
+        return Finding.FINE if printed is None else Finding.MOVED
+    return Finding.STALE if printed is None else Finding.MISSING

@@ -1,0 +1,281 @@
+"""The one way to change what is known: whoever acts, with a tool, a command, an editor or an undo.
+
+Under a lock: take in what the owner edited by hand, apply the edit, screen and judge it, record it, publish
+it. The record is the truth; a process killed between record and publication leaves an old printout, which the
+next one to look at it prints again.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from hone.core.clock import Clock
+from hone.core.errors import Refused, StoreError
+from hone.core.ledger import (
+    MEMORY,
+    PROJECT,
+    USER,
+    Actor,
+    Author,
+    Change,
+    ChangeId,
+    Entry,
+    Ledger,
+    Standing,
+    Target,
+    skill,
+)
+from hone.core.waiting import uninterrupted
+from hone.knowledge import folding, places
+from hone.knowledge.cleaning import cleaned
+from hone.knowledge.disk import Disk
+from hone.knowledge.folding import Files, Step
+from hone.knowledge.press import Press
+from hone.memory import journal
+from hone.policy.admission import Mode, Verdict, judge
+from hone.skills import bundled, folder
+from hone.skills.facts import facts, protected, touches_scripts
+from hone.skills.naming import shape
+
+OWNER = Author(Actor.OWNER)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor. `closed` says
+    why nothing can be changed, if so."""
+
+    limits: Mapping[str, int]
+    modes: Mapping[Actor, Mode]
+    closed: str = ""
+
+
+DEFAULTS = Rules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A change that is not yet recorded."""
+
+    target: Target
+    deed: str
+    before: Files
+    after: Files
+    about: ChangeId | None = None
+
+
+class Keeper:
+    """`say` takes one plain sentence for the owner, as when a file was missing and was printed again."""
+
+    def __init__(
+        self, ledger: Ledger, disk: Disk, clock: Clock, say: Callable[[str], None], rules: Rules = DEFAULTS
+    ) -> None:
+        self.ledger = ledger
+        self.rules = rules
+        self._clock = clock
+        self._say = say
+        self.press = Press(ledger, disk, clock, say, alone=bool(rules.closed))
+
+    def close(self) -> None:
+        self.press.close()
+
+    async def note(
+        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str = ""
+    ) -> Sequence[Entry]:
+        """Changes the journal: all of the edits or none. Raises Refused or StoreError."""
+        return await uninterrupted(self._note(edits, author, deed))
+
+    async def shelve(self, name: str, edit: folder.Edit, author: Author) -> Entry:
+        """Changes a skill. Raises Refused, Conflict or StoreError."""
+        return await uninterrupted(self._shelve(name, edit, author))
+
+    async def undo(self, id: ChangeId, author: Author = OWNER) -> Entry:
+        """Takes a change back and nothing that came later. Raises Refused where they cannot be told apart."""
+        return await uninterrupted(self._undo(id, author))
+
+    async def approve(self, id: ChangeId, author: Author = OWNER) -> Entry:
+        """What waits takes effect, byte for byte as it was shown. Raises Refused if it no longer fits."""
+        return await uninterrupted(self._approve(id, author))
+
+    async def reject(self, id: ChangeId, author: Author = OWNER) -> Entry:
+        return await uninterrupted(self._reject(id, author))
+
+    async def files(self, target: Target) -> Files:
+        """What a target holds, with what the owner has edited by hand. If its files cannot be read, what was
+        known before goes on to hold, and `say` tells so."""
+        return await uninterrupted(self._read(target))
+
+    async def text(self, target: Target) -> str:
+        """A part of the journal."""
+        return _text(await self.files(target), places.path_of(target))
+
+    async def _note(
+        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str
+    ) -> Sequence[Entry]:
+        screened = [(target, *cleaned(edit)) for target, edit in edits]
+        flags = sorted({flag for *_, found in screened for flag in found})
+        async with self._open():
+            drafts = []
+            for target in dict.fromkeys(target for target, _ in edits):
+                own = [edit for each, edit, _ in screened if each == target]
+                drafts.append(await self._noted(target, own, deed))
+            touched = [entry for draft in drafts for entry in _touched(draft)]
+            verdict = judge(author, self._mode(author), entries=touched, flags=flags, scripts=False)
+            return await self._record(drafts, author, verdict)
+
+    async def _noted(self, target: Target, edits: Sequence[journal.Edit], deed: str) -> Draft:
+        before = await self.press.taken_in(target)
+        path, limit = places.path_of(target), self.rules.limits[places.name_of(target)]
+        after = journal.apply(_text(before, path), edits, limit)
+        named = deed or (type(edits[0]).__name__.lower() if len(edits) == 1 else "batch")
+        return Draft(target, named, before, {path: after.encode()})
+
+    async def _shelve(self, name: str, edit: folder.Edit, author: Author) -> Entry:
+        target = skill(name)
+        edit, flags = cleaned(edit)
+        async with self._open():
+            before = await self._shelved(name)
+            cause = protected(name, facts(before) if before else None, author.actor)
+            after = folder.apply(name, before, edit)
+            scripts = bool(touches_scripts(before, after))
+            verdict = judge(author, self._mode(author), entries=None, flags=flags, scripts=scripts)
+            if cause and verdict.standing is Standing.ACTIVE:
+                verdict = Verdict(Standing.PENDING, False, cause)
+            draft = Draft(target, type(edit).__name__.lower(), before, after)
+            return (await self._record([draft], author, verdict))[0]
+
+    async def _shelved(self, name: str) -> Files:
+        held = await self.press.taken_in(skill(shape(name)))
+        return held or (bundled.files(name) if name in bundled.names() else {})
+
+    async def _undo(self, id: ChangeId, author: Author) -> Entry:
+        async with self._open():
+            entry = await self.ledger.entry(id)
+            if entry.change.standing is Standing.PENDING:
+                raise Refused(f"Change {id} has not taken effect; turn it down with: hone reject {id}")
+            if not await self.is_standing(entry):
+                by = f"was already undone by change {entry.settled}" if entry.settled else "changed nothing"
+                raise Refused(f"Change {id} {by}.")
+            made = [step.reverse for step in await self._steps(entry.change)]
+            return await self._resettle(entry, "undo", made, author)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[None]:
+        """Whoever changes something is alone with it."""
+        if self.rules.closed:
+            raise Refused(self.rules.closed)
+        async with self.press.locked():
+            yield
+
+    async def is_standing(self, entry: Entry) -> bool:
+        """Whether a change has effect, or still waits for an answer."""
+        if not entry.settled:
+            return bool(entry.change.deltas)
+        if entry.change.standing is Standing.PENDING:
+            return False
+        return not await self.is_standing(await self.ledger.entry(entry.settled))
+
+    async def _approve(self, id: ChangeId, author: Author) -> Entry:
+        async with self._open():
+            entry = await self._waiting(id)
+            return await self._resettle(entry, "approve", await self._steps(entry.change), author)
+
+    async def _reject(self, id: ChangeId, author: Author) -> Entry:
+        async with self._open():
+            entry = await self._waiting(id)
+            change = Change(entry.change.target, "reject", (), author, confirmed=True, about=id)
+            return (await self.ledger.record([change], {}, self._clock.now()))[0]
+
+    async def _steps(self, change: Change) -> Sequence[Step]:
+        named = {each for delta in change.deltas for each in (delta.before, delta.after) if each}
+        contents = await self.ledger.contents(named)
+        return [
+            Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
+            for delta in change.deltas
+        ]
+
+    async def _waiting(self, id: ChangeId) -> Entry:
+        entry = await self.ledger.entry(id)
+        if entry.change.standing is not Standing.PENDING:
+            raise Refused(f"Change {id} does not wait for an answer; it took effect when it was made.")
+        if entry.settled:
+            settled = await self.ledger.entry(entry.settled)
+            raise Refused(f"Change {id} was already answered: {settled.change.deed}, change {settled.id}.")
+        return entry
+
+    def _mode(self, author: Author) -> Mode:
+        return self.rules.modes.get(author.actor, Mode.AUTO)
+
+    async def _resettle(self, entry: Entry, deed: str, made: Sequence[Step], author: Author) -> Entry:
+        """Replays steps on what is there now."""
+        target = entry.change.target
+        before = await self.press.taken_in(target)
+        try:
+            after = self._applied(target, before, made)
+        except Refused as error:
+            raise Refused(f"{error}{await self._meanwhile(entry)}") from error
+        draft = Draft(target, deed, before, after, about=entry.id)
+        return (await self._record([draft], author, Verdict(Standing.ACTIVE, True, "")))[0]
+
+    def _applied(self, target: Target, before: Files, made: Sequence[Step]) -> Files:
+        if not places.is_journal(target):
+            after = folding.replayed(before, made, entries=False)
+            return folder.apply(places.name_of(target), before, folder.Become(after))
+        after = folding.replayed(before, made, entries=True)
+        path, limit = places.path_of(target), self.rules.limits[places.name_of(target)]
+        text = journal.apply(_text(before, path), [journal.Become(_text(after, path))], limit)
+        return {path: text.encode()} if path in after else {}
+
+    async def _meanwhile(self, entry: Entry) -> str:
+        later = await self.ledger.entries(target=entry.change.target, after=entry.id)
+        active = [
+            str(each.id) for each in later if each.change.standing is Standing.ACTIVE and each.change.deltas
+        ]
+        return f"\nChanges since: {', '.join(reversed(active))}." if active else ""
+
+    async def _record(self, drafts: Sequence[Draft], author: Author, verdict: Verdict) -> Sequence[Entry]:
+        changes: list[Change] = []
+        contents: dict[str, bytes] = {}
+        for draft in drafts:
+            deltas, named = folding.deltas(folding.steps(draft.before, draft.after))
+            if not deltas:
+                raise Refused("Nothing would change.")
+            contents |= named
+            standing, confirmed, cause = verdict.standing, verdict.confirmed, verdict.cause
+            changes.append(
+                Change(draft.target, draft.deed, deltas, author, standing, confirmed, cause, draft.about)
+            )
+        entries = await self.ledger.record(changes, contents, self._clock.now())
+        if verdict.standing is Standing.ACTIVE:
+            for draft in drafts:
+                await self._print(draft)
+        return entries
+
+    async def _print(self, draft: Draft) -> None:
+        """What is recorded stays recorded: a disk that takes no file only delays the printout."""
+        try:
+            await self.press.publish(draft.target, draft.after)
+        except StoreError as error:
+            self._say(f"It is recorded, but not printed yet: {error}")
+
+    async def _read(self, target: Target) -> Files:
+        files = await self.press.held(target)
+        try:
+            if await self.press.is_quiet(target, files):
+                return files
+            async with self.press.locked():
+                return await self.press.taken_in(target)
+        except StoreError as error:
+            self._say(f"{error} Until then Hone goes by what it knew before.")
+            return files
+
+
+def _text(files: Files, path: str) -> str:
+    return files.get(path, b"").decode()
+
+
+def _touched(draft: Draft) -> list[str]:
+    """The entries that come or go."""
+    path = places.path_of(draft.target)
+    before, after = (journal.entries(_text(files, path)) for files in (draft.before, draft.after))
+    return [entry for entry in (*after, *before) if (entry in before) != (entry in after)]

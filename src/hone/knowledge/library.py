@@ -1,0 +1,119 @@
+"""All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from hone.core.clock import Clock
+from hone.core.errors import Missing
+from hone.core.ledger import Actor, skill
+from hone.core.ports import SessionId
+from hone.core.skill import DOCUMENT, Card, Deed, Listed, Shelf, Tally
+from hone.core.visible import one_line
+from hone.knowledge import places
+from hone.knowledge.folding import Files
+from hone.knowledge.keeper import Keeper
+from hone.skills import bundled, similar
+from hone.skills.document import parse
+from hone.skills.naming import SHAPE
+
+FIRST = 100
+"""How many skills compete for a place in the prompt."""
+CANDIDATES = 200
+
+
+class Library:
+    def __init__(self, keeper: Keeper, shelf: Shelf, clock: Clock) -> None:
+        self.keeper = keeper
+        self._shelf = shelf
+        self._clock = clock
+
+    async def ranked(self, folder: str) -> tuple[Sequence[Listed], int]:
+        """Those that are first in rank, and how many there are: the same all day, but for what changes."""
+        await self._look_around()
+        known = await self._shelf.ranked(folder, self._today, FIRST)
+        if await self._look_at(known):
+            known = await self._shelf.ranked(folder, self._today, FIRST)
+        own = await self._own()
+        active = sum(not archived for archived in (await self._shelf.names()).values())
+        return (*known, *own)[:FIRST], active + len(own)
+
+    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+        """All of them, by name."""
+        await self._look_around()
+        await self._look_at(await self._shelf.listed())
+        tallies = await self._shelf.tallies()
+        own = [replace(each, tally=tallies.get(each.name, Tally())) for each in await self._own()]
+        return sorted((*await self._shelf.listed(archived=archived), *own), key=lambda each: each.name)
+
+    async def search(self, query: str, limit: int) -> Sequence[Listed]:
+        """The best for these words first; without words, those that are first in rank."""
+        if not query.strip():
+            return (await self.ranked(""))[0][:limit]
+        await self._look_around()
+        return similar.rank(query, await self._candidates(query))[:limit]
+
+    async def alike(self, name: str, description: str) -> Sequence[Listed]:
+        """Skills that may already be what a new one is meant to be."""
+        return similar.similar(name, description, await self._candidates(f"{name} {description}"))
+
+    async def _candidates(self, query: str) -> Sequence[similar.Candidate]:
+        """With their texts and scores. Of those that come with Hone, all."""
+        found = await self._shelf.search(similar.words(query), CANDIDATES)
+        contents = await self.keeper.ledger.contents({each.digest for each, _ in found})
+        held = [(each, carded(contents[each.digest]).body, score) for each, score in found]
+        return [*held, *((each, bundled.card(each.name).body, 0.0) for each in await self._own())]
+
+    async def _own(self) -> Sequence[Listed]:
+        """Those that come with Hone, unless the owner has one of the same name."""
+        names = await self._shelf.names()
+        return [each for each in bundled.listed() if each.name not in names]
+
+    async def files(self, name: str) -> Files:
+        """Raises Missing, with names that are close."""
+        held = await self.keeper.files(skill(name)) if SHAPE.fullmatch(name) else {}
+        if DOCUMENT in held:
+            return held
+        if name in bundled.names():
+            return {**bundled.files(name), **held}
+        near = ", ".join(each.name for each in await self.search(name.replace("-", " "), 3))
+        close = f" Close: {near}." if near else ""
+        raise Missing(f"There is no skill {one_line(name, 80)!r}.{close}")
+
+    async def count(self, name: str, deed: Deed, actor: Actor, session: SessionId) -> None:
+        await self._shelf.count(name, deed, actor, session, self._today)
+
+    async def tallies(self) -> Mapping[str, Tally]:
+        return await self._shelf.tallies()
+
+    async def _look_around(self) -> None:
+        """Takes in folders the owner has put there, prints those that are missing, and makes cards."""
+        names = await self._shelf.names()
+        active = {name for name, archived in names.items() if not archived}
+        lying = await self.keeper.press.folders(places.SKILLS)
+        for name in sorted((lying - names.keys()) | (active - lying)):
+            if SHAPE.fullmatch(name):
+                await self.keeper.files(skill(name))
+        await self._make_cards()
+
+    async def _look_at(self, skills: Sequence[Listed]) -> bool:
+        """Takes in what the owner has changed in these. True if there was something."""
+        changed = await self.keeper.press.touched([skill(each.name) for each in skills])
+        for target in changed:
+            await self.keeper.files(target)
+        await self._make_cards()
+        return bool(changed)
+
+    async def _make_cards(self) -> None:
+        digests = await self._shelf.uncarded()
+        if digests:
+            contents = await self.keeper.ledger.contents(digests)
+            await self._shelf.card({name: carded(data) for name, data in contents.items()})
+
+    @property
+    def _today(self) -> date:
+        return self._clock.now().astimezone().date()
+
+
+def carded(data: bytes) -> Card:
+    return parse(data.decode()).card

@@ -1,0 +1,134 @@
+"""Two changes of one text, brought together: what only one side touched is taken from that side."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hone.memory.journal import blocks, lines
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A stretch that both sides changed, each in its own way."""
+
+    base: tuple[str, ...]
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """In a clash `theirs` was taken; whoever cannot have that looks at `clashes`."""
+
+    text: str
+    clashes: tuple[Clash, ...] = ()
+
+
+Split = Callable[[str], list[str]]
+
+
+def by_entry(text: str) -> list[str]:
+    """An entry of the journal is one piece, however many lines it has."""
+    return [block.raw for block in blocks(text)]
+
+
+def merge(base: str, ours: str, theirs: str, split: Split = lines) -> Merged:
+    """Where both put something in at the same place, both stay, ours first."""
+    if ours in (base, theirs):
+        return Merged(theirs)
+    if base == theirs:
+        return Merged(ours)
+    pieces, clashes = _merged(*(_whole(split(text)) for text in (base, ours, theirs)))
+    text = "".join(pieces)
+    ended = _is_ended(theirs) if _is_ended(ours) == _is_ended(base) else _is_ended(ours)
+    return Merged(text if ended else text.removesuffix("\n"), tuple(clashes))
+
+
+def _is_ended(text: str) -> bool:
+    return not text or text.endswith("\n")
+
+
+def _whole(pieces: list[str]) -> list[str]:
+    """The last line ends like the others, so that it can stand before another one."""
+    return [piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hunk:
+    """These pieces of the base give way to new ones."""
+
+    start: int
+    end: int
+    new: tuple[str, ...]
+
+
+def _hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, base, side, autojunk=False)
+    return [
+        _Hunk(start, end, tuple(side[first:last]))
+        for tag, start, end, first, last in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[Clash]]:
+    pieces: list[str] = []
+    clashes: list[Clash] = []
+    done = 0
+    for mine, yours in _groups(_hunks(base, ours), _hunks(base, theirs)):
+        start = min(hunk.start for hunk in (*mine, *yours))
+        end = max(hunk.end for hunk in (*mine, *yours))
+        pieces += base[done:start]
+        left, right = _applied(base, start, end, mine), _applied(base, start, end, yours)
+        if not mine or not yours or left == right:
+            pieces += right if yours else left
+        elif start == end:
+            pieces += (*left, *right)
+        else:
+            pieces += right
+            clashes.append(Clash(tuple(base[start:end]), left, right))
+        done = end
+    return [*pieces, *base[done:]], clashes
+
+
+def _applied(base: Sequence[str], start: int, end: int, hunks: Sequence[_Hunk]) -> tuple[str, ...]:
+    pieces: list[str] = []
+    at = start
+    for hunk in hunks:
+        pieces += (*base[at : hunk.start], *hunk.new)
+        at = hunk.end
+    return (*pieces, *base[at:end])
+
+
+def _groups(ours: list[_Hunk], theirs: list[_Hunk]) -> Iterator[tuple[list[_Hunk], list[_Hunk]]]:
+    """Hunks that must be looked at together, because those of one side overlap those of the other."""
+    left, right = list(ours), list(theirs)
+    while left or right:
+        mine: list[_Hunk] = []
+        yours: list[_Hunk] = []
+        first = left if not right or (left and _key(left[0]) <= _key(right[0])) else right
+        (mine if first is left else yours).append(first.pop(0))
+        grown = True
+        while grown:
+            grown = False
+            for queue, group, others in ((left, mine, yours), (right, yours, mine)):
+                while queue and any(_overlap(queue[0], other) for other in others):
+                    group.append(queue.pop(0))
+                    grown = True
+        yield mine, yours
+
+
+def _key(hunk: _Hunk) -> tuple[int, int]:
+    return hunk.start, hunk.end
+
+
+def _overlap(a: _Hunk, b: _Hunk) -> bool:
+    """Side by side is not together; two insertions at one place are."""
+    if a.start == a.end == b.start == b.end:
+        return True
+    return max(a.start, b.start) < min(a.end, b.end) or _inside(a, b) or _inside(b, a)
+
+
+def _inside(a: _Hunk, b: _Hunk) -> bool:
+    return a.start == a.end and b.start < a.start < b.end

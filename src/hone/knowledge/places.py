@@ -1,0 +1,62 @@
+"""Where a target's contents lie below the home, and what lies where."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from hone.core.ledger import MEMORY, PROJECT, SKILL, USER, Holding, Target
+from hone.core.skill import ARCHIVED
+
+JOURNAL = "MEMORY.md"
+PROFILE = "USER.md"
+SKILLS = "skills"
+ARCHIVE = f"{SKILLS}/.archive"
+_UNFIT = re.compile(r"[^a-z0-9]+")
+
+
+def is_journal(target: Target) -> bool:
+    return not target.startswith(SKILL)
+
+
+def path_of(target: Target) -> str:
+    """The one path a journal holds."""
+    return PROFILE if target == USER else JOURNAL
+
+
+def name_of(target: Target) -> str:
+    """The skill's name, or what people call the part of the journal."""
+    return target.removeprefix(SKILL) if target.startswith(SKILL) else target.partition(":")[0]
+
+
+def folder_of(target: Target, *, archived: bool = False) -> str:
+    """Below the home; empty for the home itself."""
+    if target in (MEMORY, USER):
+        return ""
+    if target.startswith(PROJECT):
+        return f"projects/{_slug(target.removeprefix(PROJECT))}"
+    return f"{ARCHIVE if archived else SKILLS}/{target.removeprefix(SKILL)}"
+
+
+def home_of(target: Target, holding: Holding) -> str:
+    return folder_of(target, archived=ARCHIVED in holding)
+
+
+def places(target: Target, holding: Holding) -> Mapping[str, str]:
+    """The digest of each content that is printed, by its place below the home."""
+    folder = home_of(target, holding)
+    prefix = f"{folder}/" if folder else ""
+    return {f"{prefix}{path}": held for path, held in holding.items() if not path.startswith("@")}
+
+
+def path_at(target: Target, place: str) -> str:
+    """The path that a place stands for, whichever of its two folders a skill lies in."""
+    for archived in (True, False):
+        folder = folder_of(target, archived=archived)
+        if folder and place.startswith(f"{folder}/"):
+            return place.removeprefix(f"{folder}/")
+    return place
+
+
+def _slug(folder: str) -> str:
+    word = _UNFIT.sub("-", folder.rpartition("/")[2].lower()).strip("-")[:32]
+    return f"{word or 'folder'}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"

@@ -1,0 +1,236 @@
+"""Prints what the ledger says as files, and takes in what the owner wrote into them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hone.core.clock import Clock
+from hone.core.errors import Refused, StoreError
+from hone.core.ledger import Actor, Author, Change, Ledger, Print, Target
+from hone.core.messages import digest
+from hone.core.skill import DOCUMENT
+from hone.knowledge import folding, places
+from hone.knowledge.disk import Disk, Glance, Kind
+from hone.knowledge.folding import Files
+from hone.knowledge.intake import Finding, Place, look
+from hone.knowledge.merge import by_entry, merge
+from hone.memory import journal
+from hone.skills import folder
+from hone.skills.facts import parted
+
+T = TypeVar("T")
+OWNER = Author(Actor.OWNER)
+Prints = Mapping[str, Print]
+"""By place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One place of a target, as it lies on the disk."""
+
+    place: str
+    path: str
+    finding: Finding
+    printed: Print | None
+    found: Print | None
+    data: bytes = b""
+
+
+class Press:
+    """`say` takes one plain sentence for the owner. `alone`: nobody else can know this ledger, and so nobody
+    needs to be kept out."""
+
+    def __init__(
+        self, ledger: Ledger, disk: Disk, clock: Clock, say: Callable[[str], None], *, alone: bool = False
+    ) -> None:
+        self.disk = disk
+        self._alone = alone
+        self._ledger = ledger
+        self._clock = clock
+        self._say = say
+        self._turn = asyncio.Lock()
+        # One thread may wait for another process's lock while the other one writes files.
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-press")
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Does what may block in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Excludes every other writer of this home, in this process and in others. Not to be cancelled."""
+        async with self._turn:
+            lock = nullcontext() if self._alone else self.disk.lock()
+            await self.aside(lock.__enter__)
+            try:
+                yield
+            finally:
+                lock.__exit__(None, None, None)
+
+    async def held(self, target: Target) -> Files:
+        """What the ledger says."""
+        holding = await self._ledger.holding(target)
+        contents = await self._ledger.contents(set(holding.values()))
+        return {path: contents[held] for path, held in holding.items()}
+
+    async def folders(self, place: str) -> set[str]:
+        """The names of the folders right below a place."""
+        return await self.aside(lambda: set(self.disk.folders(place)))
+
+    async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
+        """Those whose documents are no longer the files that were printed: a look at the disk, no reading."""
+        prints = await self._ledger.prints(skills)
+        documents = {target: f"{places.folder_of(target)}/{DOCUMENT}" for target in skills}
+
+        def look_at() -> list[Target]:
+            return [
+                target
+                for target, place in documents.items()
+                if not _is_same(prints.get((target, place)), self.disk.glance(place))
+            ]
+
+        return await self.aside(look_at)
+
+    async def is_quiet(self, target: Target, files: Files) -> bool:
+        """Whether the files say what the ledger says."""
+        seen = await self._survey(target, files)
+        return all(each.finding is Finding.FINE for each in seen)
+
+    async def taken_in(self, target: Target) -> Files:
+        """What is held, the owner's edits included; the files then say the same. Under the lock. Raises
+        StoreError if a file cannot be read or used; then nothing is changed."""
+        files = await self.held(target)
+        seen = await self._survey(target, files)
+        edited = [each for each in seen if each.finding is Finding.EDITED]
+        if edited:
+            files = await self._edited(target, files, edited)
+        for each in seen:
+            if each.finding is Finding.MISSING:
+                self._say(f"{each.place} was missing and has been printed again.")
+        if any(each.finding is not Finding.FINE for each in seen):
+            await self._print(target, files, {each.place: each for each in seen})
+        return files
+
+    async def publish(self, target: Target, files: Files) -> None:
+        """Prints what was just recorded. Under the lock, after `taken_in`: the disk is as it was noted."""
+        printed = await self._ledger.prints([target])
+        known = {place: Seen(place, "", Finding.FINE, each, each) for (_, place), each in printed.items()}
+        await self._print(target, files, known)
+
+    async def _survey(self, target: Target, files: Files) -> list[Seen]:
+        holding = {path: digest(data) for path, data in files.items()}
+        wanted = places.places(target, holding)
+        printed = {place: each for (_, place), each in (await self._ledger.prints([target])).items()}
+        found = await self.aside(lambda: self._found(target, holding, {*wanted, *printed}))
+        seen = []
+        for place in sorted({*wanted, *printed, *found}):
+            data, now = found.get(place) or (b"", None)
+            path, before = places.path_at(target, place), printed.get(place)
+            # Where nothing is printed no process has left anything: old contents there are the owner's.
+            later = await self._later(target, path, before) if before and now and now != before else ()
+            finding = look(Place(wanted.get(place), before, now, later))
+            seen.append(Seen(place, path, finding, before, now, data))
+        return seen
+
+    def _found(
+        self, target: Target, holding: Mapping[str, str], known: set[str]
+    ) -> dict[str, tuple[bytes, Print] | None]:
+        return {place: self.disk.read(place) for place in {*known, *self._further(target, holding)}}
+
+    def _further(self, target: Target, holding: Mapping[str, str]) -> Iterator[str]:
+        """Where the owner may have put something new."""
+        if places.is_journal(target):
+            yield from places.places(target, {places.path_of(target): ""})
+        else:
+            folder = places.home_of(target, holding)
+            yield from (found.path for found in self.disk.listing(folder) if found.kind is Kind.FILE)
+
+    async def _later(self, target: Target, path: str, printed: Print) -> set[str]:
+        """The contents the ledger had from the last printout on."""
+        later: set[str] = set()
+        for entry in await self._ledger.entries(target=target):
+            for delta in entry.change.deltas:
+                if delta.path == path and delta.after:
+                    later.add(delta.after)
+                    if delta.after == printed.digest:
+                        return later
+        return later
+
+    async def _edited(self, target: Target, files: Files, edited: list[Seen]) -> Files:
+        left = dict(files)
+        for each in edited:
+            left[each.path] = await self._merged(target, each, files.get(each.path))
+        after = _accepted(target, files, left)
+        made = folding.steps(files, after)
+        if made:
+            deltas, contents = folding.deltas(made)
+            change = Change(target, "edit", deltas, OWNER, confirmed=True)
+            await self._ledger.record([change], contents, self._clock.now())
+        return after
+
+    async def _merged(self, target: Target, seen: Seen, held: bytes | None) -> bytes:
+        base = b""
+        if seen.printed:
+            base = (await self._ledger.contents({seen.printed.digest}))[seen.printed.digest]
+        try:
+            before, ours, theirs = (each.decode() for each in (base, held or b"", seen.data))
+        except UnicodeDecodeError as error:
+            if not places.is_journal(target):
+                return seen.data
+            raise StoreError(
+                f"{seen.place} is not UTF-8 text (byte {error.start:,}) and was left as it is; nothing was "
+                "changed. Save it as UTF-8."
+            ) from error
+        merged = merge(before, ours, theirs, by_entry if places.is_journal(target) else journal.lines)
+        if merged.clashes:
+            self._say(
+                f"{seen.place}: your edit took the place of what was changed meanwhile; hone log has both."
+            )
+        return merged.text.encode()
+
+    async def _print(self, target: Target, files: Files, seen: Mapping[str, Seen]) -> None:
+        """Writes what differs, and notes what now lies where."""
+        wanted = places.places(target, {path: digest(data) for path, data in files.items()})
+        contents = {digest(data): data for data in files.values()}
+
+        def write() -> dict[str, Print | None]:
+            lying: dict[str, Print | None] = {place: each.found for place, each in seen.items()}
+            for place, content in wanted.items():
+                now = lying.get(place)
+                if now is None or now.digest != content:
+                    lying[place] = self.disk.write(place, contents[content])
+            for place in lying.keys() - wanted.keys():
+                self.disk.remove(place)
+                lying[place] = None
+            return lying
+
+        lying = await self.aside(write)
+        noted = {place: each.printed for place, each in seen.items()}
+        changed = {(target, place): each for place, each in lying.items() if each != noted.get(place)}
+        if changed:
+            await self._ledger.printed(changed)
+
+
+def _is_same(printed: Print | None, glance: Glance | None) -> bool:
+    seen = glance and (glance.inode, glance.modified)
+    return seen == (printed and (printed.inode, printed.modified))
+
+
+def _accepted(target: Target, before: Files, after: Files) -> Files:
+    """By the functions every edit goes through. A skill that somebody broke is not used, nor overwritten."""
+    if places.is_journal(target):
+        path = places.path_of(target)
+        old, new = (files.get(path, b"").decode() for files in (before, after))
+        return {path: journal.apply(old, [journal.Become(new)], None).encode()}
+    try:
+        return folder.apply(places.name_of(target), before, folder.Replace(parted(after)[0]))
+    except Refused as error:
+        raise StoreError(
+            f"{places.folder_of(target)} cannot be used as it is: {error} Nothing was changed; mend it."
+        ) from error

@@ -1,0 +1,232 @@
+"""What the agent can do with what it knows: `memory`, `skills_list`, `skill_view`, `skill_manage`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from hone.core.errors import HoneError, Refused
+from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, Entry, Standing, Target, project
+from hone.core.permit import Effect
+from hone.core.scene import Scene
+from hone.core.skill import DOCUMENT, Birth, Deed, Listed
+from hone.core.tool import Outcome, Tool
+from hone.core.trust import Trust
+from hone.core.turn import Origin
+from hone.core.visible import one_line
+from hone.knowledge import places
+from hone.knowledge.library import Library
+from hone.memory import journal
+from hone.policy.evidence import locate
+from hone.skills import folder
+from hone.skills.document import parse
+from hone.tools.define import tool
+
+ACTORS = {Origin.REVIEW: Actor.REVIEW, Origin.CURATOR: Actor.CURATOR}
+SHOWN = 20
+"""Skills in a list."""
+WIDTH = 160
+
+Action = Literal["create", "create_anyway", "patch", "edit", "write_file", "remove_file", "archive"]
+Part = Literal["memory", "user", "project"]
+Proof = Annotated[list[str], "exact words from this conversation it rests on, or message numbers like #7"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    action: Literal["add", "replace", "remove"]
+    target: Part = "memory"
+    text: str = ""
+    match: str = ""
+
+
+def knowledge_tools(library: Library, home: str) -> list[Tool]:
+    """`home` is the working folder: where a project's entries belong to."""
+    return [memory_tool(library, home), *skill_tools(library, home)]
+
+
+def memory_tool(library: Library, home: str) -> Tool:
+    keeper = library.keeper
+    targets = {"memory": MEMORY, "user": USER, "project": project(home)}
+
+    @tool(effects={Effect.NOTE})
+    async def memory(
+        scene: Scene,
+        action: Literal["list", "add", "replace", "remove", "batch"],
+        evidence: Proof,
+        target: Annotated[Part, "user: the person; project: this folder; memory: all else"] = "memory",
+        text: str = "",
+        match: Annotated[str, "the entry to replace or remove, or a unique part of it"] = "",
+        batch: Annotated[list[Item] | None, "several changes, all or none"] = None,
+        reason: str = "",
+    ) -> Outcome:
+        """Read or change the journal: short lasting facts and preferences, in the user's words."""
+        if action == "list":
+            return told("\n\n".join([await _section(part) for part in targets]))
+        items = batch or [] if action == "batch" else [Item(action, target, text, match)]
+        try:
+            edits = [(targets[item.target], _edit(item)) for item in items]
+            if not edits:
+                raise Refused("A batch needs changes.")
+            entries = await keeper.note(edits, author(scene, evidence, reason))
+        except HoneError as error:
+            return refused(error)
+        sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
+        return told(f"{recorded(entries)} {' '.join(sizes)}")
+
+    async def _section(part: str) -> str:
+        found = journal.entries(await keeper.text(targets[part]))
+        listed = "".join(journal.printed(entry) for entry in found) or "(empty)\n"
+        return f"{await _size(targets[part])}\n{listed}".rstrip()
+
+    async def _size(target: Target) -> str:
+        name = places.name_of(target)
+        used = journal.size(await keeper.text(target))
+        return f"{name}: {used:,} of {keeper.rules.limits[name]:,} characters."
+
+    return memory
+
+
+def _edit(item: Item) -> journal.Edit:
+    match item.action:
+        case "add":
+            return journal.Add(item.text)
+        case "replace":
+            return journal.Replace(item.match, item.text)
+        case "remove":
+            return journal.Remove(item.match or item.text)
+
+
+def skill_tools(library: Library, home: str) -> list[Tool]:
+    keeper = library.keeper
+
+    @tool(effects={Effect.SKILL}, readonly=True)
+    async def skills_list(
+        query: Annotated[str, "the task in a few words; empty: the most used"] = "",
+    ) -> Outcome:
+        """Find skills: tried ways to do a class of task."""
+        try:
+            found = await library.search(query, SHOWN)
+        except HoneError as error:
+            return refused(error)
+        return told("\n".join(map(line, found)) or "There are no skills for this.")
+
+    @tool(effects={Effect.SKILL}, readonly=True)
+    async def skill_view(
+        scene: Scene, name: str, file: Annotated[str, "a file it names"] = DOCUMENT
+    ) -> Outcome:
+        """Read a skill, or one of its files."""
+        try:
+            files = await library.files(name)
+            if file not in files or file.startswith("@"):
+                raise Refused(f"{name} has no file {one_line(file, 100)!r}. {_others(files)}")
+            await _seen(scene, name, file)
+        except HoneError as error:
+            return refused(error)
+        more = f"\n\n{_others(files)}" if file == DOCUMENT and len(_paths(files)) > 1 else ""
+        try:
+            return told(files[file].decode() + more)
+        except UnicodeDecodeError:
+            return refused(Refused(f"{file} is not text ({len(files[file]):,} bytes)."))
+
+    async def _seen(scene: Scene, name: str, file: str) -> None:
+        actor = ACTORS.get(scene.header.origin, Actor.AGENT)
+        await library.count(name, Deed.VIEW, actor, scene.header.id)
+        if actor is Actor.AGENT and file == DOCUMENT:
+            await library.count(name, Deed.USE, actor, scene.header.id)
+
+    @tool(effects={Effect.SKILL})
+    async def skill_manage(
+        scene: Scene,
+        action: Action,
+        name: Annotated[str, "a class of task, such as release-notes"],
+        evidence: Proof,
+        text: Annotated[str, "create, edit: the whole SKILL.md; else the new text"] = "",
+        find: Annotated[str, "patch: exact text that occurs once"] = "",
+        file: Annotated[str, "below references/, templates/, scripts/ or assets/"] = "",
+        reason: str = "",
+    ) -> Outcome:
+        """Keep a procedure as a skill, or correct one. Patch an existing one rather than create another."""
+        try:
+            if action == "create":
+                await _compare(name, text)
+            by = author(scene, evidence, reason)
+            edit = _skill_edit(action, file, text, find, home)
+            entry = await keeper.shelve(name, edit, by)
+            if not isinstance(edit, folder.Create):
+                await library.count(name, Deed.PATCH, by.actor, scene.header.id)
+        except HoneError as error:
+            return refused(error)
+        return told(recorded([entry]))
+
+    async def _compare(name: str, text: str) -> None:
+        near = await library.alike(name, parse(text).description)
+        if near:
+            listed = "\n".join(map(line, near))
+            raise Refused(
+                f"Not created: these are similar. Patch one of them, or use create_anyway.\n{listed}"
+            )
+
+    return [skills_list, skill_view, skill_manage]
+
+
+def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> folder.Edit:
+    match action:
+        case "create" | "create_anyway":
+            return folder.Create(text, Birth.AGENT, home)
+        case "patch":
+            return folder.Patch(find, text, file or DOCUMENT)
+        case "edit":
+            return folder.Rewrite(text)
+        case "write_file":
+            return folder.WriteFile(file, text.encode())
+        case "remove_file":
+            return folder.RemoveFile(file)
+        case "archive":
+            return folder.Archive()
+
+
+def author(scene: Scene, claims: Sequence[str], reason: str) -> Author:
+    """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
+    header = scene.header
+    actor, parent = ACTORS.get(header.origin, Actor.AGENT), header.parent or NO_SESSION
+    # A fork's messages are its parent's: what is learned from them goes when the parent is forgotten.
+    located = locate(claims, scene.transcript, header.id if actor is Actor.AGENT else parent)
+    return Author(
+        actor,
+        header.id,
+        parent,
+        scene.call.name,
+        scene.call.id,
+        reason,
+        located.evidence,
+        scene.transcript.trust,
+        located.quotes,
+    )
+
+
+def recorded(entries: Sequence[Entry]) -> str:
+    ids = ", ".join(str(entry.id) for entry in entries)
+    first = entries[0].change
+    if first.standing is Standing.PENDING:
+        return f"Waits for the user's approval (change {ids}): {first.cause}. It has no effect until then."
+    return f"Saved (change {ids})."
+
+
+def line(skill: Listed) -> str:
+    return f"- {skill.name}: {one_line(skill.description, WIDTH)}"
+
+
+def told(text: str) -> Outcome:
+    return Outcome(text, trust=Trust.AGENT)
+
+
+def refused(error: HoneError) -> Outcome:
+    return Outcome(str(error), failed=True, trust=Trust.AGENT)
+
+
+def _paths(files: folder.Files) -> list[str]:
+    return sorted(path for path in files if not path.startswith("@"))
+
+
+def _others(files: folder.Files) -> str:
+    return f"Files: {', '.join(_paths(files))}."

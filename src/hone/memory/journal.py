@@ -1,0 +1,199 @@
+"""The journal as text: entries between the owner's prose, and edits that change one entry and nothing else.
+
+An entry is a `- ` item at the left margin, its further lines indented by two. Whatever else stands in the
+file is the owner's and stays as it is. No entry can look like structure: each of its lines has a mark.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hone.core.errors import Refused
+from hone.core.visible import visible
+
+MARK, INDENT = "- ", "  "
+FENCES = ("```", "~~~")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some lines of the file, to the byte. `entry` is what they say; None for prose."""
+
+    raw: str
+    entry: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """`match` is the entry, or a part that no other entry has."""
+
+    match: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    match: str
+
+
+@dataclass(frozen=True, slots=True)
+class Become:
+    """The whole text, as the owner, an undo or a merge makes it."""
+
+    text: str
+
+
+Edit = Add | Replace | Remove | Become
+
+
+def blocks(text: str) -> list[Block]:
+    """Joined, they are the text again."""
+    return list(_blocks(lines(text)))
+
+
+def entries(text: str) -> tuple[str, ...]:
+    return tuple(block.entry for block in blocks(text) if block.entry is not None)
+
+
+def size(text: str) -> int:
+    """What the limit counts: the characters of the entries."""
+    return sum(map(len, entries(text)))
+
+
+def printed(entry: str) -> str:
+    first, *rest = entry.split("\n")
+    return "".join((f"{MARK}{first}\n", *(f"{INDENT}{line}\n" if line else "\n" for line in rest)))
+
+
+def normal(text: str) -> str:
+    """The form in which an entry comes back from the file as it went in."""
+    return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").split("\n")).strip()
+
+
+def apply(text: str, edits: Sequence[Edit], limit: int | None) -> str:
+    """The text after all of the edits; only what comes out must keep within the limit, if there is one.
+    Raises Refused, with the entries where they help to ask better."""
+    after = text
+    for edit in edits:
+        after = _edited(after, edit)
+    # One that was exceeded by hand may still shrink.
+    if limit is not None and size(after) > max(limit, size(text)):
+        raise Refused(_full(text, size(after), limit))
+    return after
+
+
+def _edited(text: str, edit: Edit) -> str:
+    match edit:
+        case Add():
+            return _added(text, _worded(edit.text, text))
+        case Replace():
+            return _with(text, _found(text, edit.match), printed(_worded(edit.text, text)))
+        case Remove():
+            return _with(text, _found(text, edit.match), "")
+        case Become():
+            return edit.text
+
+
+def lines(text: str) -> list[str]:
+    """With their ends. Only a line feed ends a line, as editors count them."""
+    *lines, rest = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([rest] if rest else [])
+
+
+def _blocks(rows: Sequence[str]) -> Iterator[Block]:
+    at = 0
+    while at < len(rows):
+        if rows[at].startswith(MARK) and rows[at].strip() != "-":
+            end = _end(rows, at)
+            yield Block("".join(rows[at:end]), _said(rows[at:end]))
+        else:
+            end = _behind_fence(rows, at)
+            yield from map(Block, rows[at:end])
+        at = end
+
+
+def _behind_fence(rows: Sequence[str], start: int) -> int:
+    """Code between two fences is prose as a whole; a fence that nothing closes is a line like any other."""
+    fence = next((each for each in FENCES if rows[start].startswith(each)), "")
+    closing = (at for at in range(start + 1, len(rows)) if rows[at].startswith(fence))
+    return next(closing, start) + 1 if fence else start + 1
+
+
+def _end(rows: Sequence[str], start: int) -> int:
+    """Behind the last line that belongs to the entry: blank lines do if an indented one follows."""
+    end = start + 1
+    for at in range(start + 1, len(rows)):
+        if rows[at].startswith(INDENT) and rows[at].strip():
+            end = at + 1
+        elif rows[at].strip():
+            break
+    return end
+
+
+def _said(rows: Sequence[str]) -> str:
+    return normal("".join(line[2:] if line.strip() else "\n" for line in rows))
+
+
+def _worded(text: str, journal: str) -> str:
+    entry = normal(text)
+    if not entry:
+        raise Refused("An entry needs words; nothing was changed.")
+    if entry in entries(journal):
+        raise Refused("This entry is already there, word for word; nothing was changed.")
+    return entry
+
+
+def _added(text: str, entry: str) -> str:
+    """Behind the last entry, or at the end where there is none."""
+    found = blocks(text)
+    last = max((at for at, block in enumerate(found) if block.entry is not None), default=len(found) - 1)
+    head, tail = (
+        "".join(block.raw for block in found[: last + 1]),
+        "".join(block.raw for block in found[last + 1 :]),
+    )
+    return f"{_ended(head)}{printed(entry)}{tail}"
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _with(text: str, at: int, raw: str) -> str:
+    found = blocks(text)
+    return "".join((*(each.raw for each in found[:at]), raw, *(each.raw for each in found[at + 1 :])))
+
+
+def _found(text: str, match: str) -> int:
+    """The block of the one entry that is meant. What was shown escaped is found by its escapes."""
+    wanted = normal(match)
+    candidates = [
+        (at, block.entry) for at, block in enumerate(blocks(text)) if block.entry is not None and wanted
+    ]
+    exact = [at for at, entry in candidates if wanted in (entry, visible(entry))]
+    if exact:
+        return exact[0]
+    partial = [(at, entry) for at, entry in candidates if wanted in entry or wanted in visible(entry)]
+    if len(partial) == 1:
+        return partial[0][0]
+    if partial:
+        raise Refused(_choice(f"Several entries have {wanted!r} in them", [entry for _, entry in partial]))
+    raise Refused(_choice(f"No entry has {wanted!r} in it", entries(text)))
+
+
+def _choice(what: str, those: Sequence[str]) -> str:
+    listed = "".join(f"\n{printed(visible(entry))}".rstrip() for entry in those)
+    return f"{what}; nothing was changed. {'These are there:' if those else 'There are none.'}{listed}"
+
+
+def _full(text: str, wanted: int, limit: int) -> str:
+    if not limit:
+        return "This part of the journal is switched off in the settings; nothing was changed."
+    return _choice(
+        f"It is full: it would have {wanted:,} characters, and {limit:,} are the most. "
+        "Merge or remove entries, best in one batch with the new one",
+        entries(text),
+    )

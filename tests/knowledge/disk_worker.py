@@ -1,0 +1,77 @@
+"""Another process on the same home: counts under the lock, holds it, dies in a write, fills a small disk."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+from hone.core.errors import StoreError
+from hone.knowledge.disk import Disk, _draft
+
+THREADS = 2
+
+
+def count(disk: Disk, times: str) -> None:
+    def add() -> None:
+        for _ in range(int(times)):
+            with disk.lock():
+                found = disk.read("skills/sum/number")
+                disk.write("skills/sum/number", b"%d" % (int(found[0]) + 1 if found else 1))
+
+    threads = [Thread(target=add) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def hold(disk: Disk) -> None:
+    with disk.lock():
+        print("ready", flush=True)
+        sys.stdin.read()
+
+
+def write(disk: Disk, path: str) -> None:
+    disk.write(path, b"new")
+
+
+def die(_: Disk, folder: str) -> None:
+    """When all is written, and nothing has taken its place yet."""
+    with _draft(os.open(folder, os.O_RDONLY)) as (file, _name):
+        file.write(b"half")
+        file.flush()
+        print("ready", flush=True)
+        sys.stdin.read()
+
+
+def told(deed: Callable[[], object]) -> str:
+    try:
+        return f"done: {deed()}"
+    except StoreError as error:
+        return str(error)
+
+
+def fill(disk: Disk, root: str) -> None:
+    """In a mount namespace of its own, so that nothing of it is left. Prints what each deed was told."""
+    mount = ["mount", "-t", "tmpfs", "-o"]
+    subprocess.run([*mount, "size=256k", "tmpfs", root], check=True)
+    disk.write("MEMORY.md", b"old")
+    disk.write("skills/a/SKILL.md", b"old")
+    print(told(lambda: disk.write("MEMORY.md", b"x" * 300_000)))
+    print(told(lambda: disk.write("skills/b/references/c.md", b"x" * 300_000)))
+    subprocess.run([*mount, "remount,ro", "tmpfs", root], check=True)
+    print(told(lambda: disk.write("MEMORY.md", b"new")))
+    print(told(lambda: disk.write("skills/b/SKILL.md", b"new")))
+    print(told(lambda: disk.remove("MEMORY.md")))
+    print(told(lambda: disk.move("skills/a", "skills/.archive/a")))
+    print(told(lambda: disk.lock().__enter__()))
+    print(sorted(str(path.relative_to(root)) for path in Path(root).rglob("*")))
+    print([found and found[0] for found in map(disk.read, ("MEMORY.md", "skills/a/SKILL.md"))])
+
+
+if __name__ == "__main__":
+    deeds: tuple[Callable[..., None], ...] = (count, hold, write, die, fill)
+    deed = {each.__name__: each for each in deeds}[sys.argv[1]]
+    deed(Disk(Path(sys.argv[2])), *sys.argv[3:])
