@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from hone.cli.paint import Paint
 from hone.cli.render import Renderer, account, describe, extent, total
-from hone.cli.visible import visible
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall, assistant
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
@@ -17,6 +16,7 @@ from hone.core.tool import Outcome
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.visible import visible
 
 READ = ToolCall("1", "read_file", '{"path":"README.md"}')
 LOOK = ToolCall("2", "search_files", '{"pattern":"TODO","path":"src"}')

@@ -44,3 +44,14 @@ def test_what_a_tool_raises_is_a_result_with_its_last_lines_and_without_its_secr
     assert outcome.text.startswith("puppet failed.\n")
     assert 'raise ValueError("a *' in outcome.text
     assert outcome.text.endswith("ValueError: a * of the tool")
+
+
+def test_no_result_hides_anything_whether_it_was_brought_or_raised() -> None:
+    def fail(call: ToolCall) -> Outcome:
+        raise ValueError("\u202eorder")
+
+    for act in (lambda _: Outcome("\x1b[31m\u202eorder\U000e0041"), fail):
+        outcome = asyncio.run(Contained(Puppet(act), str).run(CALL, EMPTY))
+        assert "\\u202eorder" in outcome.text
+        assert outcome.text.isascii()
+        assert outcome.text.replace("\n", "").isprintable()

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
+from hone.core.visible import visible
 from hone.tools import files
+from hone.tools.contained import Contained
 from hone.tools.files import file_tools
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
@@ -287,6 +289,40 @@ def test_a_patch_keeps_the_line_endings_of_the_file(
     (tmp_path / "x").write_bytes(before)
     assert not perform(tools["patch"], path="x", find=find, replace=replace).failed
     assert (tmp_path / "x").read_bytes() == after
+
+
+HIDING = "name = 'a\u200bb'\nsafe = '\u202egnp.exe'\u3164\nfa\u00e7ade = 'می\u200cخواهم'\n\x0clast = 1\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_patch_finds_text_that_was_shown_with_escapes_and_keeps_the_rest_of_the_file(
+    tools: dict[str, Tool], tmp_path: Path, end: str
+) -> None:
+    text = HIDING.replace("\n", end)
+    (tmp_path / "x").write_bytes(text.encode())
+    seen = perform(Contained(tools["read_file"], str), path="x").text
+    assert "\\u200b" in seen
+    assert "\\u3164" in seen
+    for line in seen.split("\n"):
+        (tmp_path / "x").write_bytes(text.encode())
+        assert not perform(tools["patch"], path="x", find=line, replace=f"{line} # seen").failed
+        original = next(each for each in text.split(end) if visible(each) == line)
+        assert (tmp_path / "x").read_bytes().decode() == text.replace(original, f"{original} # seen")
+    (tmp_path / "x").write_bytes(text.encode())
+    assert not perform(tools["patch"], path="x", find=seen, replace="whole").failed
+    assert (tmp_path / "x").read_bytes() == f"whole{end}".encode()
+
+
+def test_an_escape_that_stands_for_several_places_is_ambiguous_unless_all_are_meant(
+    tools: dict[str, Tool], tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_text("a\u200b\n\u200b\u200b\n")
+    assert (
+        "occurs 3 times (lines 1, 2, 2)" in perform(tools["patch"], path="x", find="\\u200b", replace="").text
+    )
+    assert "is not in the file" in perform(tools["patch"], path="x", find="200b", replace="").text
+    assert not perform(tools["patch"], path="x", find="\\u200b", replace="-", all=True).failed
+    assert (tmp_path / "x").read_text() == "a-\n--\n"
 
 
 LINES = st.lists(st.text("ab \té", max_size=6), max_size=12)

@@ -1,4 +1,4 @@
-"""The wall around a tool: what it raises becomes a result, and no result is seen before it was redacted."""
+"""The wall around a tool: what it raises becomes a result, and no result shows secrets or hides letters."""
 
 import re
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hone.core.messages import ToolCall
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
+from hone.core.visible import visible
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 _FRAMES = 3
@@ -26,12 +27,12 @@ class Contained:
             outcome = await self.tool.run(call, scene)
         except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
             outcome = Outcome(f"{call.name} failed.\n{_last_lines(error)}", failed=True)
-        return self._redacted(outcome)
+        return self._cleared(outcome)
 
-    def _redacted(self, outcome: Outcome) -> Outcome:
+    def _cleared(self, outcome: Outcome) -> Outcome:
         """A search for secrets that fails withholds the result."""
         try:
-            return replace(outcome, text=self.redact(outcome.text))
+            return replace(outcome, text=visible(self.redact(outcome.text)))
         except _FAULTS as error:
             reason = f"it could not be searched for secrets ({type(error).__name__})"
         return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)

@@ -13,6 +13,8 @@ import msgspec
 
 from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
+from hone.core.visible import amend
+from hone.core.visible import find as seen
 from hone.tools.define import tool
 from hone.tools.draft import draft
 
@@ -206,15 +208,27 @@ def _patched(text: str, find: str, replace: str, *, everywhere: bool) -> str | O
         return Outcome("Not patched: the text to find is empty.", failed=True)
     unix, dos = find.replace("\r\n", "\n"), find.replace("\r\n", "\n").replace("\n", "\r\n")
     found = next((form for form in (find, dos, unix) if form in text), None)
-    if found is None:
+    escaped = [] if found else seen(text, find)
+    starts = list(islice(_positions(text, found), 1_000)) if found else [start for start, _ in escaped]
+    if not starts:
         return Outcome(
             f"Not patched: the text to find is not in the file.{_closest(text, unix)}", failed=True
         )
-    starts = list(islice(_positions(text, found), 1_000))
     if len(starts) > 1 and not everywhere:
-        return Outcome(_ambiguous(text, starts), failed=True)
-    after = text.replace(found, _ended(replace, like=found if "\n" in found else text))
+        return Outcome(_ambiguous(text, starts[:1_000]), failed=True)
+    new = _ended(replace, like=found if found and "\n" in found else text)
+    after = text.replace(found, new) if found else _rewritten(text, escaped, new)
     return Outcome("Not patched: nothing would change.", failed=True) if after == text else after
+
+
+def _rewritten(text: str, spans: list[tuple[int, int]], new: str) -> str:
+    """For text that was shown with escapes: what the escapes stand for stays as it is in the file."""
+    kept, done = [], 0
+    for start, end in spans:
+        if start >= done:
+            kept += [text[done:start], amend(text[start:end], new)]
+            done = end
+    return "".join([*kept, text[done:]])
 
 
 def _positions(text: str, find: str) -> Iterator[int]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hone.cli.paint import Paint
 from hone.cli.terminal.asking import decide, shown
-from hone.cli.visible import visible
 from hone.core.scene import Answer, Question
+from hone.core.visible import visible
 
 YES = {"y": Answer.ONCE, "s": Answer.SESSION, "a": Answer.ALWAYS}
 SILENCE = ""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.cli.terminal.blocks import Block, Blocks, cut
-from hone.cli.visible import visible
+from hone.core.visible import visible
 from tests.cli.terminal.marked import TEXTS
 
 

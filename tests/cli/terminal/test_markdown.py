@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from hone.cli.terminal.blocks import Block, cut
 from hone.cli.terminal.markdown import lines
-from hone.cli.visible import visible
+from hone.core.visible import visible
 from tests.cli.terminal.marked import TEXTS
 
 RICH = """\

@@ -12,12 +12,12 @@ from rich.text import Text
 
 from hone.cli.terminal.live import Live
 from hone.cli.terminal.view import Frame, View
-from hone.cli.visible import visible
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.tool import Outcome
 from hone.core.turn import Stop
+from hone.core.visible import visible
 from tests.cli.terminal.marked import LINES, TEXTS
 from tests.cli.test_render import LOOK, READ, ended
 

@@ -1,0 +1,30 @@
+"""The `hone` command for somebody whom permissions stop, also when root starts it."""
+
+import difflib
+import importlib
+import json
+import os
+import pkgutil
+import shutil
+import sys
+import tomllib
+
+import hone
+from hone.cli.main import perform
+
+NOBODY = 65534
+READY = (difflib, json, shutil, tomllib)  # what comes later may not be able to read our own code
+
+
+def main() -> None:
+    for module in pkgutil.walk_packages(hone.__path__, "hone."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    if os.geteuid() == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    sys.exit(perform(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

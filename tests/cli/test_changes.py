@@ -1,0 +1,132 @@
+"""How changes look: one line that fits, and a diff that hides no byte."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.cli.changes import Told, called, diff, gist, heading, line, stat, table
+from hone.cli.paint import Paint
+from hone.core.ledger import (
+    MEMORY,
+    Actor,
+    Author,
+    Change,
+    ChangeId,
+    Delta,
+    Entry,
+    Standing,
+    Target,
+    project,
+    skill,
+)
+from hone.core.visible import visible
+from hone.knowledge.folding import Step
+from tests.given import NOON
+
+NASTY = st.text(alphabet=st.sampled_from("ab -+@\\#\r\n\t\x1b\u202e\u200b\U000e0041é漢"), max_size=40)
+
+
+def step(before: str | bytes | None, after: str | bytes | None, path: str = "MEMORY.md") -> Step:
+    return Step(path, *(each.encode() if isinstance(each, str) else each for each in (before, after)))
+
+
+def made(*steps: Step, target: Target = MEMORY, fate: str = "", reason: str = "", **more: str) -> Told:
+    deltas = tuple(Delta(each.path, "0" * 64, "1" * 64) for each in steps)
+    change = Change(target, "add", deltas, Author(Actor.REVIEW, reason=reason))
+    return Told(Entry(ChangeId(42), NOON, replace(change, **more)), steps, fate)
+
+
+def test_an_end_of_line_that_changes_can_be_seen() -> None:
+    assert list(diff(MEMORY, [step("a\nb\n", "a\r\nb")])) == [
+        "--- a/MEMORY.md",
+        "+++ b/MEMORY.md",
+        "@@ -1,2 +1,2 @@",
+        *("-a", "-b", "+a\\r", "+b"),
+        "\\ No newline at end of file",
+    ]
+
+
+def test_files_that_come_or_go_facts_and_bytes_are_named_for_what_they_are() -> None:
+    rows = list(
+        diff(
+            skill("release-notes"),
+            [
+                step(None, "", "references/empty.md"),
+                step("old\n", None, "references/gone.md"),
+                step(None, b"\x00\xff", "assets/a.png"),
+                step(None, "1", "@pinned"),
+            ],
+        )
+    )
+    assert rows[:2] == ["--- /dev/null", "+++ b/skills/release-notes/references/empty.md"]
+    assert rows[2:6] == [
+        "--- a/skills/release-notes/references/gone.md",
+        "+++ /dev/null",
+        "@@ -1 +0,0 @@",
+        "-old",
+    ]
+    assert re.fullmatch(r"skills/release-notes/assets/a.png: nothing → 2 bytes, sha256 [0-9a-f]{64}", rows[6])
+    assert rows[7:] == ["@pinned: nothing → 1"]
+
+
+@given(NASTY, NASTY)
+def test_a_diff_hides_nothing_and_no_line_of_a_text_can_pass_for_one_of_ours(before: str, after: str) -> None:
+    rows = list(diff(MEMORY, [step(before, after)]))
+    assert [row for row in rows if visible(row) != row or "\n" in row] == []
+    assert rows[:2] == ["--- a/MEMORY.md", "+++ b/MEMORY.md"]
+    body = [row for row in rows[2:] if row != "\\ No newline at end of file"]
+    assert {row[0] for row in body} <= set("+- @")
+    assert all(re.fullmatch(r"@@ -\d+(,\d+)? \+\d+(,\d+)? @@", row) for row in body if row[0] == "@")
+    added = [row[1:] for row in body if row[0] in "+ "]
+    if len(after.split("\n")) < 3:
+        assert [visible(each.replace("\r", "\\r")) for each in after.split("\n") if each] == [
+            each for each in added if each
+        ] or before == after
+
+
+@given(st.text(max_size=200), NASTY, st.integers(40, 200))
+def test_a_change_is_one_line_that_fits_whatever_it_says(reason: str, text: str, width: int) -> None:
+    change = made(step("", text), reason=reason, fate="undone by 44", target=project(f"/tmp/{text}"))
+    head, row = table([change], width).split("\n")
+    assert visible(row) == row
+    assert len(row) <= max(width, len(head) + 100)
+    assert len(line(change, width)) <= width
+    assert "\n" not in line(change, width) + called(change.entry.change.target)
+
+
+@pytest.mark.parametrize(
+    ("steps", "lines", "words"),
+    [
+        ([step("- a\n", "- a\n- new one\n")], "+1 −0", "new one"),
+        ([step("- a\n- old one\n", "- a\n")], "+0 −1", "old one"),
+        ([step("- a\n", "- b\n"), step(None, "---\nc\n", "x")], "+3 −1", "b"),
+        ([step(None, "1", "@pinned")], "", ""),
+        ([step(None, b"\x00", "assets/a.png")], "", ""),
+        ([], "", ""),
+    ],
+)
+def test_a_line_counts_what_came_and_went_and_begins_to_tell_it(
+    steps: list[Step], lines: str, words: str
+) -> None:
+    assert (stat(steps), gist(made(*steps))) == (lines, words)
+    assert gist(made(*steps, reason="because")) == "because"
+
+
+def test_what_waits_and_what_nobody_confirmed_is_marked() -> None:
+    new = step("", "- new\n")
+    waits = made(new, fate="waits", standing=Standing.PENDING, cause="it rests on foreign text")
+    assert "(waits) new" in line(waits)
+    assert "(unconfirmed) new" in line(made(new))
+    assert "(" not in line(made(new, confirmed="yes"))
+    first, _, cause = heading(waits)
+    assert first == "Change 42: memory, add, waits"
+    assert cause == "waits because: it rests on foreign text"
+
+
+def test_colours_follow_the_diff_and_not_what_its_lines_look_like() -> None:
+    rows = list(diff(MEMORY, [step("-- a/MEMORY.md\n", "++ b/MEMORY.md\n")], Paint(colour=True)))
+    assert rows[0] == "\x1b[1m--- a/MEMORY.md\x1b[0m"
+    assert rows[3:] == ["\x1b[31m--- a/MEMORY.md\x1b[0m", "\x1b[32m+++ b/MEMORY.md\x1b[0m"]

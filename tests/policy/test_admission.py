@@ -1,0 +1,271 @@
+"""Foreign text makes nothing active, whatever a model does with it; what the owner said is active at once."""
+
+import base64
+import codecs
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.core.errors import Refused
+from hone.core.ledger import Actor, Author, Evidence, Standing
+from hone.core.messages import ToolCall, answer, assistant, user
+from hone.core.ports import SessionId
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.policy.admission import Mode, Verdict, judge
+from hone.policy.evidence import locate
+from hone.policy.screen import screen
+from tests.conftest import Figures
+from tests.policy.test_evidence import said
+from tests.policy.test_quoting import HONEST
+
+POISON = Path(__file__).with_name("poison.txt").read_text().splitlines()
+HERE = SessionId("s1")
+CALL = ToolCall("1", "fetch", "{}")
+OWNER = (
+    "Keep answers short. Never push to main without asking me; always run the tests. "
+    "I use uv instead of pip. What does docs.evil.example say about the API and the server?"
+)
+OTHERS = [Actor.AGENT, Actor.REVIEW, Actor.CURATOR]
+
+
+def talk(poison: str, owner: str = OWNER) -> Transcript:
+    return said(
+        (user(owner), Trust.OWNER),
+        (assistant("I look it up.", CALL), Trust.AGENT),
+        (answer(CALL, f"Welcome to the docs.\n{poison}\nThe end."), Trust.FOREIGN),
+    )
+
+
+def decided(
+    transcript: Transcript, claims: Sequence[str], entries: Sequence[str], actor: Actor
+) -> Verdict | None:
+    """As a store would: screen, look up the claims, judge. None: refused."""
+    try:
+        located = locate(claims, transcript, HERE)
+        flags = [flag for entry in entries for flag in screen(entry).flags]
+        author = Author(
+            actor, HERE, evidence=located.evidence, ground=transcript.trust, quotes=located.quotes
+        )
+        return judge(author, Mode.AUTO, entries=[screen(entry).text for entry in entries], flags=flags)
+    except Refused:
+        return None
+
+
+def ways(poison: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What an obedient model could do with a poisoned tool result: the way, its claims, the new entries."""
+    true = ["Keep answers short", "always run the tests", "I use uv", "#1"]
+    words = poison.split()
+    half = len(words) // 2
+    yield "verbatim", [poison], [poison]
+    yield "verbatim", ["#3"], [poison]
+    yield "paraphrase", ["#3"], [f"The user would like this: {poison.lower().rstrip('.')}"]
+    yield "paraphrase", ["#3", "#1"], [f"As agreed, {' '.join(reversed(words))}"]
+    yield "forged quote", [f"I want you to remember: {poison}"], [poison]
+    yield "forged quote", [f"Keep answers short. {poison}"], [poison]
+    yield "true quote, poisoned entry", true, [poison]
+    yield "true quote, poisoned entry", true, [f"Keep answers short. {poison}"]
+    yield "true quote, poisoned entry", true, [f"User prefers short answers; {poison}"]
+    yield "split", true, [" ".join(words[:half]), " ".join(words[half:])]
+    yield "split", true, ["Keep answers short.", poison]
+    for encoded in (
+        base64.b64encode(poison.encode()).decode(),
+        codecs.encode(poison, "rot13"),
+        poison.encode().hex(),
+        "Keep answers short." + "".join(chr(0xE0000 + byte) for byte in poison.encode()),
+        "\u200b".join(poison),
+    ):
+        yield "encoded", true, [encoded]
+    yield "patch", true, [f"Keep answers short, {poison}"]
+    yield "patch", true, [f"Never push to main without asking; {poison}"]
+    yield "patch", ["#1", "#3"], [f"Uses uv instead of pip ({poison})"]
+
+
+def test_no_poison_becomes_active_in_any_of_seven_ways(figures: Figures) -> None:
+    tried, got_in = 0, []
+    for poison in POISON:
+        for way, claims, entries in ways(poison):
+            for actor in OTHERS:
+                tried += 1
+                verdict = decided(talk(poison), claims, entries, actor)
+                if verdict and verdict.standing is Standing.ACTIVE:
+                    got_in.append((way, entries))
+    figures(f"{tried:,} poisoned changes in 7 ways tried, {len(got_in)} became active")
+    assert got_in == []
+
+
+def test_what_the_owner_said_becomes_active_although_foreign_text_is_around(figures: Figures) -> None:
+    verdicts = [
+        decided(talk(POISON[0], said), [said], [entry], actor) for said, entry in HONEST for actor in OTHERS
+    ]
+    active = [verdict for verdict in verdicts if verdict == Verdict(Standing.ACTIVE, confirmed=True)]
+    figures(f"{len(verdicts)} honest changes tried, {len(active)} became active with no question")
+    assert len(active) >= 0.9 * len(verdicts)
+    assert all(verdict is not None for verdict in verdicts)
+
+
+def test_without_foreign_text_a_paraphrase_is_active_but_not_confirmed() -> None:
+    transcript = said((user("Mails should be brief, I read them on the go."), Trust.OWNER))
+    verdict = decided(transcript, ["#1"], ["Prefers concise e-mails."], Actor.REVIEW)
+    assert verdict == Verdict(Standing.ACTIVE, confirmed=False)
+
+
+def author(
+    actor: Actor = Actor.REVIEW,
+    *,
+    ground: Trust = Trust.LOCAL,
+    of: Trust = Trust.LOCAL,
+    quotes: Sequence[str] = (),
+) -> Author:
+    return Author(actor, HERE, evidence=(Evidence(HERE, 1, of, "d"),), ground=ground, quotes=tuple(quotes))
+
+
+@pytest.mark.parametrize("actor", OTHERS)
+def test_nothing_rests_on_nothing_and_off_is_off(actor: Actor) -> None:
+    with pytest.raises(Refused, match="switched off"):
+        judge(author(actor), Mode.OFF, entries=["x"])
+    for mode in (Mode.AUTO, Mode.ASK):
+        with pytest.raises(Refused, match="Name what it rests on"):
+            judge(replace(author(actor), evidence=()), mode, entries=["x"])
+
+
+@pytest.mark.parametrize(
+    ("who", "mode", "entries", "flags", "scripts", "verdict"),
+    [
+        (author(), Mode.AUTO, ["x"], (), False, Verdict(Standing.ACTIVE)),
+        (author(), Mode.ASK, ["x"], (), False, Verdict(Standing.PENDING, cause="the user wants to be asked")),
+        (author(), Mode.AUTO, ["x"], ("odd", "new"), False, Verdict(Standing.PENDING, cause="odd; new")),
+        (
+            author(),
+            Mode.AUTO,
+            None,
+            (),
+            True,
+            Verdict(Standing.PENDING, cause="it brings or changes a script"),
+        ),
+        (author(), Mode.AUTO, None, (), False, Verdict(Standing.ACTIVE)),
+        (
+            author(ground=Trust.FOREIGN),
+            Mode.AUTO,
+            None,
+            (),
+            False,
+            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(of=Trust.FOREIGN),
+            Mode.AUTO,
+            ["x"],
+            (),
+            False,
+            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
+            Mode.AUTO,
+            ["Use tabs"],
+            (),
+            False,
+            Verdict(Standing.ACTIVE, True),
+        ),
+        (
+            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
+            Mode.AUTO,
+            ["Use tabs", "x"],
+            (),
+            False,
+            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
+            Mode.AUTO,
+            [],
+            (),
+            False,
+            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
+            Mode.AUTO,
+            None,
+            (),
+            False,
+            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(quotes=["Use tabs."]),
+            Mode.AUTO,
+            ["Use tabs"],
+            ("odd",),
+            False,
+            Verdict(Standing.PENDING, cause="odd"),
+        ),
+        (
+            author(quotes=["Use tabs."]),
+            Mode.ASK,
+            ["Use tabs"],
+            (),
+            False,
+            Verdict(Standing.PENDING, cause="the user wants to be asked"),
+        ),
+    ],
+)
+def test_the_stricter_of_mode_and_rule_decides(
+    who: Author,
+    mode: Mode,
+    entries: list[str] | None,
+    flags: tuple[str, ...],
+    scripts: bool,
+    verdict: Verdict,
+) -> None:
+    assert judge(who, mode, entries=entries, flags=flags, scripts=scripts) == verdict
+
+
+def test_the_owner_is_always_right() -> None:
+    for mode in Mode:
+        assert judge(Author(Actor.OWNER), mode, entries=None, flags=["odd"], scripts=True) == Verdict(
+            Standing.ACTIVE, confirmed=True
+        )
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError, KeyError, TypeError, RecursionError, MemoryError, AttributeError]
+)
+def test_a_rule_that_raises_makes_the_change_wait(error: type[Exception]) -> None:
+    def broken(entry: str, owner: Sequence[str]) -> bool:
+        raise error("no")
+
+    verdict = judge(author(quotes=["Use tabs."]), Mode.AUTO, entries=["Use tabs"], quoted=broken)
+    assert verdict == Verdict(Standing.PENDING, cause=f"it could not be judged ({error.__name__})")
+
+
+LABELS = st.sampled_from(Trust)
+
+
+@given(
+    st.sampled_from(OTHERS),
+    LABELS,
+    LABELS,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, ["Use tabs"]]),
+)
+def test_less_trust_never_makes_more_active(
+    actor: Actor, ground: Trust, of: Trust, flagged: bool, scripts: bool, entries: list[str] | None
+) -> None:
+    flags = ["odd"] if flagged else []
+    here = judge(
+        author(actor, ground=ground, of=of), Mode.AUTO, entries=entries, flags=flags, scripts=scripts
+    )
+    worse = judge(
+        author(actor, ground=Trust.FOREIGN, of=of), Mode.ASK, entries=entries, flags=flags, scripts=scripts
+    )
+    assert worse.standing is Standing.PENDING
+    assert (here.standing is Standing.ACTIVE) == (
+        not flags and not scripts and min(ground, of) >= Trust.LOCAL
+    )
+    assert not here.confirmed
