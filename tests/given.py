@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from hone.core.messages import Image, Message, Role, Text, Thinking, ToolCall, answer, assistant, user
+from hone.core.messages import Image, Message, Note, Role, Text, Thinking, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
@@ -26,7 +26,13 @@ arguments = st.dictionaries(texts, json_values, max_size=3).map(
 )
 images = st.builds(Image, st.sampled_from(["image/png", "image/jpeg"]), st.just("aGk="))
 thoughts = st.builds(Thinking, texts, words) | st.builds(Thinking, st.just(""), sealed=words)
-user_messages = st.builds(lambda text, pictures: user(text, *pictures), words, st.lists(images, max_size=1))
+notes = st.builds(Note, texts, st.integers(0, 10**6), st.integers(0, 10**6))
+user_messages = st.builds(
+    lambda note, text, pictures: user(*note, text, *pictures),
+    st.lists(notes, max_size=1),
+    words,
+    st.lists(images, max_size=1),
+)
 trusts = st.sampled_from(Trust)
 
 

@@ -3,21 +3,31 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
 from hone.core.events import Emit
+from hone.core.knowledge import Snapshot
+from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
+from hone.core.ledger import USER as PROFILE
+from hone.core.messages import Note
 from hone.core.model import Model
 from hone.core.ports import Header, SessionId, Sessions
 from hone.core.scene import Ask, nobody
+from hone.core.skill import Shelf
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
 from hone.core.turn import Turn
+from hone.knowledge.disk import Disk
+from hone.knowledge.keeper import Keeper, Rules
+from hone.knowledge.library import Library
+from hone.knowledge.moment import news, snapshot
+from hone.knowledge.tools import knowledge_tools
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
@@ -28,16 +38,21 @@ from hone.models.providers import KNOWN, Provider, address, choose
 from hone.models.retrying import Patience, Retrying
 from hone.models.windowed import Windowed
 from hone.plugins import load
+from hone.policy.admission import Mode
 from hone.policy.danger import danger
 from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
-from hone.prompt.compose import compose, identity, surroundings
+from hone.prompt.compose import compose, ordered, surroundings
+from hone.prompt.news import news as tell
+from hone.prompt.sections import instructions, journal
 from hone.runtime.consent import Consent
 from hone.runtime.folders import Folders
+from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
 from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.settings import Settings, home_folder, read
+from hone.skills.index import index
 from hone.tools.capped import Capped
 from hone.tools.contained import Contained
 from hone.tools.delegate import delegate_tool
@@ -82,7 +97,9 @@ class Hone:
         self.folder = Path(folder or Path.cwd()).resolve()
         self.settings = settings or read(self.home)
         self.notices: list[str] = []
+        self._said: set[str] = set()
         self.folders = Folders(OwnersList(self.home / "trusted.json"))
+        self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._ask = ask
         self._model = model or self.settings.model
         self._environ = dict(os.environ)
@@ -94,7 +111,8 @@ class Hone:
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
-        self._store: Sessions | None = None
+        self._stores: Stores | None = None
+        self._library: Library | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -107,28 +125,45 @@ class Hone:
         await self._gated.close()
         for shell in self._shells:
             await shell.close()
-        if self._store:
-            await self._store.close()
+        if self._library:
+            self._library.keeper.close()
+        if self._stores:
+            await self._stores.close()
 
     @property
     def sessions(self) -> Sessions:
-        """The store, opened when it is first needed."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        return self._opened.sessions
+
+    @property
+    def library(self) -> Library:
+        """The skills; its keeper has the journal and the ledger."""
+        if self._library is None:
+            stores = self._opened
+            keeper = Keeper(
+                stores.ledger, Disk(self.home), self._clock, self._say, self._rules(stores.closed)
+            )
+            self._library = Library(keeper, stores.shelf, self._clock)
+        return self._library
+
+    @property
+    def _opened(self) -> "Stores":
+        """What is kept, opened when it is first needed."""
+        if self._stores is None:
+            self._stores = self._open_stores()
+        return self._stores
 
     async def session(self, model: str = "") -> Session:
         """A new conversation. It is stored with its first message."""
-        agent = await self._agent(model, self.folder)
+        agent, known = await self._agent(model, self.folder)
         header = Header(new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
-        return Session(header, agent, Transcript(agent.prefix.digest), services)
+        return Session(header, agent, Transcript(agent.prefix.digest), services, informed=known)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
-        agent = await self._agent(model or stored.prefix.model, folder)
+        agent, _ = await self._agent(model or stored.prefix.model, folder)
         services = await self._services(folder)
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
@@ -172,7 +207,8 @@ class Hone:
     async def _services(self, folder: Path) -> Services:
         rails = self.settings.guardrails
         thresholds = Thresholds(rails.same_call, rails.same_tool, rails.same_result)
-        spare = await self._agent(self.settings.fallback, folder) if self.settings.fallback else None
+        fallback = self.settings.fallback
+        spare, _ = await self._agent(fallback, folder) if fallback else (None, 0)
         return Services(
             self.sessions,
             self._clock,
@@ -180,17 +216,54 @@ class Hone:
             fallback=lambda agent: relief(agent, spare),
             equip=lambda: self._equipped(folder),
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
+            brief=lambda known, session: self._brief(folder, known, session),
         )
 
-    async def _agent(self, wanted: str, folder: Path) -> Agent:
+    async def _agent(self, wanted: str, folder: Path) -> tuple[Agent, ChangeId]:
+        """And the last change that its prefix knows of."""
         name, model, window = await self._find_model(wanted)
         toolbox, shell = self._tools(folder)
         self._shells.append(shell)
-        day = self._clock.now().astimezone().date()
-        sections = (identity(), *self._plugins.sections, surroundings(folder, day, sys.platform))
-        prefix = compose(name, sections, toolbox.values(), self.settings.sampling)
+        known = await snapshot(self.library, folder)
+        prefix = compose(name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
         room = Windowed(model, window, self.settings.compact_at)
-        return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls))
+        return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
+
+    def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
+        day = self._clock.now().astimezone().date()
+        return ordered(
+            self._plugins.sections,
+            index(known.skills, known.total),
+            self._instructed(folder),
+            redact(journal(known)),
+            surroundings(folder, day, sys.platform),
+        )
+
+    def _instructed(self, folder: Path) -> str:
+        found = self.instructions.of(folder)
+        if isinstance(found, Unused):
+            self._say(found.why)
+        return instructions(found.name, found.text) if isinstance(found, Found) else ""
+
+    async def _brief(self, folder: Path, known: int | None, session: SessionId) -> Note | None:
+        """What a running conversation has to be told before the user's next words."""
+        if self.settings.memory.freshness == "next-session":
+            return None
+        if known is None:
+            return Note("", await self.library.keeper.ledger.latest())
+        found = await news(self.library, folder, ChangeId(known), session)
+        return tell(found) or (Note("", found.upto) if found.upto != known else None)
+
+    def _rules(self, closed: str) -> Rules:
+        memory, learning = self.settings.memory, self.settings.learning
+        limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
+        modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
+        return Rules(limits, {actor: Mode(mode) for actor, mode in modes.items()}, closed)
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self.notices.append(sentence)
 
     async def _find_model(self, wanted: str) -> tuple[str, Model, int]:
         """By name, or the object that was handed in; and how many tokens a conversation with it may take."""
@@ -260,25 +333,45 @@ class Hone:
             *web,
             todo,
             delegate_tool(),
+            *knowledge_tools(self.library, str(folder)),
             *self._plugins.tools,
         )
         walled = (Capped(Contained(tool, redact), spill, limit) for tool in tools)
         return {tool.surface.name: tool for tool in walled}, shell
 
-    def _open_store(self) -> Sessions:
+    def _open_stores(self) -> "Stores":
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             writable = os.access(self.home, os.W_OK)
         except OSError:
             writable = False
         if writable:
+            from hone.stores.database import Database
+            from hone.stores.ledger import SqliteLedger
+            from hone.stores.shelf import SqliteShelf
             from hone.stores.sqlite import SqliteSessions
 
-            return SqliteSessions.open(self.home / "hone.db")
+            database = Database.open(self.home / "hone.db")
+            ledger, shelf = SqliteLedger(database), SqliteShelf(database)
+            return Stores(SqliteSessions(database), ledger, shelf, database.close)
         from hone.stores.inmemory import InMemorySessions
+        from hone.stores.reference import InMemoryLedger, InMemoryShelf
 
-        self.notices.append(f"{self.home} cannot be written: this conversation will not be kept.")
-        return InMemorySessions()
+        closed = f"{self.home} cannot be written: this conversation is not kept, and nothing is learned."
+        self._say(closed)
+        sessions, kept = InMemorySessions(), InMemoryLedger()
+        return Stores(sessions, kept, InMemoryShelf(kept), sessions.close, closed)
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What a home keeps. `closed` says why it keeps nothing, if so."""
+
+    sessions: Sessions
+    ledger: Ledger
+    shelf: Shelf
+    close: Callable[[], Awaitable[None]]
+    closed: str = ""
 
 
 def relief(agent: Agent, spare: Agent | None) -> Agent | None:

@@ -17,8 +17,9 @@ from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
+from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_spoiled, label
-from hone.core.scene import Ask, Scene, Spawn, childless, nobody
+from hone.core.scene import UNNAMED, Ask, Scene, Spawn, childless, nobody
 from hone.core.settle import settle
 from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Node, Transcript
@@ -50,6 +51,7 @@ class Desk:
     relieve: Relieve | None = None
     ask: Ask = nobody
     spawn: Spawn = childless
+    header: Header = UNNAMED
 
 
 async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) -> Turn:
@@ -139,7 +141,8 @@ async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Reco
     clock, emit = record.desk.clock, record.desk.emit
     emit(CallStarted(call))
     begun = clock.monotonic()
-    scene = Scene(agent, record.transcript, emit, record.desk.ask, record.desk.spawn)
+    desk = record.desk
+    scene = Scene(agent, record.transcript, emit, desk.ask, desk.spawn, desk.header, call)
     outcome = refused(fault) if fault else await perform(agent, call, scene)
     result = answer(call, sound(outcome.text), failed=outcome.failed)
     record.results[call.id] = (result, label(outcome.trust, record.agent_trust, spoiled=record.doubtful))

@@ -37,6 +37,24 @@ class Guardrails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     same_result: tuple[int, int] = (2, 5)
 
 
+class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Characters each part of the journal may take (0: off), and when a conversation hears of changes."""
+
+    memory: int = 2_200
+    user: int = 1_375
+    project: int = 2_200
+    freshness: Literal["next-turn", "next-session"] = "next-turn"
+
+
+class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of a change by the agent, a review or the curator: auto takes effect where the trust rules
+    allow it, ask waits for you, off is refused."""
+
+    agent: Literal["auto", "ask", "off"] = "auto"
+    review: Literal["auto", "ask", "off"] = "auto"
+    curator: Literal["auto", "ask", "off"] = "auto"
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every key of hone.toml, with its default."""
 
@@ -65,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plugins: tuple[str, ...] = ()
     """package.module:function, each called with a Registry."""
     guardrails: Guardrails = Guardrails()
+    memory: Memory = Memory()
+    learning: Learning = Learning()
     providers: Mapping[str, Provider] = {}
     prices: Mapping[str, Price] = {}
 
@@ -77,6 +97,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
         if wrong:
             raise ValueError(f"providers.{wrong[0]}.format must be openai or anthropic")
+        if min(self.memory.memory, self.memory.user, self.memory.project) < 0:
+            raise ValueError("the limits of memory are characters: 0 or more")
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:

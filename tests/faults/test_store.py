@@ -30,7 +30,7 @@ SCRIPT = rounds(
     assistant("I read.", call("read_file", path="long.txt")),
     "Done.",
 )
-UNWRITABLE = "cannot be written: this conversation will not be kept."
+UNWRITABLE = "cannot be written: this conversation is not kept, and nothing is learned."
 ELSEWHERE = "has gone on elsewhere in the meantime; nothing was added. Load it again."
 
 

@@ -2,18 +2,19 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.agent import Agent
 from hone.core.budget import Budget
-from hone.core.messages import Message, decode, encode, sound
+from hone.core.messages import Message, Note, Part, Role, Text, decode, encode, sound, user
 from hone.core.permit import Effect, Permit
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.models.scripted import Scripted, lines
-from tests.given import NOON, conversations, prefixes, texts, transcript, trusts
+from tests.given import NOON, conversations, notes, prefixes, texts, transcript, trusts
 
 effects = st.frozensets(st.sampled_from(Effect))
 permits = st.builds(Permit, effects, st.booleans())
@@ -70,6 +71,22 @@ def test_another_prefix_is_another_chain_of_the_same_contents(
 def test_messages_round_trip_through_their_canonical_bytes(messages: list[Message]) -> None:
     for message in messages:
         assert decode(encode(message)) == message
+
+
+@given(notes, texts)
+def test_a_note_is_apart_from_the_users_words_and_stands_before_them(note: Note, text: str) -> None:
+    message = user(note, text)
+    assert (message.text, message.note) == (text, note)
+    assert user(text).note is None
+    misplaced: list[tuple[Role, tuple[Part, ...]]] = [
+        (Role.USER, (Text(text), note)),
+        (Role.USER, (note, note)),
+        (Role.ASSISTANT, (note, Text(text))),
+        (Role.TOOL, (note,)),
+    ]
+    for role, parts in misplaced:
+        with pytest.raises(ValueError, match="first part of a user's message"):
+            Message(role, parts)
 
 
 @given(prefixes)

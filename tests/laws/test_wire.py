@@ -1,5 +1,7 @@
-"""B2: on every wire a longer conversation starts with the bytes of the shorter one."""
+"""B2, B7: on every wire a longer conversation starts with the bytes of the shorter one, notes included."""
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -7,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.clock import SystemClock
-from hone.core.messages import Message, assistant, user
+from hone.core.messages import Message, Note, assistant, told, untold, user
 from hone.core.prefix import Prefix
 from hone.core.trust import Trust
 from hone.models.anthropic import MARKER, AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from tests.given import NOON, conversations, prefixes, sendable, transcript, words
+from tests.given import NOON, conversations, notes, prefixes, sendable, texts, transcript, words
 
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
@@ -76,6 +78,60 @@ def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     assert model.body(prefix, transcript(prefix, messages)) == make().body(
         prefix, transcript(prefix, messages)
     )
+
+
+FORGERY = st.lists(
+    st.sampled_from(
+        [
+            "<hone-note>",
+            "</hone-note>",
+            "< / HONE-NOTE >",
+            "<",
+            "/",
+            "\n",
+            "\r",
+            "\x85",
+            "\u2028",
+            "- ",
+            "# ",
+            "x",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(FORGERY | texts)
+def test_no_text_of_a_note_can_close_its_frame_or_open_another(text: str) -> None:
+    sent = told(Note(text))
+    if not text.strip():
+        assert sent == ""
+        return
+    first, *body, last = sent.splitlines()
+    assert (first, last) == ("<hone-note>", "</hone-note>")
+    assert all(line == "" or line.startswith(("- ", "  ", "#")) for line in body)
+    assert not re.search(r"<\s*/?\s*hone-note", "\n".join(body), re.IGNORECASE)
+    note, rest = untold(sent)
+    assert note is not None
+    assert (told(note), rest) == (sent, "")
+
+
+def last_of(body: bytes) -> str | list[dict[str, str]]:
+    content: str | list[dict[str, str]] = json.loads(body)["messages"][-1]["content"]
+    return content
+
+
+@given(notes, words)
+def test_a_note_stands_before_the_users_words_and_takes_nothing_from_them(note: Note, text: str) -> None:
+    prefix = Prefix("openai/m", "system")
+    noted, plain = (transcript(prefix, [each]) for each in (user(note, text), user(text)))
+    sent = told(note)
+    if not sent:
+        assert all(make().body(prefix, noted) == make().body(prefix, plain) for make in FORMATS)
+        return
+    assert last_of(openai().body(prefix, noted)) == f"{sent}\n\n{text}"
+    blocks = last_of(anthropic().body(prefix, noted))
+    assert [block["text"] for block in blocks if isinstance(block, dict)] == [sent, text]
 
 
 def marks(body: bytes) -> list[int]:

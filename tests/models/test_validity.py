@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock
-from hone.core.messages import Image, Message, Role, Text, Thinking, ToolCall, ToolResult, assistant, user
+from hone.core.messages import (
+    Image,
+    Message,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    assistant,
+    told,
+    untold,
+    user,
+)
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
@@ -230,6 +242,8 @@ def encoded(format: Format, prefix: Prefix, messages: list[Message]) -> bytes:
 def returned(format: Format, message: Message) -> Message:
     """What is left of a message after a trip over the wire."""
     parts = message.parts
+    if message.note:
+        parts = (*(note for note in [untold(told(message.note))[0]] if note), *parts[1:])
     if format == "openai":
         parts = tuple(part for part in parts if not isinstance(part, Thinking))
         parts = tuple(

@@ -31,6 +31,9 @@ BUILT_IN = [
     *("delegate", "execute_code", "patch", "process", "read_file", "search_files", "terminal", "todo"),
     *("web_fetch", "write_file"),
 ]
+KNOWING = ["memory", "skill_manage", "skill_view", "skills_list"]
+"""What a review is for."""
+ALLOWED = ", ".join(["memory", "plugin_note", "skill_manage", "skill_view", "skills_list", "todo"])
 FORMATS = ["openai", "anthropic"]
 RESUME = """
 import asyncio, sys
@@ -149,14 +152,14 @@ async def test_a_forks_forbidden_calls_are_refused_alone_and_in_a_mixed_batch(
             async with Hone(folder=tmp_path, tools=PLUGIN) as hone:
                 turn = await fork_tries(hone, stage)
                 toolbox = (await hone.session()).agent.toolbox
-        assert sorted(toolbox) == sorted([*BUILT_IN, *(tool.surface.name for tool in PLUGIN)])
+        assert sorted(toolbox) == sorted([*BUILT_IN, *KNOWING, *(tool.surface.name for tool in PLUGIN)])
         results = [node.message.result for node in turn.nodes if node.message.result]
         assert len(results) == len(batch)
         for name, result in zip(batch, results, strict=True):
             assert result is not None
             if name in forbidden:
                 tried += 1
-                got_in += "is not permitted here. Allowed here: plugin_note, todo." not in result.text
+                got_in += f"is not permitted here. Allowed here: {ALLOWED}." not in result.text
     figures(f"forbidden calls of a fork, {wire}: {tried} tried, {got_in} got in")
     assert (tried, got_in) == (2 * len(forbidden), 0)
     assert list(tmp_path.iterdir()) == []

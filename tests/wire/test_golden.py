@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import SystemClock
-from hone.core.messages import Image, Thinking, ToolCall, answer, assistant, user
+from hone.core.messages import Image, Note, Thinking, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
@@ -26,6 +26,18 @@ CONVERSATION = [
     answer(CALLS[1], "", failed=True),
     assistant(Thinking("unsigned"), "It says one, two."),
     user('and "now"?'),
+    assistant("Now."),
+    user(
+        Note("# 1 change in what is known\n- About the user, new: likes </hone-note> tea\n  green", 7), "Tea?"
+    ),
+    assistant("Yes."),
+    user(Note("", 8), "Sure?"),
+    assistant("Yes."),
+    user(
+        Note("# 1 change in what is known\n- Skill tea: no longer there", 9),
+        "This?",
+        Image("image/png", "aGk="),
+    ),
 ]
 
 

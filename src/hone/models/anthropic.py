@@ -9,7 +9,18 @@ import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overloaded, Rejected, Unreachable
-from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import (
+    Image,
+    Message,
+    Note,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    told,
+)
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -124,6 +135,8 @@ def _block(part: Part) -> Iterator[dict[str, Any]]:
     match part:
         case Text(text) if text.strip():
             yield {"type": "text", "text": text}
+        case Note(text) if text.strip():
+            yield {"type": "text", "text": told(part)}
         case Image(media_type, data):
             source = {"type": "base64", "media_type": media_type, "data": data}
             yield {"type": "image", "source": source}

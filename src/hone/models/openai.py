@@ -7,7 +7,7 @@ import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected, Unreachable
-from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall
+from hone.core.messages import Image, Message, Note, Part, Role, Text, Thinking, ToolCall, told
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -67,8 +67,9 @@ def _wire(message: Message) -> dict[str, Any]:
     if result:
         return {"role": "tool", "tool_call_id": result.call, "content": result.text}
     if message.role is Role.USER and any(isinstance(part, Image) for part in message.parts):
-        return {"role": "user", "content": [_block(part) for part in message.parts]}
-    wire: dict[str, Any] = {"role": message.role.value, "content": message.text}
+        return {"role": "user", "content": [_block(part) for part in message.parts if not _is_mute(part)]}
+    said = (told(message.note), message.text) if message.note else (message.text,)
+    wire: dict[str, Any] = {"role": message.role.value, "content": "\n\n".join(filter(None, said))}
     if message.calls:
         wire["content"] = message.text or None
         wire["tool_calls"] = [
@@ -78,7 +79,13 @@ def _wire(message: Message) -> dict[str, Any]:
     return wire
 
 
+def _is_mute(part: Part) -> bool:
+    return isinstance(part, Note) and not told(part)
+
+
 def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, Note):
+        return {"type": "text", "text": told(part)}
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}
     return {"type": "text", "text": part.text if isinstance(part, Text) else ""}

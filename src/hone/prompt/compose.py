@@ -8,6 +8,8 @@ from typing import Any
 from hone.core.messages import canonical
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool
+from hone.core.visible import visible
+from hone.prompt.sections import guidance
 
 _TEXTS = Path(__file__).with_name("texts")
 
@@ -15,10 +17,18 @@ _TEXTS = Path(__file__).with_name("texts")
 def compose(
     model: str, sections: Iterable[str], tools: Iterable[Tool], sampling: Mapping[str, Any] | None = None
 ) -> Prefix:
-    """Sections in the order given, tools by name: a set or a dict's order must not reach the wire."""
-    system = "\n\n".join(section.strip() for section in sections if section.strip())
+    """Sections in the order given, tools by name: a set or a dict's order must not reach the wire. Whoever
+    wrote a section, nothing in it is hidden."""
+    system = "\n\n".join(visible(section).strip() for section in sections if section.strip())
     schemas = sorted((tool.surface.name, tool.surface.schema) for tool in tools)
     return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))
+
+
+def ordered(
+    plugins: Iterable[str] = (), skills: str = "", instructions: str = "", journal: str = "", around: str = ""
+) -> tuple[str, ...]:
+    """All sections, what changes least first; empty ones are left out later."""
+    return (identity(), guidance(), *plugins, skills, instructions, journal, around)
 
 
 def identity() -> str:
@@ -27,4 +37,5 @@ def identity() -> str:
 
 def surroundings(folder: Path, day: date, system: str) -> str:
     """No clock finer than a date: the prefix must be the same all day."""
-    return f"Working folder: {folder}\nSystem: {system}\nDate: {day.isoformat()}"
+    place = visible(str(folder)).replace("\n", "\\n")
+    return f"Working folder: {place}\nSystem: {system}\nDate: {day.isoformat()}"

@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from hone.core.messages import Image, Part, Text, Thinking, ToolCall, ToolResult, canonical
+from hone.core.messages import Image, Note, Part, Text, Thinking, ToolCall, ToolResult, canonical
 from hone.core.ports import Stored
 from hone.core.transcript import Node
 
 Clean = Callable[[str], str]
 
-_KINDS = {Text: "text", Image: "image", Thinking: "thinking", ToolCall: "call", ToolResult: "result"}
+_KINDS: dict[type[Part], str] = {
+    Text: "text",
+    Image: "image",
+    Thinking: "thinking",
+    ToolCall: "call",
+    ToolResult: "result",
+    Note: "note",
+}
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
 
@@ -93,6 +100,8 @@ def _section(part: Part, clean: Clean) -> list[str]:
             return [f"Calls {_escaped(name)}:", "", _fenced(cleaned(arguments, clean))]
         case ToolResult(_, text, failed):
             return ["Failed:" if failed else "Result:", "", _fenced(clean(text))]
+        case Note(text):
+            return ["Hone told the model:", "", _fenced(clean(text))] if text else []
 
 
 def cleaned(arguments: str, clean: Clean) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,7 +11,7 @@ from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow
 from hone.core.events import Emit, Event, Notice, TurnEnded
-from hone.core.messages import Message, sound, user
+from hone.core.messages import Message, Note, Text, sound, user
 from hone.core.model import Usage
 from hone.core.permit import Permit
 from hone.core.ports import Header, SessionId, Sessions, Spending
@@ -20,11 +20,13 @@ from hone.core.tool import Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import Desk, run
 from hone.models.windowed import Windowed
 from hone.policy.permits import COMPACT, DELEGATE
 from hone.prompt.compact import digest, plan, question, shortened, state
+from hone.prompt.news import known
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
@@ -56,10 +58,18 @@ def ignore(event: Event) -> None:
     """For whoever wants the answer and not the show."""
 
 
+Brief = Callable[[int | None, SessionId], Awaitable[Note | None]]
+"""What has become known since this change, unless this session made it known. None: it was never told."""
+
+
+async def silent(_: int | None, __: SessionId) -> Note | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
-    on with when the model fails, if there is one."""
+    on with when the model fails, if there is one; `brief` is asked before each word of the user's."""
 
     store: Sessions
     clock: Clock
@@ -68,11 +78,12 @@ class Services:
     ask: Ask = nobody
     equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
     """Tools of its own for a child, so that its `cd` is not its parent's."""
+    brief: Brief = silent
 
 
 class Session:
     """Made by Hone. `send` one message at a time; `cancel` from anywhere in the same event loop. `voice` is
-    the label of what is sent: whose words they are."""
+    the label of what is sent: whose words they are. `informed` is the last change that is in the prefix."""
 
     def __init__(
         self,
@@ -83,6 +94,7 @@ class Session:
         *,
         stored: bool = False,
         voice: Trust = Trust.OWNER,
+        informed: int | None = None,
     ) -> None:
         self.header = header
         self.agent = agent
@@ -90,6 +102,7 @@ class Session:
         self._services = services
         self._stored = stored
         self._voice = voice
+        self._informed = informed
         self._busy = False
         self._turn: asyncio.Task[Turn] | None = None
 
@@ -97,13 +110,17 @@ class Session:
     def id(self) -> SessionId:
         return self.header.id
 
-    async def send(self, message: str | Message, emit: Emit = ignore) -> Turn:
-        """One turn. Raises only what the caller must know at once: a store that cannot take the message."""
+    async def send(
+        self, message: str | Message, emit: Emit = ignore, *, voice: Trust | None = None, aside: str = ""
+    ) -> Turn:
+        """One turn. `aside` is what Hone itself has to tell with the message, such as a skill that was asked
+        for. Raises only what the caller must know at once: a store that cannot take the message."""
         if self._busy:
             raise HoneError("This session is still busy with the last message.")
         self._busy = True
         try:
-            await self._receive(user(sound(message)) if isinstance(message, str) else message)
+            said = user(message) if isinstance(message, str) else message
+            await self._receive(said, self._voice if voice is None else voice, aside)
             turn = await self._take_turn(emit)
         finally:
             self._busy, self._turn = False, None
@@ -192,7 +209,8 @@ class Session:
             relief = await self._relief(error, emit)
             return (replace(relief, toolbox=toolbox), self.transcript) if relief else None
 
-        desk = Desk(self._keep, emit, self._services.clock, relieve, self._services.ask, self._spawn)
+        services = self._services
+        desk = Desk(self._keep, emit, services.clock, relieve, services.ask, self._spawn, self.header)
         return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, desk)
 
     async def _relief(self, error: ModelError, emit: Emit) -> Agent | None:
@@ -216,14 +234,29 @@ class Session:
             return replace(self.agent, model=model.model)  # it may fit all the same
         return None
 
-    async def _receive(self, said: Message) -> None:
+    async def _receive(self, said: Message, voice: Trust, aside: str) -> None:
         """Stores the user's words before anything else, and before them what an unfinished turn left open."""
+        parts = tuple(
+            Text(visible(sound(each.text))) if isinstance(each, Text) else each for each in said.parts
+        )
+        note = await self._note(aside) if said.note is None else None
+        said = Message(said.role, (note, *parts) if note else parts)
         now = self._services.clock.now()
         longer = self.transcript
         for message in self.transcript.closing("the turn was broken off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
-        longer = longer.then(said, self._voice, now)
+        longer = longer.then(said, voice, now)
         await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None))
+
+    async def _note(self, aside: str) -> Note | None:
+        """What goes with the user's words: the news, and what was asked for. The first one of a conversation
+        says, if nothing else, up to where its prefix knows."""
+        told = known(self.transcript)
+        since = self._informed if told is None else told
+        news = await self._services.brief(since, self.id) if self.header.origin is Origin.USER else None
+        upto = news.upto if news else since
+        text = "\n".join(each for each in (news.text if news else "", aside) if each)
+        return Note(text, upto or 0, since or 0) if text or upto != told else None
 
     async def _keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:
         services, origin = self._services, self.header.origin

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, untold
 from hone.models.stage.shapes import (
     AssistantSaid,
     Chat,
@@ -102,9 +102,9 @@ def _item(format: Format, raw: bytes) -> Item:
 def _message(said: Said) -> Iterator[Message]:
     match said:
         case UserSaid(str(text)):
-            yield Message(Role.USER, (Text(text),))
+            yield Message(Role.USER, _noted([Text(text)]))
         case UserSaid(list(parts)):
-            yield Message(Role.USER, tuple(map(_part, parts)))
+            yield Message(Role.USER, _noted([_part(part) for part in parts]))
         case AssistantSaid():
             yield Message(Role.ASSISTANT, tuple(_spoken(said)))
         case ToolSaid(identity, content):
@@ -139,7 +139,17 @@ def _messages(entry: Entry) -> Iterator[Message]:
         else:
             parts.append(_known(block))
     if parts:
-        yield Message(Role(entry.role), tuple(parts))
+        yield Message(Role(entry.role), _noted(parts) if entry.role == "user" else tuple(parts))
+
+
+def _noted(parts: list[Part]) -> tuple[Part, ...]:
+    """A note that the user's words begin with is not theirs."""
+    match parts:
+        case [Text(text), *others]:
+            note, rest = untold(text)
+            words = [Text(rest)] if rest or not note else []
+            return (*([note] if note else []), *words, *others)
+    return tuple(parts)
 
 
 def _known(block: TextBlock | ImageBlock | ThinkingBlock | SealedBlock | UseBlock) -> Part:

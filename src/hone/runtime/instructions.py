@@ -1,0 +1,127 @@
+"""The file with which a project instructs agents: found in a working folder, used once the owner has seen it.
+
+The first of AGENTS.md, CLAUDE.md and .hone/instructions.md that is there; folders above are not looked at.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hone.core.errors import Refused
+from hone.core.messages import digest
+from hone.runtime.folders import Folders
+from hone.runtime.lists import OwnersList
+
+NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
+LIMIT = 32_000
+"""Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`digest` is that of the very bytes that were read."""
+
+    name: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """There is such a file, and `why` says in one sentence why it is not used."""
+
+    why: str
+
+
+def look(folder: Path) -> Found | Unused | None:
+    """What is there, trusted or not."""
+    for name in NAMES:
+        path = folder / name
+        try:
+            data = _read(path, folder)
+        except FileNotFoundError:
+            if path.is_symlink():
+                return Unused(f"{name} is a link that leads nowhere and is not used.")
+            continue
+        except NotADirectoryError:
+            continue
+        except Refused as refusal:
+            return Unused(f"{name} {refusal} and is not used.")
+        except (OSError, RuntimeError):  # the latter: links in circles
+            return Unused(f"{name} cannot be read and is not used.")
+        return _understood(name, data)
+    return None
+
+
+def _read(path: Path, folder: Path) -> bytes:
+    """Links within the folder may be followed. A race gains nothing: what is used is known by its digest."""
+    real = path.resolve(strict=True)
+    if not real.is_relative_to(folder.resolve()):
+        raise Refused("is a link out of this folder")
+    if not real.is_file():
+        raise Refused("is not a file")
+    with os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        data = file.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise Refused(f"is longer than {LIMIT:,} bytes")
+    return data
+
+
+def _understood(name: str, data: bytes) -> Found | Unused | None:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Unused(f"{name} is not written in UTF-8 and is not used.")
+    return Found(name, text, digest(data)) if text.strip() else None
+
+
+class Instructions:
+    """Which of these files the owner has seen, by their bytes. `seen` holds items of a path and a digest."""
+
+    def __init__(self, folders: Folders, seen: OwnersList) -> None:
+        self._folders = folders
+        self._seen = seen
+
+    def of(self, folder: Path) -> Found | Unused | None:
+        """What may enter a prompt, or why it may not. Of an untrusted folder nothing is said."""
+        if not self._folders.trusts(folder):
+            return None
+        found = look(folder)
+        if not isinstance(found, Found) or self._is_seen(folder, found):
+            return found
+        if self._items(folder, found.name):
+            return Unused(
+                f"{found.name} has changed since you trusted it and is not used; `hone trust` shows it."
+            )
+        return Unused(f"{found.name} is not used until you have seen it: `hone trust` shows it.")
+
+    def trust(self, folder: Path, shown: Found | None) -> None:
+        """The folder, and its instructions as they were shown. Raises Refused if they are others by now."""
+        if shown and look(folder) != shown:
+            raise Refused(f"{shown.name} has changed meanwhile; nothing was trusted. Look again: hone trust")
+        if shown:
+            known = self._items(folder, shown.name)
+            self._seen.add(_item(folder, shown.name, shown.digest))
+            for item in known - {_item(folder, shown.name, shown.digest)}:
+                self._seen.remove(item)
+        self._folders.trust(folder)
+
+    def forget(self, folder: Path) -> None:
+        self._folders.forget(folder)
+        for item in {item for name in NAMES for item in self._items(folder, name)}:
+            self._seen.remove(item)
+
+    def _is_seen(self, folder: Path, found: Found) -> bool:
+        return _item(folder, found.name, found.digest) in self._seen.items()
+
+    def _items(self, folder: Path, name: str) -> set[str]:
+        path = _path(folder, name)
+        return {item for item in self._seen.items() if item.rpartition(" ")[0] == path}
+
+
+def _path(folder: Path, name: str) -> str:
+    return str(folder.resolve() / name)
+
+
+def _item(folder: Path, name: str, digest: str) -> str:
+    return f"{_path(folder, name)} {digest}"
