@@ -55,6 +55,7 @@ class Library:
 
     async def alike(self, name: str, description: str) -> Sequence[Listed]:
         """Skills that may already be what a new one is meant to be."""
+        await self._look_around()
         return similar.similar(name, description, await self._candidates(f"{name} {description}"))
 
     async def _candidates(self, query: str) -> Sequence[similar.Candidate]:
