@@ -1,0 +1,116 @@
+"""Reviews as durable jobs: queued with a turn's last message, completed with what they changed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType, Protocol
+
+from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
+from hone.core.ports import SessionId
+
+JobId = NewType("JobId", int)
+
+
+class Topic(StrEnum):
+    """What a review is about."""
+
+    MEMORY = "memory"
+    SKILLS = "skills"
+
+
+Topics = frozenset[Topic]
+
+
+class State(StrEnum):
+    QUEUED = "queued"
+    """Waiting, or at work in a process that holds its lock."""
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Since the last review was queued: user turns, and replies that called tools."""
+
+    turns: int = 0
+    iterations: int = 0
+
+
+Count = Callable[[Counters], tuple[Counters, Topics]]
+"""What a turn makes of the counters, and what is due for it. Called inside the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A review of the first `messages` of a session. `tree` is the conversation all its branches and forks
+    come from. `why` is what set it off. `review` is the session of its last try, `cached` the share of that
+    session's first request which the provider had in its cache."""
+
+    id: JobId
+    session: SessionId
+    tree: SessionId
+    messages: int
+    topics: Topics
+    created: datetime
+    why: str
+    state: State = State.QUEUED
+    tries: int = 0
+    review: SessionId = NO_SESSION
+    cached: float | None = None
+    error: str = ""
+    ended: datetime | None = None
+    changes: tuple[ChangeId, ...] = ()
+
+
+class Jobs(Protocol):
+    """Durable once a method has returned. Who may work on a job is not decided here, but by a lock."""
+
+    async def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
+        """By hand. Raises Missing if there is no such session, Refused if it has not so many messages."""
+        ...
+
+    async def job(self, id: JobId) -> Job:
+        """Raises Missing."""
+        ...
+
+    async def jobs(self, limit: int | None = None) -> Sequence[Job]:
+        """Newest first."""
+        ...
+
+    async def waiting(self) -> Sequence[Job]:
+        """Queued ones, oldest first."""
+        ...
+
+    async def begin(self, id: JobId, review: SessionId) -> Job:
+        """One more try, in this session. Raises Conflict unless it is queued."""
+        ...
+
+    async def complete(
+        self,
+        id: JobId,
+        changes: Sequence[Change],
+        contents: Mapping[str, bytes],
+        cached: float | None,
+        at: datetime,
+    ) -> Sequence[Entry]:
+        """Records what it changed and that it is done, both or neither. Raises Conflict unless it is queued,
+        and what Ledger.record raises."""
+        ...
+
+    async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:
+        """`again`: it stays queued, with the reason. Raises Conflict unless it is queued."""
+        ...
+
+    async def cancel(self, id: JobId, at: datetime) -> None:
+        """Raises Conflict unless it is queued."""
+        ...
+
+    async def retry(self, id: JobId) -> None:
+        """Puts one that failed or was cancelled into the queue again. Raises Conflict for any other."""
+        ...
+
+    async def counters(self, session: SessionId) -> Counters:
+        """Of the tree a session belongs to."""
+        ...
