@@ -77,3 +77,9 @@ def test_a_file_that_cannot_be_made_is_said_and_nothing_is_overwritten(tmp_path:
     text = fed(Spill(path, "the file"), 100, b"x" * 500).text()
     assert "400 bytes left out; the rest could not be kept (" in text
     assert kept.read_text() == "kept"
+
+
+def test_colours_are_left_out_so_that_nothing_hides_behind_them(tmp_path: Path) -> None:
+    output = Output(Spill(tmp_path / "spill", "spill"))
+    output.feed(b"\x1b[32mghp_token\x1b[0m \x1b[1;38;5;9mred\x1b[m")
+    assert output.text() == "ghp_token red"

@@ -27,7 +27,7 @@ from hone.core.ledger import (
 )
 from hone.core.waiting import uninterrupted
 from hone.knowledge import folding, places
-from hone.knowledge.cleaning import cleaned
+from hone.knowledge.cleaning import checked, cleaned
 from hone.knowledge.disk import Disk
 from hone.knowledge.folding import Files, Step
 from hone.knowledge.press import Press
@@ -113,14 +113,14 @@ class Keeper:
         self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str
     ) -> Sequence[Entry]:
         screened = [(target, *cleaned(edit)) for target, edit in edits]
-        flags = sorted({flag for *_, found in screened for flag in found})
+        flags = [flag for *_, found in screened for flag in found]
         async with self._open():
             drafts = []
             for target in dict.fromkeys(target for target, _ in edits):
                 own = [edit for each, edit, _ in screened if each == target]
                 drafts.append(await self._noted(target, own, deed))
-            touched = [entry for draft in drafts for entry in _touched(draft)]
-            verdict = judge(author, self._mode(author), entries=touched, flags=flags, scripts=False)
+            flags += [flag for draft in drafts for flag in checked(draft.before, draft.after)]
+            verdict = judge(author, self._mode(author), entries=_told(drafts), flags=flags)
             return await self._record(drafts, author, verdict)
 
     async def _noted(self, target: Target, edits: Sequence[journal.Edit], deed: str) -> Draft:
@@ -137,8 +137,8 @@ class Keeper:
             before = await self._shelved(name)
             cause = protected(name, facts(before) if before else None, author.actor)
             after = folder.apply(name, before, edit)
-            scripts = bool(touches_scripts(before, after))
-            verdict = judge(author, self._mode(author), entries=None, flags=flags, scripts=scripts)
+            odd, scripts = (*flags, *checked(before, after)), bool(touches_scripts(before, after))
+            verdict = judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
             if cause and verdict.standing is Standing.ACTIVE:
                 verdict = Verdict(Standing.PENDING, False, cause)
             draft = Draft(target, type(edit).__name__.lower(), before, after)
@@ -274,8 +274,14 @@ def _text(files: Files, path: str) -> str:
     return files.get(path, b"").decode()
 
 
-def _touched(draft: Draft) -> list[str]:
-    """The entries that come or go."""
-    path = places.path_of(draft.target)
-    before, after = (journal.entries(_text(files, path)) for files in (draft.before, draft.after))
-    return [entry for entry in (*after, *before) if (entry in before) != (entry in after)]
+def _told(drafts: Sequence[Draft]) -> Sequence[str] | None:
+    """The entries that are new. None if some go: that the owner once said a thing is no word for taking it
+    back, so no quote can cover it."""
+    new: list[str] = []
+    for draft in drafts:
+        path = places.path_of(draft.target)
+        before, after = (journal.entries(_text(files, path)) for files in (draft.before, draft.after))
+        if set(before) - set(after):
+            return None
+        new += [entry for entry in after if entry not in before]
+    return new

@@ -84,12 +84,24 @@ def _merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> 
         if not mine or not yours or left == right:
             pieces += right if yours else left
         elif start == end:
-            pieces += (*left, *right)
+            pieces += _both(left, right)
         else:
             pieces += right
             clashes.append(Clash(tuple(base[start:end]), left, right))
         done = end
     return [*pieces, *base[done:]], clashes
+
+
+def _both(left: Sequence[str], right: Sequence[str]) -> Sequence[str]:
+    """Two insertions at one place. One that has all of the other, in its order, was made on top of it."""
+    if _has(left, right):
+        return left
+    return right if _has(right, left) else (*left, *right)
+
+
+def _has(whole: Sequence[str], part: Sequence[str]) -> bool:
+    rest = iter(whole)
+    return all(piece in rest for piece in part)
 
 
 def _applied(base: Sequence[str], start: int, end: int, hunks: Sequence[_Hunk]) -> tuple[str, ...]:

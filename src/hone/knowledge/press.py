@@ -132,9 +132,8 @@ class Press:
         for place in sorted({*wanted, *printed, *found}):
             data, now = found.get(place) or (b"", None)
             path, before = places.path_at(target, place), printed.get(place)
-            # Where nothing is printed no process has left anything: old contents there are the owner's.
-            later = await self._later(target, path, before) if before and now and now != before else ()
-            finding = look(Place(wanted.get(place), before, now, later))
+            # Nothing is recorded before the last printout is noted: other old contents are the owner's doing.
+            finding = look(Place(wanted.get(place), before, now))
             seen.append(Seen(place, path, finding, before, now, data))
         return seen
 
@@ -150,17 +149,6 @@ class Press:
         else:
             folder = places.home_of(target, holding)
             yield from (found.path for found in self.disk.listing(folder) if found.kind is Kind.FILE)
-
-    async def _later(self, target: Target, path: str, printed: Print) -> set[str]:
-        """The contents the ledger had from the last printout on."""
-        later: set[str] = set()
-        for entry in await self._ledger.entries(target=target):
-            for delta in entry.change.deltas:
-                if delta.path == path and delta.after:
-                    later.add(delta.after)
-                    if delta.after == printed.digest:
-                        return later
-        return later
 
     async def _edited(self, target: Target, files: Files, edited: list[Seen]) -> Files:
         left = dict(files)

@@ -79,7 +79,7 @@ _IRREGULAR = {
         ("choose", "chose", "chosen"),
         ("forbid", "forbade", "forbidden"),
         ("give", "gave", "given"),
-        ("go", "went", "gone"),
+        ("go", "gone"),
         ("hold", "held"),
         ("keep", "kept"),
         ("leave", "left"),

@@ -157,6 +157,8 @@ def _marks(clauses: Iterable[Clause]) -> list[str]:
 
 def _same(owner: str, word: str) -> bool:
     """The same word but for its ending. Numbers and names with signs in them have none."""
+    if owner[0] != word[0] and not _HAN.match(word):
+        return False
     if owner == word:
         return True
     if _HAN.fullmatch(word):

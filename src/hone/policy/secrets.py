@@ -47,7 +47,7 @@ TOKENS = (
     ("SendGrid key", r"SG\.[\w-]{16,32}\.[\w-]{32,64}"),
     ("Mailgun key", r"key-[0-9a-f]{32}"),
     ("Mailchimp key", r"[0-9a-f]{32}-us\d{1,2}"),
-    ("AWS key", r"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}"),
+    ("AWS key", r"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?<!EXAMPLE)"),
     ("Alibaba key", r"LTAI[A-Za-z0-9]{16,20}"),
     ("Google key", r"AIza[\w-]{35}"),
     ("Google token", r"ya29\.[\w-]{30,}"),

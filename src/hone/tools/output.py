@@ -2,9 +2,12 @@
 
 import codecs
 import os
+import re
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class Output:
             del self._tail[: -self._half]
 
     def text(self) -> str:
+        """Without colours: they would hide a secret behind a letter, and say nothing to a model."""
+        return _COLOUR.sub("", self._text())
+
+    def _text(self) -> str:
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
         left_out = self.total - 2 * self._half
         if left_out <= 0:
