@@ -1,8 +1,27 @@
 """What is a command to the chat, and what is a message."""
 
+from pathlib import Path
+
 import pytest
 
-from hone.cli.slash import parse
+from hone import Hone
+from hone.cli.slash import COMMANDS, Talk, obey, parse
+from hone.models.scripted import Scripted, lines
+from hone.skills.naming import shape
+
+FAILING = {
+    "/mem": "There is no command /mem. Close: /memory. /help lists those there are.",
+    "/zzz": "There is no command /zzz. /help lists those there are.",
+    "/skill": "Which one? /skills lists them; then: /skill NAME and what to do with it",
+    "/skill ../x": "There is no skill '../x'.",
+    "/approve": "'' is no change; give its number, as /log and /pending do.",
+    "/approve 1": "There is no change 1.",
+    "/reject -1": "'-1' is no change; give its number, as /log and /pending do.",
+    "/undo 99": "There is no change 99.",
+    "/pending": "Nothing waits for you.",
+    "/log": "Nothing was changed yet.",
+    "/memory": "memory:\n  (nothing)\nuser:\n  (nothing)\nproject:\n  (nothing)",
+}
 
 
 @pytest.mark.parametrize(
@@ -12,6 +31,10 @@ from hone.cli.slash import parse
         ("/resume  3f2a ", ("resume", "3f2a")),
         ("/compact the tests\nand the docs", ("compact", "the tests\nand the docs")),
         ("/Quit", ("quit", "")),
+        ("/tax-letters to my office", ("tax-letters", "to my office")),
+        ("/3d-models\nof a cat", ("3d-models", "of a cat")),
+        ("/2 of 3 tests fail", None),
+        ("/-x", None),
         ("/etc/passwd has a strange line", None),
         ("/ hello", None),
         ("what does /help do?", None),
@@ -20,3 +43,14 @@ from hone.cli.slash import parse
 )
 def test_a_command_is_a_slash_and_a_word(message: str, command: tuple[str, str] | None) -> None:
     assert parse(message) == command
+
+
+def test_every_command_of_the_help_can_be_typed_and_has_a_name_of_its_own() -> None:
+    assert all(parse(f"/{name}") == (name, "") and shape(name) for name in COMMANDS)
+
+
+async def test_a_command_that_fails_says_why_and_the_chat_goes_on(home: Path) -> None:
+    async with Hone(home=home, model=Scripted(lines("hi"))) as hone:
+        talk = Talk(hone, await hone.session())
+        said = {line: await obey(talk, *(parse(line) or ("", ""))) for line in FAILING}
+    assert said == FAILING

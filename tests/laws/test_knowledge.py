@@ -360,14 +360,14 @@ class Walk:
             return
         held = (await self.fold(target)).get(path_of(target), b"").decode()
         was = before[target].get(path_of(target), b"").decode()
-        word = f"- {self.word()}"
-        self.save(path, (path.read_text() + f"{word}\n").encode())
+        word, now = f"- {self.word()}", path.read_text()
+        self.save(path, f"{now}{'' if now.endswith(chr(10)) or not now else chr(10)}{word}\n".encode())
         self.said.clear()
         text = await self.keeper.text(target)
         assert word in text
         if not any("took the place" in each for each in self.said):
-            for row in {*lines(held)} - {*lines(was)}:
-                assert row in lines(text)
+            for row in {*held.split("\n")} - {*was.split("\n")}:
+                assert row in text.split("\n")
         assert len(set(journal.entries(text))) == len(journal.entries(text)), text
 
 

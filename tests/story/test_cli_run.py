@@ -195,7 +195,7 @@ async def test_a_home_that_cannot_be_written_is_said_and_the_task_is_done(home: 
     async with Stage(lines("Done.")) as stage:
         ended = await hone("--home", "/proc/hone", "run", "x", env=environment(home, stage))
     assert (ended.code, ended.out) == (0, "Done.\n")
-    assert "will not be kept" in ended.err
+    assert "is not kept, and nothing is learned" in ended.err
 
 
 LOADED = """

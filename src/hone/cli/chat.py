@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import wrap
@@ -16,44 +17,52 @@ from hone.cli import typed
 from hone.cli.interrupt import Interrupts
 from hone.cli.listing import entry
 from hone.cli.main import Options
-from hone.cli.opening import news, open_session, take_turn
+from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
 from hone.cli.paint import paint_for
-from hone.cli.slash import COMMANDS, Talk, obey, parse
+from hone.cli.slash import COMMANDS, Request, Talk, obey, parse
 from hone.cli.terminal.asking import Asking, ask_trust
 from hone.cli.terminal.screen import Surroundings, screen_for
 from hone.cli.terminal.status import Status, place
-from hone.cli.visible import visible
-from hone.core.errors import HoneError
+from hone.core.errors import HoneError, Refused
+from hone.core.ledger import ChangeId
 from hone.core.messages import Role
+from hone.core.visible import one_line, visible
 from hone.runtime.folders import Folders
+from hone.runtime.instructions import Found, Instructions, look
 from hone.runtime.lists import OwnersList
+from hone.runtime.loading import load, use
 from hone.runtime.session import Session
 
+ABOUT = 60
+"""Letters of a skill's description beside its name, when Tab offers it."""
 
-def chat(options: Options) -> int:
+
+def chat(options: Options, skills: Sequence[str] = ()) -> int:
+    """`skills` go with the first message."""
     if not typed.at_terminal():
-        return _piped(options)
-    asyncio.run(_talk(options))
+        return _piped(options, skills)
+    asyncio.run(_talk(options, skills))
     return 0
 
 
-async def _talk(options: Options) -> None:
+async def _talk(options: Options, skills: Sequence[str]) -> None:
     asking = Asking(paint_for(sys.stdout))
     async with Hone(home=options.home, ask=asking) as hone:
+        await load(hone.library, skills)  # before anything else: who asks for them wants them
         session = await open_session(hone, options)
         with Interrupts() as interrupts:
-            chat = Chat(hone, session, options, interrupts)
+            chat = Chat(hone, session, options, interrupts, skills)
             asking.pause = chat.screen.pause
             await chat.hold()
 
 
-def _piped(options: Options) -> int:
+def _piped(options: Options, skills: Sequence[str]) -> int:
     """Without a terminal to talk at, what is piped in is the task."""
-    from hone.cli.run import perform
+    from hone.cli.run import Task, perform
 
-    task = typed.read_piped()
-    if task.strip():
-        return perform(options, task)
+    words = typed.read_piped()
+    if words.strip():
+        return perform(options, Task(words, skills=skills))
     asyncio.run(_check(options))
     raise click.UsageError('There is nobody to talk to and nothing was piped in. Try: hone run "…"')
 
@@ -67,8 +76,19 @@ async def _check(options: Options) -> None:
 class Chat:
     """Reads, sends, shows. Ends with Ctrl-D or /quit."""
 
-    def __init__(self, hone: Hone, session: Session, options: Options, interrupts: Interrupts) -> None:
+    def __init__(
+        self,
+        hone: Hone,
+        session: Session,
+        options: Options,
+        interrupts: Interrupts,
+        skills: Sequence[str] = (),
+    ) -> None:
         self._talk = Talk(hone, session)
+        self._skills = skills
+        self._commands = {name: each.help for name, each in COMMANDS.items()}
+        self._known: ChangeId | None = None
+        self._waiting = 0
         self._options = options
         self._interrupts = interrupts
         self._paint = paint_for(sys.stdout)
@@ -80,7 +100,7 @@ class Chat:
             home=self._talk.hone.home,
             folder=lambda: Path(self._talk.session.header.folder),
             status=lambda: self._status,
-            commands={name: each.help for name, each in COMMANDS.items()},
+            commands=self._commands,
             complain=self._talk.hone.notices.append,
         )
 
@@ -90,7 +110,8 @@ class Chat:
         with suppress(EOFError):
             while True:
                 await self._reckon()
-                self._tell_news()
+                await self._offer_skills()
+                await self._tell_news()
                 await self._answer(await self.screen.read())
         self._part()
 
@@ -102,10 +123,13 @@ class Chat:
         elif message.strip():
             await self._send(message)
 
-    async def _send(self, message: str) -> None:
+    async def _send(self, message: str, aside: str = "") -> None:
+        talk, (skills, self._skills) = self._talk, (self._skills, ())
         try:
-            async with self.screen.working(verbose=self._talk.verbose) as emit:
-                await take_turn(self._talk.session, message, emit, self._interrupts)
+            asides = (await use(talk.hone.library, skills, talk.session.id), aside)
+            told = "\n".join(each for each in asides if each)
+            async with self.screen.working(verbose=talk.verbose) as emit:
+                await take_turn(talk.session, message, emit, self._interrupts, aside=told)
         except HoneError as error:
             print(f"{self._paint.red('✗')} {visible(str(error))}")
         print()
@@ -116,7 +140,11 @@ class Chat:
         async with self.screen.working():
             with self._interrupts.heed(obeying.cancel):
                 await asyncio.wait([obeying])
-        print(self._paint.dim("Stopped.") if obeying.cancelled() else obeying.result())
+        result = self._paint.dim("Stopped.") if obeying.cancelled() else obeying.result()
+        if isinstance(result, Request):
+            await self._send(result.words, result.aside)
+            return
+        print(result)
         if name == "resume" and self._talk.session is not before:
             self._recall()
 
@@ -134,8 +162,22 @@ class Chat:
         declined = Folders(OwnersList(hone.home / "untrusted.json"))
         if hone.folders.trusts(folder) or declined.trusts(folder):
             return
-        answered = hone.folders if await ask_trust(folder, self._paint) else declined
-        answered.trust(folder)
+        found = look(folder)
+        shown = found if isinstance(found, Found) else None
+        if not await ask_trust(folder, shown, self._paint):
+            declined.trust(folder)
+            return
+        try:
+            Instructions(hone.folders, OwnersList(hone.home / "instructions.json")).trust(folder, shown)
+        except Refused as refusal:
+            self._say(visible(str(refusal)))
+            return
+        await self._reopen()
+
+    async def _reopen(self) -> None:
+        """What was begun before the folder was trusted knows nothing of it; nothing was said yet."""
+        if not len(self._talk.session.transcript):
+            self._talk.session = await open_session(self._talk.hone, self._options)
 
     def _recall(self) -> None:
         """The last exchange of a conversation that goes on."""
@@ -153,9 +195,27 @@ class Chat:
                 session.agent.prefix.model, session.header.folder, [each.usage for each in spent]
             )
 
-    def _tell_news(self) -> None:
-        for sentence in news(self._talk.hone):
+    async def _offer_skills(self) -> None:
+        """For Tab. A skill that has the name of a command is asked for with /skill."""
+        library = self._talk.hone.library
+        with suppress(HoneError):
+            latest = await library.keeper.ledger.latest()
+            if latest == self._known:
+                return
+            skills = {each.name: one_line(each.description, ABOUT) for each in await library.listed()}
+            for gone in self._commands.keys() - skills.keys() - COMMANDS.keys():
+                del self._commands[gone]
+            self._commands |= {name: about for name, about in skills.items() if name not in COMMANDS}
+            self._known = latest
+
+    async def _tell_news(self) -> None:
+        hone = self._talk.hone
+        for sentence in news(hone):
             self._say(visible(sentence), dim=True)
+        with suppress(HoneError):
+            before, self._waiting = self._waiting, await count_waiting(hone)
+            if self._waiting > before:
+                self._say(waiting(self._waiting, "/pending"), dim=True)
 
     def _say(self, words: str, *, dim: bool = False) -> None:
         width = shutil.get_terminal_size().columns

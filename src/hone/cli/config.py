@@ -36,6 +36,14 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "When a turn that goes in circles is warned and stopped: [warn at, stop after].",
         "same_call = [2, 5]\nsame_tool = [3, 8]\nsame_result = [2, 5]",
     ),
+    "memory": (
+        "Characters each part of the journal may take (0: off), and when a conversation hears of changes.",
+        'memory = 2200\nuser = 1375\nproject = 2200\nfreshness = "next-turn"',
+    ),
+    "learning": (
+        "What becomes of what the agent, a review or the curator learns: auto, ask or off.",
+        'agent = "auto"\nreview = "auto"\ncurator = "auto"',
+    ),
     "providers": (
         "An endpoint of your own: its address, openai or anthropic, and which variable holds its key.",
         'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"',
@@ -50,6 +58,8 @@ KEYS: Mapping[str, tuple[str, str]] = {
 TABLES = {
     "sampling": "sampling",
     "guardrails": "guardrails",
+    "memory": "memory",
+    "learning": "learning",
     "providers": "providers.mine",
     "prices": 'prices."mine/some-model"',
 }
@@ -136,7 +146,7 @@ def template() -> str:
 def show(options: Options) -> None:
     import asyncio
 
-    from hone.cli.visible import visible
+    from hone.core.visible import visible
     from hone.settings import read
 
     file = settings_path(options)

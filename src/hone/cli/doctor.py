@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hone.cli.main import FAILED, Options
-from hone.cli.visible import visible
+from hone.core.visible import visible
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from hone.cli.paint import Paint
 from hone.cli.render import WIDE, describe
-from hone.cli.visible import one_line, visible
-from hone.core.messages import Image, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import Image, Note, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hone.core.ports import Header, Stored, Summary
 from hone.core.transcript import Node
 from hone.core.turn import Origin
+from hone.core.visible import one_line, visible
+from hone.prompt.news import headline
 
 FOLDED = 4
 """Lines of a call or a result that are shown unless all are asked for."""
@@ -96,6 +97,9 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             mark = paint.red("✗") if failed else paint.green("✓")
             first, *rest = folded(text, full=full)
             yield from (f"{mark} {first}", *(f"  {line}" for line in rest))
+        case Note(text) if text.strip():
+            yield paint.dim(f"(Hone told the model: {headline(part)})")
+            yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
 
 
 def folded(text: str, *, full: bool = False) -> list[str]:

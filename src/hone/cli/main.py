@@ -15,8 +15,25 @@ from hone.core.errors import HoneError, SettingsError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
-COMMANDS = ("run", "sessions", "config", "trust", "doctor", "demo")
-"""Each is a module beside this one with a click command of the same name in it."""
+COMMANDS = {
+    "run": "run",
+    "sessions": "sessions",
+    "memory": "memory",
+    "skills": "skills",
+    "log": "log",
+    "show": "log",
+    "diff": "log",
+    "undo": "undo",
+    "pending": "pending",
+    "approve": "pending",
+    "reject": "pending",
+    "forget": "forget",
+    "config": "config",
+    "trust": "trust",
+    "doctor": "doctor",
+    "demo": "demo",
+}
+"""The module beside this one that has the click command of that name in it."""
 
 EPILOG = """\b
 Examples:
@@ -25,6 +42,9 @@ Examples:
   hone run "what does this project do?"  one question, one answer
   git diff | hone run "review this"      with something to read
   hone sessions list                     what was said before
+  hone memory show                       what Hone knows of you and your work
+  hone log                               what was learned, when and by whom
+  hone undo 42                           take one of these changes back
   hone config                            which model is used, and why
   hone demo                              see it at work, without a key
 """
@@ -49,7 +69,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"hone.cli.{cmd_name}"), cmd_name)
+        command = getattr(import_module(f"hone.cli.{COMMANDS[cmd_name]}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
 
@@ -120,7 +140,7 @@ def perform(arguments: Sequence[str]) -> int:
 
 
 def complain(message: str, code: int) -> int:
-    from hone.cli.visible import visible
+    from hone.core.visible import visible
 
     print(visible(message), file=sys.stderr)
     return code

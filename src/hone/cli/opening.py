@@ -7,6 +7,7 @@ from hone.cli.interrupt import Interrupts
 from hone.cli.main import Options
 from hone.core.errors import Missing
 from hone.core.events import Emit, TurnEnded
+from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.runtime.session import Session
 
@@ -28,9 +29,27 @@ def news(hone: Hone) -> list[str]:
     return sentences
 
 
-async def take_turn(session: Session, message: str, emit: Emit, interrupts: Interrupts) -> Turn:
+async def count_waiting(hone: Hone) -> int:
+    """How many changes wait for the owner's answer."""
+    return len(await hone.library.keeper.ledger.pending())
+
+
+def waiting(count: int, command: str) -> str:
+    """One line about what waits, and how to see it."""
+    return f"{count:,} lessons wait for you: {command}" if count > 1 else f"1 lesson waits for you: {command}"
+
+
+async def take_turn(
+    session: Session,
+    message: str,
+    emit: Emit,
+    interrupts: Interrupts,
+    *,
+    voice: Trust | None = None,
+    aside: str = "",
+) -> Turn:
     """Ctrl-C ends the turn in order. Pressed again, it does not wait for that order."""
-    sending = asyncio.ensure_future(session.send(message, emit))
+    sending = asyncio.ensure_future(session.send(message, emit, voice=voice, aside=aside))
     try:
         with interrupts.heed(session.cancel, sending.cancel):
             return await sending

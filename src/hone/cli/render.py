@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hone.cli.paint import Paint
-from hone.cli.visible import one_line, visible
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.tool import Outcome
 from hone.core.turn import Stop, Turn
+from hone.core.visible import one_line, visible
 
 WIDE = 100
 TELLING = ("path", "command", "pattern", "query", "url", "name", "glob")

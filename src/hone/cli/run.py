@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +11,7 @@ from hone.cli.main import FAILED, INTERRUPTED, Options
 
 if TYPE_CHECKING:
     from hone.core.events import Emit, Event
+    from hone.core.trust import Trust
     from hone.core.turn import Turn
 
 EPILOG = """\b
@@ -32,37 +33,59 @@ Exit codes:
 @click.option("--quiet", "-q", is_flag=True, help="Do not show what is done on the way.")
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="The model to talk to.")
 @click.option("--resume", "-r", default="", metavar="ID", help="Go on with this session.")
+@click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
 @click.pass_obj
-def run(options: Options, task: tuple[str, ...], as_json: bool, quiet: bool, model: str, resume: str) -> int:
+def run(
+    options: Options,
+    task: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    model: str,
+    resume: str,
+    skills: tuple[str, ...],
+) -> int:
     """Do one TASK and print the answer.
 
     The task is the argument, or what is piped in (- says so); with both, what is piped in is added to the
-    task. The answer goes to standard output, everything else to standard error.
+    task and counts as foreign text. The answer goes to standard output, everything else to standard error.
     """
-    words = assemble(task)
+    words, voice = assemble(task)
     if not words.strip():
         raise click.UsageError('There is no task. Say what to do: hone run "…"')
     last = options.last and not resume
     chosen = replace(options, model=model or options.model, resume=resume or options.resume, last=last)
-    return perform(chosen, words, as_json=as_json, quiet=quiet)
+    return perform(chosen, Task(words, voice, skills), as_json=as_json, quiet=quiet)
 
 
-def assemble(task: Sequence[str]) -> str:
-    """The argument's words, and what is piped in."""
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`voice` says whose words they are, if not the owner's; `skills` go with them."""
+
+    words: str
+    voice: "Trust | None" = None
+    skills: Sequence[str] = ()
+
+
+def assemble(task: Sequence[str]) -> "tuple[str, Trust | None]":
+    """The argument's words, and what is piped in. Nobody can tell the two apart afterwards, and so both
+    together are worth no more than what anybody may have written into a file."""
     from hone.cli.typed import at_terminal, read_piped
+    from hone.core.trust import Trust
 
     said = " ".join(task)
     if said == "-":
-        return read_piped()
+        return read_piped(), None
     piped = "" if at_terminal() else read_piped()
-    return f"{said}\n\n{piped}" if said.strip() and piped.strip() else said or piped
+    if said.strip() and piped.strip():
+        return f"{said}\n\n{piped}", Trust.FOREIGN
+    return said or piped, None
 
 
-def perform(options: Options, task: str, *, as_json: bool = False, quiet: bool = False) -> int:
+def perform(options: Options, task: Task, *, as_json: bool = False, quiet: bool = False) -> int:
     import asyncio
 
-    from hone.cli.visible import visible
     from hone.core.turn import Stop
+    from hone.core.visible import visible
 
     streamed = not as_json and sys.stdout.isatty()
     session, turn = asyncio.run(_once(options, task, _shower(streamed=streamed, quiet=quiet)))
@@ -78,18 +101,24 @@ def perform(options: Options, task: str, *, as_json: bool = False, quiet: bool =
     return code
 
 
-async def _once(options: Options, task: str, emit: "Emit") -> tuple[str, "Turn"]:
+async def _once(options: Options, task: Task, emit: "Emit") -> tuple[str, "Turn"]:
     from hone.app import Hone
     from hone.cli.interrupt import Interrupts
-    from hone.cli.opening import news, open_session, take_turn
+    from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
     from hone.core.events import Notice
+    from hone.runtime.loading import use
 
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)
-        for sentence in news(hone):
+        aside = await use(hone.library, task.skills, session.id)
+        count = await count_waiting(hone)
+        for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))
         with Interrupts() as interrupts:
-            return session.id, await take_turn(session, task, emit, interrupts)
+            turn = await take_turn(session, task.words, emit, interrupts, voice=task.voice, aside=aside)
+        for sentence in news(hone):
+            emit(Notice(sentence))
+        return session.id, turn
 
 
 def _shower(*, streamed: bool, quiet: bool) -> "Emit":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from hone.cli.main import FAILED, Options
-from hone.cli.visible import one_line
+from hone.core.visible import one_line
 
 if TYPE_CHECKING:
     from hone.core.ports import SessionId, Sessions, Spending, Stored, Summary
@@ -136,28 +136,39 @@ def branch(options: Options, id: str, at: int | None) -> None:
 
 @sessions.command()
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option(
+    "--lessons",
+    type=click.Choice(["keep", "withdraw"]),
+    help="What becomes of what was learned from them. [default: ask; kept with --yes]",
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def delete(options: Options, ids: tuple[str, ...], yes: bool) -> int:
+def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: bool) -> int:
     """Delete sessions for good.
 
-    Messages that another session shares stay with that one; what the sessions cost stays known.
+    Messages that another session shares stay with that one; what the sessions cost stays known. If something
+    was learned from them, you are asked whether to withdraw it, too.
     """
 
     async def select(store: "Sessions") -> "Sequence[Summary]":
         wanted = {await store.find(id) for id in ids}
         return [each for each in await store.list(None, None) if each.header.id in wanted]
 
-    return _remove(options, with_store(options, select), yes=yes)
+    return _remove(options, with_store(options, select), lessons, yes=yes)
 
 
 @sessions.command()
 @click.option(
     "--older-than", "age", required=True, metavar="AGE", help="Since the last activity: 12h, 30d, 8w."
 )
+@click.option(
+    "--lessons",
+    type=click.Choice(["keep", "withdraw"]),
+    help="What becomes of what was learned from them. [default: ask; kept with --yes]",
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def prune(options: Options, age: str, yes: bool) -> int:
+def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
     """Delete the sessions nobody has been active in for some time.
 
     They are listed first.
@@ -171,7 +182,7 @@ def prune(options: Options, age: str, yes: bool) -> int:
     if not old:
         click.echo(f"No session is older than {age}.")
         return 0
-    return _remove(options, old, yes=yes)
+    return _remove(options, old, lessons, yes=yes)
 
 
 def parse_age(age: str) -> timedelta:
@@ -182,7 +193,7 @@ def parse_age(age: str) -> timedelta:
 
 
 def exported(stored: "Stored", form: str) -> str:
-    from hone.cli.visible import visible
+    from hone.core.visible import visible
     from hone.policy.secrets import redact
     from hone.runtime.export import to_json, to_markdown
 
@@ -215,21 +226,9 @@ def summaries_json(found: "Sequence[Summary]") -> str:
 
 
 def with_store(options: Options, act: "Callable[[Sessions], Awaitable[Result]]") -> Result:
-    """Opens the home, acts, closes it; says on standard error what there is to say."""
-    import asyncio
+    from hone.cli.home import with_home
 
-    from hone.app import Hone
-    from hone.cli.opening import news
-    from hone.cli.visible import visible
-
-    async def whole() -> Result:
-        async with Hone(home=options.home) as hone:
-            result = await act(hone.sessions)
-            for sentence in news(hone):
-                click.echo(visible(sentence), err=True)
-            return result
-
-    return asyncio.run(whole())
+    return with_home(options, lambda hone: act(hone.sessions))
 
 
 def _load(options: Options, id: str) -> "Stored":
@@ -239,8 +238,9 @@ def _load(options: Options, id: str) -> "Stored":
     return with_store(options, act)
 
 
-def _remove(options: Options, chosen: "Sequence[Summary]", *, yes: bool) -> int:
-    """Says what goes, asks, and lets it go. Gives the exit code."""
+def _remove(options: Options, chosen: "Sequence[Summary]", lessons: str | None, *, yes: bool) -> int:
+    """Says what goes, asks, and lets it go, with what was learned from it if that is wanted. Gives the exit
+    code."""
     from hone.cli.typed import at_terminal
 
     count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
@@ -250,13 +250,40 @@ def _remove(options: Options, chosen: "Sequence[Summary]", *, yes: bool) -> int:
     if not yes and not click.confirm(f"Delete {count} for good?"):
         click.echo("Nothing was deleted.")
         return FAILED
+    ids = [each.header.id for each in chosen]
+    code = _unlearn(options, ids, lessons, ask=at_terminal() and not yes)
 
     async def act(store: "Sessions") -> None:
-        for each in chosen:
-            await store.delete(each.header.id)
+        for id in ids:
+            await store.delete(id)
 
     with_store(options, act)
     click.echo(f"Deleted {count}.")
+    return code
+
+
+def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, *, ask: bool) -> int:
+    """What was learned from sessions that are about to go stays, unless the owner wants it withdrawn."""
+    import shutil
+
+    from hone.cli.changes import table
+    from hone.cli.forget import counted, resting, withdrawn
+    from hone.cli.home import with_home
+
+    found = with_home(options, lambda hone: resting(hone.library.keeper, ids))
+    if not found:
+        return 0
+    click.echo(table(found, shutil.get_terminal_size().columns))
+    wanted = lessons == "withdraw"
+    if lessons is None and ask:
+        wanted = click.confirm(f"Withdraw what was learned, too ({counted(found)})?")
+    if wanted:
+        entries = [each.entry for each in found]
+        return with_home(options, lambda hone: withdrawn(hone.library.keeper, entries))
+    authors = [each.entry.change.author for each in found]
+    named = {id for by in authors for id in (by.session, by.parent, *(each.session for each in by.evidence))}
+    ways = " and ".join(f"hone forget {id}" for id in ids if id in named)
+    click.echo(f"What was learned stays. Withdraw it with: {ways}")
     return 0
 
 

@@ -3,30 +3,56 @@
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from hone.app import Hone
+from hone.cli import changes, shelf
 from hone.cli.listing import table
+from hone.cli.pending import waiting
 from hone.cli.render import account
-from hone.cli.visible import visible
-from hone.core.errors import HoneError
+from hone.cli.skills import listed
+from hone.core.errors import HoneError, Refused
+from hone.core.ledger import ChangeId
+from hone.core.visible import one_line, visible
+from hone.knowledge import places
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.moment import journals
+from hone.memory import journal
+from hone.runtime.loading import use
 from hone.runtime.session import Session
 
-_COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?", re.DOTALL)
+LATEST = 10
+"""Conversations or changes in a list."""
+_COMMAND = re.compile(r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(slots=True)
 class Talk:
-    """A chat as it stands: who serves it, which conversation it is about, and how much of it is shown."""
+    """A chat as it stands: who serves it, which conversation it is about, and how much of it is shown.
+    `seen` are the changes that were shown whole: only those can be approved."""
 
     hone: Hone
     session: Session
     verbose: bool = False
+    seen: set[ChangeId] = field(default_factory=set)
+
+    @property
+    def keeper(self) -> Keeper:
+        return self.hone.library.keeper
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a command has to say to the agent: the user's words, and what Hone tells with them."""
+
+    words: str
+    aside: str
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    act: Callable[[Talk, str], Awaitable[str]]
+    act: Callable[[Talk, str], Awaitable[str | Request]]
     help: str
     argument: str = ""
 
@@ -37,15 +63,30 @@ def parse(message: str) -> tuple[str, str] | None:
     return (found[1].lower(), (found[2] or "").strip()) if found else None
 
 
-async def obey(talk: Talk, name: str, argument: str) -> str:
-    """What to print. A command that fails says why, and nothing else happens. Raises EOFError to leave."""
+async def obey(talk: Talk, name: str, argument: str) -> str | Request:
+    """What to print, or to send. A command that fails says why, and nothing else happens. Raises EOFError to
+    leave."""
     command = COMMANDS.get({"exit": "quit"}.get(name, name))
-    if command is None:
-        return f"There is no command /{name}. /help lists those there are."
     try:
-        return await command.act(talk, argument)
+        return await (command.act(talk, argument) if command else _other(talk, name, argument))
     except HoneError as error:
         return visible(str(error))
+
+
+async def _other(talk: Talk, name: str, argument: str) -> str | Request:
+    """Every skill is a command, unless it has the name of one of ours."""
+    skills = [each.name for each in await talk.hone.library.listed()]
+    if name in skills:
+        return await _ask_for(talk, name, argument)
+    from difflib import get_close_matches
+
+    near = ", ".join(f"/{each}" for each in get_close_matches(name, [*COMMANDS, *skills]))
+    return f"There is no command /{name}.{f' Close: {near}.' if near else ''} /help lists those there are."
+
+
+async def _ask_for(talk: Talk, name: str, words: str) -> Request:
+    aside = await use(talk.hone.library, [name], talk.session.id)
+    return Request(words or f"Use the skill {name}.", aside)
 
 
 async def _help(_: Talk, __: str) -> str:
@@ -54,6 +95,7 @@ async def _help(_: Talk, __: str) -> str:
         (
             *(f"  {name:<18}{text}" for name, text in rows),
             "Enter sends. Alt-Enter, or a \\ at the end of a line, begins another line.",
+            "Every skill is a command, too: /NAME and what to do with it.",
             "Tab completes commands and, after @ or in a path, the names of files.",
             "Ctrl-C stops the answer that is being given.",
         )
@@ -70,7 +112,7 @@ async def _model(talk: Talk, name: str) -> str:
 
 
 async def _sessions(talk: Talk, _: str) -> str:
-    listed = await talk.hone.sessions.list(limit=10)
+    listed = await talk.hone.sessions.list(limit=LATEST)
     return table(listed, shutil.get_terminal_size().columns) if listed else "There are no sessions yet."
 
 
@@ -99,6 +141,78 @@ async def _verbose(talk: Talk, _: str) -> str:
     return f"Results are shown {'whole' if talk.verbose else 'by their first lines'}."
 
 
+async def _skills(talk: Talk, query: str) -> str:
+    found = await listed(talk.hone.library, query)
+    return shelf.table(found, shutil.get_terminal_size().columns) if found else "There are no such skills."
+
+
+async def _skill(talk: Talk, argument: str) -> str | Request:
+    name, _, words = argument.partition(" ")
+    if not name:
+        return "Which one? /skills lists them; then: /skill NAME and what to do with it"
+    return await _ask_for(talk, name, words.strip())
+
+
+async def _memory(talk: Talk, _: str) -> str:
+    rows: list[str] = []
+    for target in journals(Path(talk.session.header.folder)):
+        entries = journal.entries(await talk.keeper.text(target))
+        said = "".join(map(journal.printed, entries)).rstrip("\n") or "  (nothing)"
+        rows += [f"{places.name_of(target)}:", visible(said)]
+    return "\n".join(rows)
+
+
+async def _log(talk: Talk, _: str) -> str:
+    found = await changes.told(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
+    return changes.table(found, shutil.get_terminal_size().columns) if found else "Nothing was changed yet."
+
+
+async def _pending(talk: Talk, _: str) -> str:
+    found = await changes.told(talk.keeper, await talk.keeper.ledger.pending())
+    if not found:
+        return "Nothing waits for you."
+    width = shutil.get_terminal_size().columns
+    return "\n".join((*(changes.line(each, width) for each in found), "/approve ID shows one; /reject ID."))
+
+
+async def _approve(talk: Talk, argument: str) -> str:
+    """Shown first; what was shown is what takes effect, since a change that waits stays as it is."""
+    id = _id(argument)
+    [change] = await waiting(talk.keeper, [id])
+    if id not in talk.seen:
+        talk.seen.add(id)
+        return "\n".join(
+            (*changes.account(change), f"/approve {id} once more lets it take effect; or /reject {id}")
+        )
+    made = await talk.keeper.approve(id)
+    return f"Change {id} is approved by change {made.id}. Take it back with: /undo {made.id}"
+
+
+async def _reject(talk: Talk, argument: str) -> str:
+    id = _id(argument)
+    await waiting(talk.keeper, [id])
+    made = await talk.keeper.reject(id)
+    return f"Change {id} is rejected by change {made.id}."
+
+
+async def _undo(talk: Talk, argument: str) -> str:
+    id = _id(argument)
+    [change] = await changes.told(talk.keeper, [await talk.keeper.ledger.entry(id)])
+    made = await talk.keeper.undo(id)
+    return "\n".join(
+        (
+            changes.line(change),
+            f"Change {id} is undone by change {made.id}. Take that back with: /undo {made.id}",
+        )
+    )
+
+
+def _id(argument: str) -> ChangeId:
+    if not (argument.isascii() and argument.isdigit() and len(argument) < 16):
+        raise Refused(f"{one_line(argument, 40)!r} is no change; give its number, as /log and /pending do.")
+    return ChangeId(int(argument))
+
+
 async def _quit(_: Talk, __: str) -> str:
     raise EOFError
 
@@ -108,6 +222,14 @@ COMMANDS: Mapping[str, Command] = {
     "model": Command(_model, "Show the model, or go on with another one.", "[NAME]"),
     "sessions": Command(_sessions, "The latest conversations."),
     "resume": Command(_resume, "Go on with another conversation.", "ID"),
+    "skills": Command(_skills, "All skills, or those for some words.", "[QUERY]"),
+    "skill": Command(_skill, "Use a skill whose name is also a command's.", "NAME [WORDS]"),
+    "memory": Command(_memory, "What the journal says now."),
+    "pending": Command(_pending, "What was learned and waits for you."),
+    "approve": Command(_approve, "Show what waits, and let it take effect.", "ID"),
+    "reject": Command(_reject, "Turn down what waits.", "ID"),
+    "log": Command(_log, "The latest changes in what is known."),
+    "undo": Command(_undo, "Take a change back.", "ID"),
     "compact": Command(_compact, "Put notes in the place of older messages.", "[FOCUS]"),
     "usage": Command(_usage, "What this conversation has cost so far."),
     "verbose": Command(_verbose, "Show results whole, or by their first lines."),

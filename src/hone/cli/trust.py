@@ -1,16 +1,21 @@
-"""`hone trust`: the folders whose contents count as the owner's own."""
+"""`hone trust`: the folders whose contents count as the owner's own, and the instructions in them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import Options
-from hone.cli.visible import one_line
+from hone.cli.main import FAILED, Options
+from hone.core.visible import one_line, visible
+
+if TYPE_CHECKING:
+    from hone.runtime.instructions import Found
 
 MEANING = """\
 What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
-and later follows the instructions it finds there (AGENTS.md and the like), each file once you
-have seen it. Everything else that tools bring counts as foreign. Trusting a folder sends nothing
+and follows the instructions it finds there (AGENTS.md, CLAUDE.md or .hone/instructions.md, the
+first that is there) as you have seen them: after a change they are not used until you say so
+again. Everything else that tools bring counts as foreign. Trusting a folder sends nothing
 anywhere and gives no further rights."""
 
 
@@ -18,21 +23,55 @@ anywhere and gives no further rights."""
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option("--forget", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "listing", is_flag=True, help="Print the trusted folders.")
+@click.option("--yes", is_flag=True, help="Do not ask whether its instructions are to be followed.")
 @click.pass_obj
-def trust(options: Options, folder: Path | None, forget: bool, listing: bool) -> None:
-    """Trust FOLDER, or the one you are in."""
+def trust(options: Options, folder: Path | None, forget: bool, listing: bool, yes: bool) -> int:
+    """Trust FOLDER, or the one you are in.
+
+    If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
+    """
     from hone.runtime.folders import Folders
+    from hone.runtime.instructions import Found, Instructions, Unused, look
     from hone.runtime.lists import OwnersList
     from hone.settings import home_folder
 
-    folders = Folders(OwnersList((options.home or home_folder()) / "trusted.json"))
+    home = options.home or home_folder()
+    folders = Folders(OwnersList(home / "trusted.json"))
+    instructions = Instructions(folders, OwnersList(home / "instructions.json"))
     if listing:
         click.echo("\n".join(one_line(each, 500) for each in folders.all()) or "No folder is trusted yet.")
-        return
+        return 0
     place = (folder or Path.cwd()).resolve()
+    called = one_line(str(place), 500)
     if forget:
-        folders.forget(place)
-        click.echo(f"{one_line(str(place), 500)} is no longer trusted.")
-    else:
-        folders.trust(place)
-        click.echo(f"{one_line(str(place), 500)} is trusted now. Take it back with: hone trust --forget")
+        instructions.forget(place)
+        click.echo(f"{called} is no longer trusted.")
+        return 0
+    found = look(place)
+    if isinstance(found, Found) and not _agreed(found, called, yes=yes):
+        click.echo("Nothing was changed.")
+        return FAILED
+    instructions.trust(place, found if isinstance(found, Found) else None)
+    followed = f", and its {found.name} is followed as shown" if isinstance(found, Found) else ""
+    click.echo(f"{called} is trusted now{followed}. Take it back with: hone trust --forget")
+    if isinstance(found, Unused):
+        click.echo(found.why)
+    return 0
+
+
+def _agreed(found: "Found", called: str, *, yes: bool) -> bool:
+    from hone.cli.typed import at_terminal
+
+    click.echo("\n".join(shown(found)))
+    if yes:
+        return True
+    if not at_terminal():
+        raise click.UsageError(f"Nobody can be asked here whether to follow {found.name}: say --yes.")
+    return click.confirm(f"Trust {called}, and follow its {found.name} as shown?")
+
+
+def shown(found: "Found") -> list[str]:
+    """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
+    lines = visible(found.text).rstrip("\n").split("\n")
+    count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+    return [f"{found.name}, {count}:", *(f"  │ {line}" for line in lines)]

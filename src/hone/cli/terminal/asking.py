@@ -11,8 +11,10 @@ from typing import TypeVar
 from hone.cli.paint import Paint
 from hone.cli.terminal.keyboard import forget_typed, pressed, unechoed
 from hone.cli.trust import MEANING
-from hone.cli.visible import one_line, visible
+from hone.cli.trust import shown as shown_file
 from hone.core.scene import Answer, Question
+from hone.core.visible import one_line, visible
+from hone.runtime.instructions import Found
 
 Choice = TypeVar("Choice")
 Press = Callable[[float | None], Awaitable[str]]
@@ -57,18 +59,25 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
     yield paint.dim("  n no, as do Enter, Esc and Ctrl-C")
 
 
-async def ask_trust(folder: Path, paint: Paint) -> bool:
-    """Whether what is in this folder counts as the owner's own from now on."""
-    trusted = await choice(trust_shown(folder, paint), {"y": True}, False)
+async def ask_trust(folder: Path, found: Found | None, paint: Paint) -> bool:
+    """Whether what is in this folder counts as the owner's own from now on, its instructions included."""
+    trusted = await choice(trust_shown(folder, found, paint), {"y": True}, False)
     print(paint.dim(f"  → {'trusted' if trusted else 'not trusted'}"))
     return trusted
 
 
-def trust_shown(folder: Path, paint: Paint) -> Iterator[str]:
-    width = min(100, shutil.get_terminal_size().columns) - 4
+def trust_shown(folder: Path, found: Found | None, paint: Paint) -> Iterator[str]:
+    size = shutil.get_terminal_size()
+    width = min(100, size.columns) - 4
+    file = shown_file(found) if found else []
+    yield from file
+    if len(file) > size.lines - 10:
+        yield paint.red("  That is more than fits here: scroll up to see it all.")
     yield f"{paint.bold('?')} {paint.bold('Do you trust this folder?')}"
     yield f"    {one_line(str(folder), 500)}"
     yield from (paint.dim(f"    {line}") for line in wrap(" ".join(MEANING.split()), width))
+    if found:
+        yield f"    With a yes, its {found.name} (above) is read by the model and followed as it is now."
     yield paint.dim("  y yes, n not now, as do Enter, Esc and Ctrl-C")
 
 

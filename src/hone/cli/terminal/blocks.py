@@ -7,7 +7,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from hone.cli.visible import visible
+from hone.core.visible import visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
-"""What Tab offers: slash commands, and files of the folder. Knows no editor."""
+"""What Tab offers: slash commands, skills among them, and files of the folder. Knows no editor."""
 
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 MOST = 200
-"""Files that are offered at once."""
-_COMMAND = re.compile(r"/[A-Za-z]*")
+"""Commands or files that are offered at once."""
+_COMMAND = re.compile(r"/[A-Za-z0-9-]*")
 _WORD = re.compile(r"\S*\Z")
 
 
@@ -25,9 +26,10 @@ class Offer:
 def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[Offer]:
     """For what stands before the cursor; `commands` have what they do beside them."""
     if _COMMAND.fullmatch(before):
-        for name, about in commands.items():
-            if name.startswith(before[1:].lower()):
-                yield Offer(f"/{name}", len(before), f"/{name}", about)
+        # A copy, made at once: this runs in a thread, and skills come and go.
+        fitting = (each for each in list(commands.items()) if each[0].startswith(before[1:].lower()))
+        for name, about in islice(fitting, MOST):
+            yield Offer(f"/{name}", len(before), f"/{name}", about)
         return
     word = last_word(before)
     if word.startswith("@"):

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hone.cli.terminal.blocks import Block, grammar
 from hone.cli.terminal.colouring import coloured
-from hone.cli.visible import visible
+from hone.core.visible import visible
 
 NARROWEST = 10
 PROSE = 100

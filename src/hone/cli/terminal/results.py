@@ -7,9 +7,9 @@ from rich.text import Text
 
 from hone.cli.render import describe
 from hone.cli.terminal.markdown import DIM
-from hone.cli.visible import visible
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
+from hone.core.visible import visible
 
 RED, GREEN = Style(color="red"), Style(color="green")
 SHORT = 60

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hone.cli.render import price, share, total
-from hone.cli.visible import one_line
 from hone.core.model import Usage
+from hone.core.visible import one_line
 
 LONGEST = 100
 """Letters of a model or folder that are shown, however wide the terminal."""

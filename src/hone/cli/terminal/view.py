@@ -15,11 +15,11 @@ from hone.cli.render import account, again, describe
 from hone.cli.terminal.answer import Answer
 from hone.cli.terminal.markdown import DIM, set_text
 from hone.cli.terminal.results import RED, elapsed, fit, result
-from hone.cli.visible import visible
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece
 from hone.core.turn import Stop, Turn
+from hone.core.visible import visible
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ABREAST = 6
