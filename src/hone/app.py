@@ -12,12 +12,14 @@ from typing import Self
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
 from hone.core.events import Emit
+from hone.core.ids import SessionId
+from hone.core.jobs import Jobs
 from hone.core.knowledge import Snapshot
 from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Note
 from hone.core.model import Model
-from hone.core.ports import Header, SessionId, Sessions
+from hone.core.ports import Header, Sessions, Stored
 from hone.core.scene import Ask, nobody
 from hone.core.skill import Shelf
 from hone.core.tool import Tool, Toolbox
@@ -43,13 +45,16 @@ from hone.policy.danger import danger
 from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
+from hone.policy.triggers import Intervals
 from hone.prompt.compose import compose, ordered, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
+from hone.runtime.background import Background
 from hone.runtime.consent import Consent
 from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
+from hone.runtime.review import Bench, Bounds, Reviewer
 from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.settings import Settings, home_folder, read
 from hone.skills.index import index
@@ -66,6 +71,8 @@ from hone.tools.web import web_tools
 
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
+QUIET = 30.0
+"""Seconds without a word of the user's before a review may take a local server."""
 LARGE, SMALL = 200_000, 32_000
 """Tokens. Many models take more, at a price that grows with every call."""
 
@@ -111,8 +118,10 @@ class Hone:
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
+        self._local = False
         self._stores: Stores | None = None
         self._library: Library | None = None
+        self._background: Background | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,6 +130,8 @@ class Hone:
         await self.close()
 
     async def close(self) -> None:
+        if self._background:
+            await self._background.close()
         await self._http.close()
         await self._gated.close()
         for shell in self._shells:
@@ -144,6 +155,43 @@ class Hone:
             )
             self._library = Library(keeper, stores.shelf, self._clock)
         return self._library
+
+    @property
+    def jobs(self) -> Jobs:
+        return self._opened.jobs
+
+    @property
+    def background(self) -> Background:
+        """What learns beside the conversations. It works once it is told to `attend`."""
+        if self._background is None:
+            pause = QUIET if self._local else 0.0
+            self._background = Background(self.jobs, self.reviewer, self._clock, pause)
+        return self._background
+
+    @property
+    def reviewer(self) -> Reviewer:
+        stores, bounds = self._opened, Bounds(daily=self.settings.learning.daily)
+        services = Services(stores.sessions, self._clock, guard=self._guarded)
+        return Reviewer(
+            Bench(
+                self.home,
+                stores.sessions,
+                stores.jobs,
+                self.library,
+                self._clock,
+                self._reader,
+                services,
+                self._walled,
+                bounds,
+            )
+        )
+
+    async def _reader(self, stored: Stored) -> Agent:
+        """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
+        wanted = self.settings.learning.model or stored.prefix.model
+        agent, _ = await self._agent(wanted, self._folder_of(stored.header))
+        same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
+        return replace(agent, prefix=stored.prefix) if same else agent
 
     @property
     def _opened(self) -> "Stores":
@@ -205,19 +253,23 @@ class Hone:
         return self.folder
 
     async def _services(self, folder: Path) -> Services:
-        rails = self.settings.guardrails
-        thresholds = Thresholds(rails.same_call, rails.same_tool, rails.same_result)
         fallback = self.settings.fallback
         spare, _ = await self._agent(fallback, folder) if fallback else (None, 0)
         return Services(
             self.sessions,
             self._clock,
-            guard=lambda toolbox: Guard(thresholds).around(toolbox),
+            guard=self._guarded,
             fallback=lambda agent: relief(agent, spare),
             equip=lambda: self._equipped(folder),
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
             brief=lambda known, session: self._brief(folder, known, session),
+            every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
+            beside=self.background,
         )
+
+    def _guarded(self, toolbox: Toolbox) -> Toolbox:
+        rails = self.settings.guardrails
+        return Guard(Thresholds(rails.same_call, rails.same_tool, rails.same_result)).around(toolbox)
 
     async def _agent(self, wanted: str, folder: Path) -> tuple[Agent, ChangeId]:
         """And the last change that its prefix knows of."""
@@ -278,6 +330,7 @@ class Hone:
             Provider(name, each.url, each.format, each.key) for name, each in self.settings.providers.items()
         ]
         provider, name = await choose(wanted, (*own, *KNOWN), self._environ, self._http)
+        self._local = self._local or provider.local
         small = provider.local and not self.settings.window
         return name, self._connect(provider, name), SMALL if small else window
 
@@ -314,7 +367,6 @@ class Hone:
 
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
-        limit, spill = self.settings.result_limit, self.home / "spill"
         shell = shell_tools(
             folder,
             self._sandbox,
@@ -336,8 +388,10 @@ class Hone:
             *knowledge_tools(self.library, str(folder)),
             *self._plugins.tools,
         )
-        walled = (Capped(Contained(tool, redact), spill, limit) for tool in tools)
-        return {tool.surface.name: tool for tool in walled}, shell
+        return {tool.surface.name: self._walled(tool) for tool in tools}, shell
+
+    def _walled(self, tool: Tool) -> Tool:
+        return Capped(Contained(tool, redact), self.home / "spill", self.settings.result_limit)
 
     def _open_stores(self) -> "Stores":
         try:
@@ -347,20 +401,27 @@ class Hone:
             writable = False
         if writable:
             from hone.stores.database import Database
+            from hone.stores.jobs import SqliteJobs
             from hone.stores.ledger import SqliteLedger
             from hone.stores.shelf import SqliteShelf
             from hone.stores.sqlite import SqliteSessions
 
             database = Database.open(self.home / "hone.db")
-            ledger, shelf = SqliteLedger(database), SqliteShelf(database)
-            return Stores(SqliteSessions(database), ledger, shelf, database.close)
-        from hone.stores.inmemory import InMemorySessions
+            return Stores(
+                SqliteSessions(database),
+                SqliteLedger(database),
+                SqliteShelf(database),
+                SqliteJobs(database),
+                database.close,
+            )
+        from hone.stores.inmemory import InMemoryJobs, InMemorySessions
         from hone.stores.reference import InMemoryLedger, InMemoryShelf
 
         closed = f"{self.home} cannot be written: this conversation is not kept, and nothing is learned."
         self._say(closed)
         sessions, kept = InMemorySessions(), InMemoryLedger()
-        return Stores(sessions, kept, InMemoryShelf(kept), sessions.close, closed)
+        jobs = InMemoryJobs(kept, sessions)
+        return Stores(sessions, kept, InMemoryShelf(kept), jobs, sessions.close, closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +431,7 @@ class Stores:
     sessions: Sessions
     ledger: Ledger
     shelf: Shelf
+    jobs: Jobs
     close: Callable[[], Awaitable[None]]
     closed: str = ""
 

@@ -48,11 +48,19 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of a change by the agent, a review or the curator: auto takes effect where the trust rules
-    allow it, ask waits for you, off is refused."""
+    allow it, ask waits for you, off is refused. A review comes after so many turns or replies with calls."""
 
     agent: Literal["auto", "ask", "off"] = "auto"
     review: Literal["auto", "ask", "off"] = "auto"
     curator: Literal["auto", "ask", "off"] = "auto"
+    turns: int = 10
+    iterations: int = 10
+    model: str = ""
+    """Whom to ask for reviews; empty: whoever had the conversation, whose prompt the provider still has."""
+    daily: float = 1.0
+    """US dollars that reviews may cost in a day."""
+    show: Literal["off", "on", "verbose"] = "on"
+    """How a review that has ended is told: not at all, in one line, or with each change."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,6 +107,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"providers.{wrong[0]}.format must be openai or anthropic")
         if min(self.memory.memory, self.memory.user, self.memory.project) < 0:
             raise ValueError("the limits of memory are characters: 0 or more")
+        if min(self.learning.turns, self.learning.iterations, self.learning.daily) < 0:
+            raise ValueError("turns, iterations and daily of learning must be 0 or more")
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:

@@ -13,6 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
+from hone.core.ids import SessionId
 from hone.core.ledger import (
     MEMORY,
     USER,
@@ -31,7 +32,6 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.messages import digest
-from hone.core.ports import SessionId
 from hone.core.trust import Trust
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger

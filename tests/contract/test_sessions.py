@@ -14,6 +14,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hone.core.errors import Conflict, Missing, StoreError
+from hone.core.ids import SessionId
 from hone.core.messages import (
     Image,
     Message,
@@ -27,7 +28,7 @@ from hone.core.messages import (
     user,
 )
 from hone.core.model import Usage
-from hone.core.ports import Header, SessionId, Sessions, Spending, Stored
+from hone.core.ports import Header, Sessions, Spending, Stored
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust

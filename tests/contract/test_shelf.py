@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, Delta, Ledger, Standing, skill
 from hone.core.messages import digest, sound
-from hone.core.ports import SessionId
 from hone.core.skill import (
     ARCHIVED,
     DOCUMENT,

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from hone.core.errors import Conflict, Missing
+from hone.core.ids import SessionId
 from hone.core.messages import user
-from hone.core.ports import Header, SessionId, Sessions
+from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust

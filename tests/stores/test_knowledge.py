@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 from hone.core.errors import Conflict, Corrupt, StoreError
+from hone.core.ids import SessionId
 from hone.core.ledger import (
     MEMORY,
     Actor,
@@ -23,7 +24,6 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.messages import digest
-from hone.core.ports import SessionId
 from hone.core.skill import DOCUMENT, ORIGIN, PINNED, Card, Deed
 from hone.core.trust import Trust
 from hone.stores import database as databases

@@ -16,10 +16,11 @@ import apsw
 import pytest
 
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Author, Change, Delta, Evidence, Print, Standing, skill
 from hone.core.messages import assistant, digest, user
 from hone.core.model import Usage
-from hone.core.ports import Header, SessionId, Spending, Stored
+from hone.core.ports import Header, Spending, Stored
 from hone.core.prefix import Prefix
 from hone.core.skill import Card, Deed
 from hone.core.transcript import Transcript

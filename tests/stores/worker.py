@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hone.core.errors import Conflict, StoreError
+from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, Delta
 from hone.core.messages import digest, user
-from hone.core.ports import Header, SessionId
+from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust

@@ -41,8 +41,10 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'memory = 2200\nuser = 1375\nproject = 2200\nfreshness = "next-turn"',
     ),
     "learning": (
-        "What becomes of what the agent, a review or the curator learns: auto, ask or off.",
-        'agent = "auto"\nreview = "auto"\ncurator = "auto"',
+        "What becomes of what the agent, a review or the curator learns (auto, ask, off); after how many "
+        "turns or tool iterations a review comes (0: never), by which model, for how many dollars a day.",
+        'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\nmodel = ""\n'
+        'daily = 1.0\nshow = "on"',
     ),
     "providers": (
         "An endpoint of your own: its address, openai or anthropic, and which variable holds its key.",

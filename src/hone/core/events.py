@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hone.core.jobs import Job
+from hone.core.ledger import Entry
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.tool import Outcome
@@ -40,5 +42,13 @@ class TurnEnded:
     turn: Turn
 
 
-Event = TextPiece | ThinkingPiece | Restart | CallStarted | CallEnded | Spent | Notice | TurnEnded
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A review has ended: what it changed, and what waits for the owner."""
+
+    job: Job
+    entries: tuple[Entry, ...]
+
+
+Event = TextPiece | ThinkingPiece | Restart | CallStarted | CallEnded | Spent | Notice | TurnEnded | Learned
 Emit = Callable[[Event], None]

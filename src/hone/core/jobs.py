@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
 
+from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
-from hone.core.ports import SessionId
 
 JobId = NewType("JobId", int)
 

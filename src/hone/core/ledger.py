@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
 
-from hone.core.ports import SessionId
+from hone.core.ids import SessionId
 from hone.core.trust import Trust
 
 ChangeId = NewType("ChangeId", int)

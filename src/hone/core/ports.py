@@ -1,16 +1,16 @@
 """What Hone needs of a store, in a few methods. One contract suite holds every implementation to it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NewType, Protocol
+from typing import Protocol
 
+from hone.core.ids import SessionId
+from hone.core.jobs import Count, Job, Topics
 from hone.core.model import Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-
-SessionId = NewType("SessionId", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,17 @@ class Sessions(Protocol):
         ...
 
     async def append(
-        self, session: SessionId, nodes: Sequence[Node], spending: Spending | None = None
-    ) -> None:
+        self,
+        session: SessionId,
+        nodes: Sequence[Node],
+        spending: Spending | None = None,
+        count: Count | None = None,
+        why: Callable[[Topics], str] | None = None,
+    ) -> Job | None:
         """Adds nodes after the head, with what they cost. Raises Conflict unless the first one's parent is
-        the head: then another process went on with this session. Nothing is added by half."""
+        the head: then another process went on with this session. Nothing is added by half: what `count` makes
+        of the tree's counters is part of it, and so is the review of all messages that it finds due, which is
+        returned. It is called inside the transaction, once, in whatever thread that is in."""
         ...
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from hone.core.agent import Agent
 from hone.core.events import Emit
+from hone.core.ids import SessionId
 from hone.core.messages import ToolCall
-from hone.core.ports import Header, SessionId
+from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop, Turn
 

@@ -6,8 +6,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Protocol
 
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor
-from hone.core.ports import SessionId
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hone.core.errors import Refused
-from hone.core.ledger import Delta
+from hone.core.ledger import Delta, Ledger, Target
 from hone.core.messages import digest
 from hone.core.visible import visible
 from hone.knowledge.merge import Clash, by_entry, merge
@@ -12,6 +12,13 @@ from hone.memory.journal import lines
 
 Files = Mapping[str, bytes]
 """The contents of a target, by path; @facts included."""
+
+
+async def held(ledger: Ledger, target: Target) -> Files:
+    """What the ledger says."""
+    holding = await ledger.holding(target)
+    contents = await ledger.contents(set(holding.values()))
+    return {path: contents[each] for path, each in holding.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hone.core.errors import Refused
+from hone.core.errors import Refused, StoreError
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Entry, Standing
-from hone.core.ports import SessionId
 from hone.knowledge.keeper import Keeper
 
 
@@ -38,7 +38,7 @@ async def withdraw(keeper: Keeper, entries: Sequence[Entry]) -> Withdrawn:
         pending = entry.change.standing is Standing.PENDING
         try:
             done.append(await (keeper.reject if pending else keeper.undo)(entry.id))
-        except Refused as error:
+        except (Refused, StoreError) as error:
             left.append((entry, str(error)))
     return Withdrawn(tuple(done), tuple(left))
 

@@ -5,9 +5,10 @@ it. The record is the truth; a process killed between record and publication lea
 next one to look at it prints again.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
@@ -30,7 +31,8 @@ from hone.knowledge import folding, places
 from hone.knowledge.cleaning import checked, cleaned
 from hone.knowledge.disk import Disk
 from hone.knowledge.folding import Files, Step
-from hone.knowledge.press import Press
+from hone.knowledge.press import Press, Printer
+from hone.knowledge.staging import Staged, Unprinted
 from hone.memory import journal
 from hone.policy.admission import Mode, Verdict, judge
 from hone.skills import bundled, folder
@@ -49,6 +51,10 @@ class Rules:
     modes: Mapping[Actor, Mode]
     closed: str = ""
 
+
+Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
+"""Records changes together with whatever must happen in the same transaction."""
+MET = "it met a change that was made meanwhile"
 
 DEFAULTS = Rules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
 
@@ -74,7 +80,7 @@ class Keeper:
         self.rules = rules
         self._clock = clock
         self._say = say
-        self.press = Press(ledger, disk, clock, say, alone=bool(rules.closed))
+        self.press: Printer = Press(ledger, disk, clock, say, alone=bool(rules.closed))
 
     def close(self) -> None:
         self.press.close()
@@ -108,6 +114,17 @@ class Keeper:
     async def text(self, target: Target) -> str:
         """A part of the journal."""
         return _text(await self.files(target), places.path_of(target))
+
+    def staged(self) -> tuple["Keeper", Staged]:
+        """The same keeper, for changes that nobody else sees until `settle` makes them."""
+        apart, ledger = copy(self), Staged(self.ledger)
+        apart.ledger, apart.press = ledger, Unprinted(ledger)
+        return apart, ledger
+
+    async def settle(self, staged: Staged, finish: Finish) -> Sequence[Entry]:
+        """Makes what was staged, on what is there by now, in one transaction with `finish`. A change that
+        meets a later one waits for the owner instead."""
+        return await uninterrupted(self._settle(staged, finish))
 
     async def _note(
         self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str
@@ -156,7 +173,7 @@ class Keeper:
             if not await self.is_standing(entry):
                 by = f"was already undone by change {entry.settled}" if entry.settled else "changed nothing"
                 raise Refused(f"Change {id} {by}.")
-            made = [step.reverse for step in await self._steps(entry.change)]
+            made = [step.reverse for step in await _steps(self.ledger, entry.change)]
             return await self._resettle(entry, "undo", made, author)
 
     @asynccontextmanager
@@ -166,6 +183,32 @@ class Keeper:
             raise Refused(self.rules.closed)
         async with self.press.locked():
             yield
+
+    async def _settle(self, staged: Staged, finish: Finish) -> Sequence[Entry]:
+        async with self._open():
+            now: dict[Target, Files] = {}
+            changes: list[Change] = []
+            contents = dict(staged.contents_made)
+            for change in staged.changes:
+                if change.standing is Standing.PENDING:
+                    changes.append(change)
+                    continue
+                target = change.target
+                before = now[target] if target in now else await self.press.taken_in(target)
+                try:
+                    after = self._applied(target, before, await _steps(staged, change))
+                except Refused:
+                    changes.append(replace(change, standing=Standing.PENDING, confirmed=False, cause=MET))
+                    continue
+                deltas, named = folding.deltas(folding.steps(before, after))
+                if deltas:
+                    changes.append(replace(change, deltas=deltas))
+                    contents |= named
+                    now[target] = after
+            entries = await finish(changes, contents)
+            for target, files in now.items():
+                await self._print(target, files)
+            return entries
 
     async def is_standing(self, entry: Entry) -> bool:
         """Whether a change has effect, or still waits for an answer."""
@@ -178,21 +221,13 @@ class Keeper:
     async def _approve(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
             entry = await self._waiting(id)
-            return await self._resettle(entry, "approve", await self._steps(entry.change), author)
+            return await self._resettle(entry, "approve", await _steps(self.ledger, entry.change), author)
 
     async def _reject(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
             entry = await self._waiting(id)
             change = Change(entry.change.target, "reject", (), author, confirmed=True, about=id)
             return (await self.ledger.record([change], {}, self._clock.now()))[0]
-
-    async def _steps(self, change: Change) -> Sequence[Step]:
-        named = {each for delta in change.deltas for each in (delta.before, delta.after) if each}
-        contents = await self.ledger.contents(named)
-        return [
-            Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
-            for delta in change.deltas
-        ]
 
     async def _waiting(self, id: ChangeId) -> Entry:
         entry = await self.ledger.entry(id)
@@ -248,13 +283,13 @@ class Keeper:
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is Standing.ACTIVE:
             for draft in drafts:
-                await self._print(draft)
+                await self._print(draft.target, draft.after)
         return entries
 
-    async def _print(self, draft: Draft) -> None:
+    async def _print(self, target: Target, files: Files) -> None:
         """What is recorded stays recorded: a disk that takes no file only delays the printout."""
         try:
-            await self.press.publish(draft.target, draft.after)
+            await self.press.publish(target, files)
         except StoreError as error:
             self._say(f"It is recorded, but not printed yet: {error}")
 
@@ -268,6 +303,15 @@ class Keeper:
         except StoreError as error:
             self._say(f"{error} Until then Hone goes by what it knew before.")
             return files
+
+
+async def _steps(ledger: Ledger, change: Change) -> Sequence[Step]:
+    named = {each for delta in change.deltas for each in (delta.before, delta.after) if each}
+    contents = await ledger.contents(named)
+    return [
+        Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
+        for delta in change.deltas
+    ]
 
 
 def _text(files: Files, path: str) -> str:

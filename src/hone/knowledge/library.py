@@ -6,13 +6,14 @@ from datetime import date
 
 from hone.core.clock import Clock
 from hone.core.errors import Missing
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
-from hone.core.ports import SessionId
 from hone.core.skill import DOCUMENT, Card, Deed, Listed, Shelf, Tally
 from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.staging import Staged
 from hone.skills import bundled, similar
 from hone.skills.document import parse
 from hone.skills.naming import SHAPE
@@ -92,6 +93,8 @@ class Library:
         names = await self._shelf.names()
         active = {name for name, archived in names.items() if not archived}
         lying = await self.keeper.press.folders(places.SKILLS)
+        if lying is None:
+            return
         for name in sorted((lying - names.keys()) | (active - lying)):
             if SHAPE.fullmatch(name):
                 await self.keeper.files(skill(name))
@@ -110,6 +113,11 @@ class Library:
         if digests:
             contents = await self.keeper.ledger.contents(digests)
             await self._shelf.card({name: carded(data) for name, data in contents.items()})
+
+    def staged(self) -> tuple["Library", Staged]:
+        """The same library, for a run whose changes nobody else shall see yet."""
+        keeper, ledger = self.keeper.staged()
+        return Library(keeper, self._shelf, self._clock), ledger
 
     @property
     def _today(self) -> date:

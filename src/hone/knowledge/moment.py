@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
 from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, Entry, Standing, Target, project
-from hone.core.ports import SessionId
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.knowledge import places
 from hone.knowledge.library import Library

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
@@ -37,6 +37,26 @@ class Seen:
     printed: Print | None
     found: Print | None
     data: bytes = b""
+
+
+class Printer(Protocol):
+    """What keeps files in step with a ledger; `Press` says what each method does."""
+
+    def locked(self) -> AbstractAsyncContextManager[None]: ...
+
+    async def held(self, target: Target) -> Files: ...
+
+    async def taken_in(self, target: Target) -> Files: ...
+
+    async def publish(self, target: Target, files: Files) -> None: ...
+
+    async def is_quiet(self, target: Target, files: Files) -> bool: ...
+
+    async def folders(self, place: str) -> set[str] | None: ...
+
+    async def touched(self, skills: Sequence[Target]) -> Sequence[Target]: ...
+
+    def close(self) -> None: ...
 
 
 class Press:
@@ -74,13 +94,10 @@ class Press:
                 lock.__exit__(None, None, None)
 
     async def held(self, target: Target) -> Files:
-        """What the ledger says."""
-        holding = await self._ledger.holding(target)
-        contents = await self._ledger.contents(set(holding.values()))
-        return {path: contents[held] for path, held in holding.items()}
+        return await folding.held(self._ledger, target)
 
-    async def folders(self, place: str) -> set[str]:
-        """The names of the folders right below a place."""
+    async def folders(self, place: str) -> set[str] | None:
+        """The names of the folders right below a place; None if there is no place to look at."""
         return await self.aside(lambda: set(self.disk.folders(place)))
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:

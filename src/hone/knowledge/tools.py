@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hone.core.errors import HoneError, Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, Entry, Standing, Target, project
 from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.skill import DOCUMENT, Birth, Deed, Listed
 from hone.core.tool import Outcome, Tool
+from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.visible import one_line
@@ -39,12 +41,21 @@ class Item:
     match: str = ""
 
 
-def knowledge_tools(library: Library, home: str) -> list[Tool]:
-    """`home` is the working folder: where a project's entries belong to."""
-    return [memory_tool(library, home), *skill_tools(library, home)]
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is read to learn from it: evidence and trust come from there, not from the reader's own words."""
+
+    session: SessionId
+    transcript: Transcript
 
 
-def memory_tool(library: Library, home: str) -> Tool:
+def knowledge_tools(library: Library, home: str, source: Source | None = None) -> list[Tool]:
+    """`home` is the working folder: where a project's entries belong to. Without a source, a call rests on
+    the conversation it is made in."""
+    return [memory_tool(library, home, source), *skill_tools(library, home, source)]
+
+
+def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
     keeper = library.keeper
     targets = {"memory": MEMORY, "user": USER, "project": project(home)}
 
@@ -67,7 +78,7 @@ def memory_tool(library: Library, home: str) -> Tool:
             edits = [(targets[item.target], _edit(item)) for item in items]
             if not edits:
                 raise Refused("A batch needs changes.")
-            entries = await keeper.note(edits, author(scene, evidence, reason))
+            entries = await keeper.note(edits, author(scene, evidence, reason, source))
         except HoneError as error:
             return refused(error)
         sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
@@ -96,7 +107,7 @@ def _edit(item: Item) -> journal.Edit:
             return journal.Remove(item.match or item.text)
 
 
-def skill_tools(library: Library, home: str) -> list[Tool]:
+def skill_tools(library: Library, home: str, source: Source | None) -> list[Tool]:
     keeper = library.keeper
 
     @tool(effects={Effect.SKILL}, readonly=True)
@@ -149,7 +160,7 @@ def skill_tools(library: Library, home: str) -> list[Tool]:
         try:
             if action == "create":
                 await _compare(name, text)
-            by = author(scene, evidence, reason)
+            by = author(scene, evidence, reason, source)
             edit = _skill_edit(action, file, text, find, home)
             entry = await keeper.shelve(name, edit, by)
             if not isinstance(edit, folder.Create):
@@ -185,21 +196,20 @@ def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> f
             return folder.Archive()
 
 
-def author(scene: Scene, claims: Sequence[str], reason: str) -> Author:
+def author(scene: Scene, claims: Sequence[str], reason: str, source: Source | None) -> Author:
     """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
     header = scene.header
-    actor, parent = ACTORS.get(header.origin, Actor.AGENT), header.parent or NO_SESSION
-    # A fork's messages are its parent's: what is learned from them goes when the parent is forgotten.
-    located = locate(claims, scene.transcript, header.id if actor is Actor.AGENT else parent)
+    source = source or Source(header.id, scene.transcript)
+    located = locate(claims, source.transcript, source.session)
     return Author(
-        actor,
+        ACTORS.get(header.origin, Actor.AGENT),
         header.id,
-        parent,
+        header.parent or NO_SESSION,
         scene.call.name,
         scene.call.id,
         reason,
         located.evidence,
-        scene.transcript.trust,
+        source.transcript.trust,
         located.quotes,
     )
 
@@ -207,6 +217,13 @@ def author(scene: Scene, claims: Sequence[str], reason: str) -> Author:
 def recorded(entries: Sequence[Entry]) -> str:
     ids = ", ".join(str(entry.id) for entry in entries)
     first = entries[0].change
+    if not entries[0].id:
+        waits = (
+            f"It will wait for the user: {first.cause}."
+            if first.cause
+            else "It counts when this review ends."
+        )
+        return f"Noted. {waits}"
     if first.standing is Standing.PENDING:
         return f"Waits for the user's approval (change {ids}): {first.cause}. It has no effect until then."
     return f"Saved (change {ids})."

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hone.core.errors import Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
 from hone.core.messages import Message, Role
-from hone.core.ports import SessionId
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.visible import one_line, visible

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from hone.core.errors import Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor
-from hone.core.ports import SessionId
 from hone.core.skill import DOCUMENT, Deed
 from hone.core.visible import visible
 from hone.knowledge.library import Library

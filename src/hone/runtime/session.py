@@ -6,15 +6,19 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
+from typing import Protocol
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow
 from hone.core.events import Emit, Event, Notice, TurnEnded
-from hone.core.messages import Message, Note, Text, sound, user
+from hone.core.ids import SessionId
+from hone.core.jobs import Count, Topics
+from hone.core.messages import Message, Note, Role, Text, sound, user
 from hone.core.model import Usage
 from hone.core.permit import Permit
-from hone.core.ports import Header, SessionId, Sessions, Spending
+from hone.core.ports import Header, Sessions, Spending
 from hone.core.scene import Ask, nobody
 from hone.core.tool import Toolbox
 from hone.core.transcript import Node, Transcript
@@ -25,6 +29,7 @@ from hone.core.waiting import uninterrupted
 from hone.loop import Desk, run
 from hone.models.windowed import Windowed
 from hone.policy.permits import COMPACT, DELEGATE
+from hone.policy.triggers import Intervals, counted, ending, why
 from hone.prompt.compact import digest, plan, question, shortened, state
 from hone.prompt.news import known
 
@@ -66,6 +71,18 @@ async def silent(_: int | None, __: SessionId) -> Note | None:
     return None
 
 
+class Beside(Protocol):
+    """What goes on beside a conversation and must not be in its way."""
+
+    def occupied(self, busy: bool) -> None:
+        """A turn of the user's begins or has ended."""
+        ...
+
+    def notify(self) -> None:
+        """Something was queued."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
@@ -79,6 +96,9 @@ class Services:
     equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
+    every: Intervals | None = None
+    """When a conversation is due for a review; None: never."""
+    beside: Beside | None = None
 
 
 class Session:
@@ -104,6 +124,7 @@ class Session:
         self._voice = voice
         self._informed = informed
         self._busy = False
+        self._queued = False
         self._turn: asyncio.Task[Turn] | None = None
 
     @property
@@ -118,14 +139,23 @@ class Session:
         if self._busy:
             raise HoneError("This session is still busy with the last message.")
         self._busy = True
+        self._occupy(True)
         try:
             said = user(message) if isinstance(message, str) else message
             await self._receive(said, self._voice if voice is None else voice, aside)
             turn = await self._take_turn(emit)
         finally:
             self._busy, self._turn = False, None
+            self._occupy(False)
         emit(TurnEnded(turn))
+        if self._queued and self._services.beside:
+            self._queued = False
+            self._services.beside.notify()
         return turn
+
+    def _occupy(self, busy: bool) -> None:
+        if self._services.beside and self.header.origin is Origin.USER:
+            self._services.beside.occupied(busy)
 
     async def _take_turn(self, emit: Emit) -> Turn:
         """The turn runs as a task of its own, so that `cancel` stops the turn and not the caller."""
@@ -262,9 +292,25 @@ class Session:
         services, origin = self._services, self.header.origin
         model = self.agent.prefix.model
         spending = Spending(services.clock.now(), model, origin, usage) if usage else None
+        longer = self.transcript.extended(tuple(nodes))
         if self._stored:
-            await services.store.append(self.id, nodes, spending)
+            count = self._count(longer) if usage else None
+            queued = await services.store.append(self.id, nodes, spending, count, self._why)
+            self._queued = self._queued or queued is not None
         else:
             await services.store.start(self.header, self.agent.prefix, nodes)
             self._stored = True
-        self.transcript = self.transcript.extended(tuple(nodes))
+        self.transcript = longer
+
+    def _count(self, longer: Transcript) -> Count | None:
+        """What a turn that has just been answered makes of the counters. One that was cut off keeps them."""
+        every, last = self._services.every, longer.nodes[-1].message
+        answered = last.role is Role.ASSISTANT and not last.calls
+        if every is None or self.header.origin is not Origin.USER or not answered:
+            return None
+        own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
+        turn = ending([node.message for node in own][::-1])
+        return lambda counters: counted(counters, turn, every)
+
+    def _why(self, topics: Topics) -> str:
+        return why(topics, self._services.every or Intervals())

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hone.core.errors import Conflict, Corrupt, Missing
+from hone.core.ids import SessionId
 from hone.core.ledger import Author, Change, ChangeId, Delta, Evidence, Standing, Target
 from hone.core.messages import digest, sound
-from hone.core.ports import SessionId
 from hone.core.skill import Birth
 
 

@@ -1,22 +1,30 @@
-"""Sessions in the memory of this process: the reference for every other store."""
+"""Sessions and jobs in the memory of this process: the reference for every other store."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
+from hone.core.ids import SessionId
+from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
+from hone.core.ledger import Change, Entry, Ledger
 from hone.core.messages import sound
-from hone.core.ports import Header, SessionId, Spending, Stored, Summary
+from hone.core.ports import Header, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.stores import rules
+from hone.stores import rules, stages
 
 
 class InMemorySessions:
-    """The dict is in the order of activity: whoever is active is taken out and put at the end."""
+    """The dict is in the order of activity: whoever is active is taken out and put at the end. The queue and
+    the counters are for the jobs beside it."""
 
     def __init__(self) -> None:
         self._stored: dict[SessionId, Stored] = {}
         self._spent: list[tuple[SessionId, Spending]] = []
+        self.trees: dict[SessionId, SessionId] = {}
+        self.counters: dict[SessionId, Counters] = {}
+        self.queue: list[Job] = []
 
     async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
         if header.id in self._stored:
@@ -29,17 +37,34 @@ class InMemorySessions:
             base = parent.transcript.nodes[: header.shared]
         rules.follow(header.id, base[-1].hash if base else prefix.digest, nodes)
         transcript = Transcript(prefix.digest, (*base, *nodes), header.shared)
+        self.trees[header.id] = header.id if header.parent is None else self.trees[header.parent]
         self._put(Stored(rules.storable(header), prefix, transcript))
 
     async def append(
-        self, session: SessionId, nodes: Sequence[Node], spending: Spending | None = None
-    ) -> None:
+        self,
+        session: SessionId,
+        nodes: Sequence[Node],
+        spending: Spending | None = None,
+        count: Count | None = None,
+        why: Callable[[Topics], str] | None = None,
+    ) -> Job | None:
         stored = self._get(session)
         rules.follow(session, stored.transcript.head, nodes)
         transcript = replace(stored.transcript, nodes=(*stored.transcript.nodes, *nodes))
+        tree = self.trees[session]
+        counters = self.counters.get(tree, Counters())
+        after, due = count(counters) if count else (counters, frozenset())
+        reason = why(due) if due and why else ""
         self._put(replace(stored, transcript=transcript))
         if spending is not None:
             self._spent.append((session, spending))
+        self.counters[tree] = after
+        return self.enqueue(session, len(transcript), due, reason, transcript.nodes[-1].at) if due else None
+
+    def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
+        id = JobId(len(self.queue) + 1)
+        self.queue.append(Job(id, session, self.trees[session], messages, topics, at, sound(why)))
+        return self.queue[-1]
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
         stored = self._get(session)
@@ -73,6 +98,10 @@ class InMemorySessions:
     async def delete(self, session: SessionId) -> None:
         self._get(session)
         del self._stored[session]
+        self.queue = [stages.orphaned(job) if job.session == session else job for job in self.queue]
+        tree = self.trees.pop(session)
+        if tree not in self.trees.values():
+            self.counters.pop(tree, None)
 
     async def spending(self, session: SessionId | None = None) -> Sequence[Spending]:
         return tuple(spent for id, spent in self._spent if session is None or id == session)
@@ -88,6 +117,65 @@ class InMemorySessions:
     def _put(self, stored: Stored) -> None:
         self._stored.pop(stored.header.id, None)
         self._stored[stored.header.id] = stored
+
+
+class InMemoryJobs:
+    """Looks into the sessions for every answer, since it is they who queue jobs and count."""
+
+    def __init__(self, ledger: Ledger, sessions: InMemorySessions) -> None:
+        self._ledger = ledger
+        self._sessions = sessions
+
+    async def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
+        stored = await self._sessions.load(session)
+        stages.reach(session, messages, len(stored.transcript))
+        return self._sessions.enqueue(session, messages, topics, why, at)
+
+    async def job(self, id: JobId) -> Job:
+        if not 1 <= id <= len(self._sessions.queue):
+            raise stages.absent(id)
+        return self._sessions.queue[id - 1]
+
+    async def jobs(self, limit: int | None = None) -> Sequence[Job]:
+        return tuple(self._sessions.queue[::-1][:limit])
+
+    async def waiting(self) -> Sequence[Job]:
+        return tuple(job for job in self._sessions.queue if job.state is State.QUEUED)
+
+    async def begin(self, id: JobId, review: SessionId) -> Job:
+        return self._save(stages.begun(await self.job(id), review))
+
+    async def complete(
+        self,
+        id: JobId,
+        changes: Sequence[Change],
+        contents: Mapping[str, bytes],
+        cached: float | None,
+        at: datetime,
+    ) -> Sequence[Entry]:
+        job = stages.queued(await self.job(id))
+        entries = await self._ledger.record(changes, contents, at)
+        self._save(stages.completed(job, cached, at, [entry.id for entry in entries]))
+        return entries
+
+    async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:
+        self._save(stages.failed(await self.job(id), error, at, again=again))
+
+    async def cancel(self, id: JobId, at: datetime) -> None:
+        self._save(stages.cancelled(await self.job(id), at))
+
+    async def retry(self, id: JobId) -> None:
+        job = stages.retried(await self.job(id))
+        await self._sessions.load(job.session)
+        self._save(job)
+
+    async def counters(self, session: SessionId) -> Counters:
+        await self._sessions.load(session)
+        return self._sessions.counters.get(self._sessions.trees[session], Counters())
+
+    def _save(self, job: Job) -> Job:
+        self._sessions.queue[job.id - 1] = job
+        return job
 
 
 def _summary(stored: Stored) -> Summary:

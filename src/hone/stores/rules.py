@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hone.core.errors import Conflict, Missing
+from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, sound
-from hone.core.ports import Header, SessionId
+from hone.core.ports import Header
 from hone.core.transcript import Node
 
 OPENING = 80

@@ -8,9 +8,9 @@ from typing import Any
 import apsw
 
 from hone.core.errors import Corrupt
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.messages import sound
-from hone.core.ports import SessionId
 from hone.core.skill import Birth, Card, Deed, Listed, Tally
 from hone.stores import words as wording
 from hone.stores.database import Database

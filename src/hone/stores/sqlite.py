@@ -1,6 +1,6 @@
 """Sessions in one SQLite file, for several processes at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,30 +8,35 @@ from typing import Any, Self
 
 import apsw
 
+from hone.core.ids import SessionId
+from hone.core.jobs import Count, Job, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
-from hone.core.ports import Header, SessionId, Spending, Stored, Summary
+from hone.core.ports import Header, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.stores import rules, tree
+from hone.stores import queue, rules, tree
 from hone.stores.database import Database
 from hone.stores.tree import Place, moment, stamp
 
 HEADER = "id, created, title, origin, folder, parent, shared"
-SESSION = f"SELECT head, chain, messages, hash, updated, opened, opening, {HEADER} FROM sessions WHERE id = ?"
+SESSION = f"""
+SELECT head, chain, messages, hash, updated, opened, opening, tree, {HEADER} FROM sessions WHERE id = ?
+"""
 SUMMARY = f"""
 SELECT model, messages, updated, opening, {HEADER} FROM sessions
 WHERE ?1 IS NULL OR origin = ?1 ORDER BY touched DESC LIMIT ?2
 """
 START = f"""
-INSERT INTO sessions ({HEADER}, model, head, chain, messages, hash, updated, opened, opening, touched)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions))
+INSERT INTO sessions ({HEADER}, tree, model, head, chain, messages, hash, updated, opened, opening, touched)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions))
 """
 ADVANCE = """
 UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ?,
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
+DELETE = "DELETE FROM sessions WHERE id = ? RETURNING id, tree, head"
 SPEND = """
 INSERT INTO spending (session, at, model, origin, input, cached, written, output, cost)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -60,10 +65,15 @@ class SqliteSessions:
         await self._database.write(work)
 
     async def append(
-        self, session: SessionId, nodes: Sequence[Node], spending: Spending | None = None
-    ) -> None:
-        work = partial(_append, session=session, nodes=tuple(nodes), spending=spending)
-        await self._database.write(work)
+        self,
+        session: SessionId,
+        nodes: Sequence[Node],
+        spending: Spending | None = None,
+        count: Count | None = None,
+        why: Callable[[Topics], str] | None = None,
+    ) -> Job | None:
+        work = partial(_append, session=session, nodes=tuple(nodes), spending=spending, count=count, why=why)
+        return await self._database.write(work)
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
         await self._database.write(partial(_move, session=session, prefix=prefix, nodes=transcript.nodes))
@@ -101,13 +111,14 @@ class _Session:
     header: Header
     head: Place
     opening: tuple[int, str]
+    tree: SessionId
 
 
 def _get(connection: apsw.Connection, session: SessionId) -> _Session:
     row = connection.execute(SESSION, (sound(session),)).fetchone()
     if row is None:
         raise rules.missing(session)
-    return _Session(_header(row[7:]), Place(*row[:5]), row[5:7])
+    return _Session(_header(row[8:]), Place(*row[:5]), row[5:7], row[7])
 
 
 def _header(row: Sequence[Any]) -> Header:
@@ -127,29 +138,37 @@ def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: S
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.id,)).get:
         raise rules.taken(header.id)
     rules.begin(header, nodes)
-    base, known = _base(connection, header, prefix)
+    parent = None if header.parent is None else _get(connection, header.parent)
+    base, known = _base(connection, header, prefix, parent)
     rules.follow(header.id, base.hash, nodes)
     head = tree.put_nodes(connection, base, nodes)
     opening = _opening(known, base.depth, nodes)
-    connection.execute(START, (*_row(header), prefix.model, *tree.columns(head), *opening))
+    root = header.id if parent is None else parent.tree
+    connection.execute(START, (*_row(header), root, prefix.model, *tree.columns(head), *opening))
 
 
-def _base(connection: apsw.Connection, header: Header, prefix: Prefix) -> tuple[Place, tuple[int, str]]:
+def _base(
+    connection: apsw.Connection, header: Header, prefix: Prefix, parent: _Session | None
+) -> tuple[Place, tuple[int, str]]:
     """What a new session follows, and the opening if it is shared."""
-    if header.parent is None:
+    if parent is None:
         return tree.put_chain(connection, prefix), (0, "")
-    parent = _get(connection, header.parent)
     root = tree.read_root(connection, parent.head.chain)
     rules.reach(header, root, prefix.digest, parent.head.depth)
     if not header.shared:
         return tree.put_chain(connection, prefix), (0, "")
-    base = tree.read_place(connection, parent.head, header.shared, header.parent)
+    base = tree.read_place(connection, parent.head, header.shared, parent.header.id)
     return base, parent.opening if parent.opening[0] <= header.shared else (0, "")
 
 
 def _append(
-    connection: apsw.Connection, session: SessionId, nodes: Sequence[Node], spending: Spending | None
-) -> None:
+    connection: apsw.Connection,
+    session: SessionId,
+    nodes: Sequence[Node],
+    spending: Spending | None,
+    count: Count | None,
+    why: Callable[[Topics], str] | None,
+) -> Job | None:
     stored = _get(connection, session)
     rules.follow(session, stored.head.hash, nodes)
     head = tree.put_nodes(connection, stored.head, nodes)
@@ -160,6 +179,9 @@ def _append(
         tokens = (use.input, use.cached, use.written, use.output)
         row = (session, stamp(spending.at), spending.model, spending.origin, *tokens, use.cost)
         connection.execute(SPEND, row)
+    if count is None:
+        return None
+    return queue.count(connection, stored.header.id, stored.tree, head, count, why)
 
 
 def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
@@ -221,10 +243,12 @@ def _rename(connection: apsw.Connection, session: SessionId, title: str) -> None
 
 
 def _delete(connection: apsw.Connection, session: SessionId) -> None:
-    head = connection.execute("DELETE FROM sessions WHERE id = ? RETURNING head", (sound(session),)).get
-    if head is None:
+    row = connection.execute(DELETE, (sound(session),)).fetchone()
+    if row is None:
         raise rules.missing(session)
+    id, root, head = row
     tree.prune(connection, head)
+    queue.forsake(connection, id, root)
 
 
 def _spent(connection: apsw.Connection, session: SessionId | None) -> Sequence[Spending]:

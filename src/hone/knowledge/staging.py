@@ -1,0 +1,126 @@
+"""Changes that only one run can see until they are made as a whole, or not at all."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from hone.core.errors import Conflict
+from hone.core.ledger import (
+    START,
+    Actor,
+    Change,
+    ChangeId,
+    Entry,
+    Holding,
+    Ledger,
+    Print,
+    Standing,
+    Target,
+)
+from hone.knowledge import folding
+from hone.knowledge.folding import Files
+
+
+class Staged:
+    """A ledger on top of another one. What is recorded here has no number yet."""
+
+    def __init__(self, base: Ledger) -> None:
+        self._base = base
+        self.changes: list[Change] = []
+        self.contents_made: dict[str, bytes] = {}
+        self._held: dict[Target, dict[str, str]] = {}
+
+    async def record(
+        self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
+    ) -> Sequence[Entry]:
+        for change in changes:
+            if change.standing is Standing.ACTIVE:
+                await self._fold(change)
+        self.changes += changes
+        self.contents_made.update(contents)
+        return [Entry(START, at, change) for change in changes]
+
+    async def _fold(self, change: Change) -> None:
+        held = dict(await self.holding(change.target))
+        for delta in change.deltas:
+            if held.get(delta.path) != delta.before:
+                raise Conflict(f"{change.target} has changed meanwhile; nothing was changed.")
+            held.pop(delta.path, None)
+            if delta.after is not None:
+                held[delta.path] = delta.after
+        self._held[change.target] = held
+
+    async def holding(self, target: Target) -> Holding:
+        """As it was when it was first asked for, with what was changed since: nobody else shows in it."""
+        if target not in self._held:
+            self._held[target] = dict(await self._base.holding(target))
+        return self._held[target]
+
+    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
+        known = {**await self._base.holdings(beginning), **self._held}
+        return {target: held for target, held in known.items() if target.startswith(beginning) and held}
+
+    async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
+        own = {each: self.contents_made[each] for each in digests if each in self.contents_made}
+        return {**await self._base.contents(set(digests) - own.keys()), **own}
+
+    async def entry(self, id: ChangeId) -> Entry:
+        return await self._base.entry(id)
+
+    async def entries(
+        self,
+        *,
+        target: str = "",
+        actor: Actor | None = None,
+        session: str = "",
+        since: datetime | None = None,
+        after: ChangeId | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Entry]:
+        return await self._base.entries(
+            target=target, actor=actor, session=session, since=since, after=after, limit=limit
+        )
+
+    async def pending(self) -> Sequence[Entry]:
+        return await self._base.pending()
+
+    async def latest(self) -> ChangeId:
+        return await self._base.latest()
+
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+        return {}
+
+    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+        """Nothing is printed from here."""
+
+
+class Unprinted:
+    """In the place of a press: nothing is printed, and nobody writes by hand what nobody can see."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        yield
+
+    async def held(self, target: Target) -> Files:
+        return await folding.held(self._ledger, target)
+
+    async def taken_in(self, target: Target) -> Files:
+        return await self.held(target)
+
+    async def publish(self, target: Target, files: Files) -> None:
+        """Not from here."""
+
+    async def is_quiet(self, target: Target, files: Files) -> bool:
+        return True
+
+    async def folders(self, place: str) -> set[str] | None:
+        return None
+
+    async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
+        return ()
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -1,0 +1,78 @@
+"""What a review is asked, and the digest it reads when the conversation itself would be too dear."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from hone.core.jobs import Topic, Topics
+from hone.core.messages import Role
+from hone.core.transcript import Node
+from hone.core.trust import Trust
+from hone.core.visible import one_line
+
+TEXTS = ("review-memory", "review-skills", "review-ending")
+OUTLINE, WIDTH = 80, 90
+"""Messages that are listed by number, and how much of each."""
+CLIP = 600
+"""Characters of what others than the owner said, in a digest."""
+
+Text = Callable[[str], str]
+"""A text of ours by its name, or the user's own in its place."""
+
+
+def text(name: str, own: Path | None = None) -> str:
+    """The user may put a file of the same name into `own`."""
+    places = [*([own] if own else []), Path(__file__).with_name("texts")]
+    found = next(path for path in (place / f"{name}.md" for place in places) if path.is_file())
+    return found.read_text(encoding="utf-8").strip()
+
+
+def question(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
+    """For a fork that has the conversation before it."""
+    parts = [*_asked(topics, text), "The messages by number:", "\n".join(outline(nodes))]
+    return "\n\n".join(parts)
+
+
+def digest(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
+    """The same for one that has not: the owner's words as they are, everything else by its beginning."""
+    told = "\n\n".join(_told(number, node) for number, node in enumerate(nodes, 1))
+    opening = "This is a conversation you had earlier, shortened; the numbers are those of its messages."
+    return "\n\n".join([opening, told, "(End of the conversation.)", *_asked(topics, text)])
+
+
+def _asked(topics: Topics, text: Text) -> list[str]:
+    wanted = [f"review-{topic}" for topic in Topic if topic in topics]
+    return [text(name) for name in (*wanted, "review-ending")]
+
+
+def outline(nodes: Sequence[Node]) -> Iterator[str]:
+    """One line a message: all of the owner's, and the last of the others."""
+    spare = OUTLINE - sum(_is_owners(node) for node in nodes)
+    others = [number for number, node in enumerate(nodes, 1) if not _is_owners(node)]
+    shown = set(others[-spare:]) if spare > 0 else set()
+    for number, node in enumerate(nodes, 1):
+        if _is_owners(node) or number in shown:
+            yield f"#{number} {_speaker(node)}: {one_line(_words(node), WIDTH)}"
+
+
+def _told(number: int, node: Node) -> str:
+    words = _words(node)
+    if not _is_owners(node) and len(words) > CLIP:
+        words = f"{words[:CLIP]} […{len(words) - CLIP:,} more characters]"
+    return f"#{number} {_speaker(node)}:\n{words}"
+
+
+def _is_owners(node: Node) -> bool:
+    return node.message.role is Role.USER and node.trust is Trust.OWNER
+
+
+def _speaker(node: Node) -> str:
+    result = node.message.result
+    return f"{'failed ' if result.failed else ''}result" if result else node.message.role
+
+
+def _words(node: Node) -> str:
+    message = node.message
+    if message.result:
+        return message.result.text
+    calls = [f"[calls {call.name} {call.arguments}]" for call in message.calls]
+    return " ".join(each for each in (message.text, *calls) if each)

@@ -1,0 +1,44 @@
+"""Who works on what: a kernel lock that goes with the process that holds it, not a time that can expire."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hone.core.errors import StoreError
+
+FOLDER = "locks"
+
+
+@contextmanager
+def claim(home: Path, name: str) -> Iterator[bool]:
+    """False if somebody else has it, in this process or another. The file goes with the claim."""
+    path = home / FOLDER / f"{name}.lock"
+    try:
+        handle = _locked(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
+    if handle is None:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked(path: Path) -> int | None:
+    """A file that its last holder has taken away meanwhile excludes nobody any more: then again."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)

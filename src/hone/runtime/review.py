@@ -1,0 +1,179 @@
+"""The review: the same agent, on the same prefix and messages, with a narrower permit and one question.
+
+What it writes is staged; that and the job's completion are one transaction. A review that is killed leaves
+nothing but its job, and starts again from nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hone.core.agent import Agent, Limits
+from hone.core.clock import Clock
+from hone.core.errors import Conflict, HoneError, Missing
+from hone.core.events import Emit, Learned
+from hone.core.jobs import Job, JobId, Jobs, State
+from hone.core.ledger import Change, Entry
+from hone.core.ports import Header, Sessions, Stored
+from hone.core.tool import Tool
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin, Stop, Turn
+from hone.knowledge.library import Library
+from hone.knowledge.staging import Staged
+from hone.knowledge.tools import Source, knowledge_tools
+from hone.models.metered import Metered
+from hone.policy.permits import REVIEW
+from hone.policy.warmth import Reading, is_warm
+from hone.prompt.review import digest, question, text
+from hone.runtime.claims import claim
+from hone.runtime.session import Services, Session, new_id
+
+TRIES = 3
+"""How often a review is begun before it counts as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a review may take: model calls, tokens, seconds; and all reviews of a day, in US dollars or, where
+    no price is known, in tokens. `lasts` is how long a provider keeps a prompt in its cache."""
+
+    calls: int = 16
+    tokens: int = 300_000
+    seconds: float = 600.0
+    daily: float = 1.0
+    daily_tokens: int = 3_000_000
+    lasts: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a reviewer works with. `agent` is who had the conversation, or whom reviews were routed to; `wall`
+    goes around every tool."""
+
+    home: Path
+    sessions: Sessions
+    jobs: Jobs
+    library: Library
+    clock: Clock
+    agent: Callable[[Stored], Awaitable[Agent]]
+    services: Services
+    wall: Callable[[Tool], Tool]
+    bounds: Bounds = Bounds()
+
+
+class Reviewer:
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    async def work(self, id: JobId, emit: Emit) -> Sequence[Entry] | None:
+        """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
+        wrong is written down with the job and raised to nobody."""
+        bench = self._bench
+        job = await bench.jobs.job(id)
+        with claim(bench.home, job.tree) as held:
+            if not held or (await bench.jobs.job(id)).state is not State.QUEUED:
+                return None
+            try:
+                return await self._attempt(job, emit)
+            except Conflict:
+                return None  # it was cancelled or completed meanwhile
+            except HoneError as error:
+                await self._failed(job, str(error))
+            except TimeoutError:
+                await self._failed(job, f"It took more than {bench.bounds.seconds:.0f} seconds.")
+        return None
+
+    async def _attempt(self, job: Job, emit: Emit) -> Sequence[Entry] | None:
+        bench = self._bench
+        if reason := await self._spent():
+            await bench.jobs.fail(job.id, reason, bench.clock.now(), again=True)
+            return None
+        stored = await bench.sessions.load(job.session)
+        source = Source(job.session, stored.transcript.upto(job.messages))
+        library, staged = bench.library.staged()
+        session, asked = await self._session(job, stored, source, library)
+        await bench.jobs.begin(job.id, session.id)
+        async with bench.clock.timeout(bench.bounds.seconds):
+            turn = await session.send(asked)
+        if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
+            await self._failed(job, turn.error)
+            return None
+        return await self._complete(job, turn, staged, emit)
+
+    async def _session(
+        self, job: Job, stored: Stored, source: Source, library: Library
+    ) -> tuple[Session, str]:
+        """The fork, and what to ask it."""
+        bench = self._bench
+        agent = await bench.agent(stored)
+        nodes = source.transcript.nodes
+        warm = is_warm(self._reading(stored, source, agent))
+        tools = map(bench.wall, knowledge_tools(library, stored.header.folder, source))
+        agent = _narrowed(agent, tools, bench.bounds)
+        shared = len(nodes) if warm else 0
+        header = Header(
+            new_id(),
+            bench.clock.now(),
+            origin=Origin.REVIEW,
+            folder=stored.header.folder,
+            parent=job.session,
+            shared=shared,
+        )
+        transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
+        asked = (question if warm else digest)(job.topics, nodes, self._text)
+        return Session(header, agent, transcript, bench.services, voice=Trust.AGENT), asked
+
+    def _reading(self, stored: Stored, source: Source, agent: Agent) -> Reading:
+        nodes = source.transcript.nodes
+        age = (self._bench.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
+        size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
+        same = agent.prefix.digest == stored.prefix.digest
+        return Reading(age, self._bench.bounds.lasts, size // 4, same)
+
+    def _text(self, name: str) -> str:
+        return text(name, self._bench.home / "prompts")
+
+    async def _complete(self, job: Job, turn: Turn, staged: Staged, emit: Emit) -> Sequence[Entry]:
+        """What was staged takes effect with the job's completion."""
+        bench = self._bench
+        first = turn.usage[0] if turn.usage else None
+        cached = first.cached / first.input if first and first.input else None
+
+        async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
+            return await bench.jobs.complete(job.id, changes, contents, cached, bench.clock.now())
+
+        entries = await bench.library.keeper.settle(staged, finish)
+        emit(Learned(await bench.jobs.job(job.id), tuple(entries)))
+        return entries
+
+    async def _failed(self, job: Job, error: str) -> None:
+        jobs = self._bench.jobs
+        try:
+            now = await jobs.job(job.id)
+            await jobs.fail(job.id, error, self._bench.clock.now(), again=now.tries < TRIES)
+        except (Conflict, Missing):
+            return  # it is no longer ours
+
+    async def _spent(self) -> str:
+        """Why nothing more may be spent today; empty if it may."""
+        bounds, today = self._bench.bounds, self._bench.clock.now().astimezone().date()
+        rows = [
+            each
+            for each in await self._bench.sessions.spending()
+            if each.origin is Origin.REVIEW and each.at.astimezone().date() == today
+        ]
+        cost = sum(each.usage.cost or 0.0 for each in rows)
+        unpriced = sum(each.usage.input + each.usage.output for each in rows if each.usage.cost is None)
+        if cost >= bounds.daily:
+            return f"The budget of {bounds.daily:.2f} USD a day is spent; it goes on tomorrow."
+        if unpriced >= bounds.daily_tokens:
+            return f"The budget of {bounds.daily_tokens:,} tokens a day is spent; it goes on tomorrow."
+        return ""
+
+
+def _narrowed(agent: Agent, staged: Iterable[Tool], bounds: Bounds) -> Agent:
+    """The same schemas, other hands: what the tools of a review write is staged."""
+    toolbox = {**agent.toolbox, **{tool.surface.name: tool for tool in staged}}
+    narrow = agent.narrowed(REVIEW, Limits(calls=bounds.calls))
+    return replace(narrow, toolbox=toolbox, model=Metered(agent.model, bounds.tokens))

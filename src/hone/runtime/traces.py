@@ -1,0 +1,311 @@
+"""Conversations as lines of JSON, for analysis or training: exactly the leaves, and each content once.
+
+A leaf is a line of messages that no other one extends. Equal hashes are one node, whichever session they came
+from, so a review is an extension of what it reviewed. docs/traces.md tells the format.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Annotated, Any, Protocol, runtime_checkable
+
+import msgspec
+
+from hone.core.errors import Corrupt, Missing
+from hone.core.ids import SessionId
+from hone.core.messages import Message, Note, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.ports import Header, Sessions, Spending, Stored, Summary
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node
+from hone.core.trust import Trust
+from hone.core.turn import Origin
+from hone.runtime.export import Clean, cleaned
+
+VERSION = 1
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class Top(msgspec.Struct, tag_field="kind", tag="traces"):
+    version: int
+    redacted: bool
+
+
+class Root(msgspec.Struct, tag_field="kind", tag="prefix"):
+    digest: str
+    model: str
+    system: str
+    tools: list[str]
+    sampling: str
+
+
+class Content(msgspec.Struct, tag_field="kind", tag="content", omit_defaults=True):
+    digest: str
+    role: Role
+    parts: list[dict[str, Any]]
+    redacted: bool = False
+
+
+class Said(msgspec.Struct):
+    """A message in its place: `content` is a digest, `hash` that of the node."""
+
+    hash: str
+    content: str
+    trust: str
+    at: Moment
+
+
+class Label(msgspec.Struct):
+    """Where one session knows a message that several have by another time or trust."""
+
+    hash: str
+    trust: str
+    at: Moment
+
+
+class Cost(msgspec.Struct):
+    at: Moment
+    model: str
+    origin: Origin
+    input: int
+    cached: int
+    written: int
+    output: int
+    cost: float | None
+
+
+class Entry(msgspec.Struct, omit_defaults=True):
+    """A session that ends on a leaf, after `messages` of it. `former` are the heads of lines it has left."""
+
+    session: str
+    origin: Origin
+    created: Moment
+    messages: int
+    title: str = ""
+    folder: str = ""
+    parent: str | None = None
+    shared: int = 0
+    former: list[str] = []
+    labels: list[Label] = []
+    usage: list[Cost] = []
+
+
+class Leaf(msgspec.Struct, tag_field="kind", tag="leaf"):
+    """`messages` follow the first `shared` ones of an earlier leaf, up to the node `after`; or the prefix."""
+
+    hash: str
+    model: str
+    prefix: str
+    after: str | None
+    shared: int
+    messages: list[Said]
+    sessions: list[Entry]
+
+
+@runtime_checkable
+class Past(Protocol):
+    """A store that can tell what a session was before it was shortened or moved."""
+
+    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+        """The lines it has left, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A session in the tree: `heads` are the ends of its lines, the present one last. `labels` are trust and
+    time by hash, where they are not those of the tree."""
+
+    header: Header
+    heads: tuple[str, ...]
+    labels: Mapping[str, tuple[Trust, datetime]]
+    spending: Sequence[Spending] = ()
+
+
+@dataclass(slots=True)
+class Tree:
+    """Nodes by their hash, prefixes by their digest. `redacted` are digests of contents that were changed."""
+
+    prefixes: dict[str, Prefix] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    traces: dict[SessionId, Trace] = field(default_factory=dict)
+    redacted: set[str] = field(default_factory=set)
+    damaged: list[str] = field(default_factory=list)
+
+    def add(self, lines: Sequence[Stored], spending: Sequence[Spending] = ()) -> None:
+        """One session: what it was, and last what it is."""
+        labels: dict[str, tuple[Trust, datetime]] = {}
+        for line in lines:
+            self.prefixes.setdefault(line.prefix.digest, line.prefix)
+            for node in line.transcript.nodes:
+                known = self.nodes.setdefault(node.hash, node)
+                if (known.trust, known.at) != (node.trust, node.at):
+                    labels[node.hash] = (node.trust, node.at)
+        header, heads = lines[-1].header, tuple(line.transcript.head for line in lines)
+        self.traces[header.id] = Trace(header, heads, labels, spending)
+
+    def leaves(self) -> list[str]:
+        inner = {node.parent for node in self.nodes.values()}
+        heads = (head for trace in self.traces.values() for head in trace.heads)
+        return [head for head in dict.fromkeys(heads) if head not in inner]
+
+    def path(self, head: str, known: Collection[str] = ()) -> list[Node]:
+        """From the root to this head, or only what follows the nodes that are known."""
+        found: list[Node] = []
+        while head in self.nodes and head not in known:
+            found.append(self.nodes[head])
+            head = found[-1].parent
+        return found[::-1]
+
+
+def choose(
+    found: Sequence[Summary],
+    *,
+    since: datetime | None = None,
+    sessions: Collection[SessionId] = (),
+    reviews: bool = True,
+) -> list[Summary]:
+    """Those that were active `since`, and descend from one of these `sessions` if any are named. Without
+    reviews, what descends from a review stays out, too. Oldest first."""
+    headers = {each.header.id: each.header for each in found}
+
+    def wanted(each: Summary) -> bool:
+        line = lineage(headers, each.header)
+        named = not sessions or any(header.id in sessions for header in line)
+        plain = reviews or all(header.origin is not Origin.REVIEW for header in line)
+        return named and plain and (since is None or each.updated >= since)
+
+    return sorted(filter(wanted, found), key=lambda each: (each.header.created, each.header.id))
+
+
+def lineage(headers: Mapping[SessionId, Header], header: Header) -> list[Header]:
+    """The session, its parent, and so on up. A parent may be gone, and names can go in circles."""
+    line, seen = [header], {header.id}
+    while (parent := headers.get(line[-1].parent or SessionId(""))) and parent.id not in seen:
+        seen.add(parent.id)
+        line.append(parent)
+    return line
+
+
+async def gather(store: Sessions, chosen: Sequence[Summary], clean: Clean | None) -> Tree:
+    """The tree of these sessions. What is deleted meanwhile is left out; what is damaged is named."""
+    tree = Tree()
+    for each in chosen:
+        session = each.header.id
+        try:
+            lines = [*await earlier(store, session), await store.load(session)]
+        except Missing:
+            continue
+        except Corrupt as error:
+            tree.damaged.append(str(error))
+            continue
+        if clean:
+            lines = [wash(line, clean, tree.redacted) for line in lines]
+        tree.add(lines, await store.spending(session))
+    return tree
+
+
+async def earlier(store: Sessions, session: SessionId) -> Sequence[Stored]:
+    return await store.earlier(session) if isinstance(store, Past) else ()
+
+
+def wash(stored: Stored, clean: Clean, redacted: set[str]) -> Stored:
+    """The same without secrets. From the first change on every hash is another one: the hash of a short
+    secret would give it away to whoever tries all of them."""
+    header, prefix = stored.header, stored.prefix
+    header = replace(header, title=clean(header.title), folder=clean(header.folder))
+    tools = tuple(cleaned(tool, clean) for tool in prefix.tools)
+    prefix = replace(
+        prefix, system=clean(prefix.system), tools=tools, sampling=cleaned(prefix.sampling, clean)
+    )
+    nodes: list[Node] = []
+    parent = prefix.digest
+    for node in stored.transcript.nodes:
+        message = Message(node.message.role, tuple(_washed(part, clean) for part in node.message.parts))
+        made = Node.make(parent, message, node.trust, node.at)
+        if made.digest != node.digest:
+            redacted.add(made.digest)
+        nodes.append(made)
+        parent = made.hash
+    transcript = replace(stored.transcript, root=prefix.digest, nodes=tuple(nodes))
+    return Stored(header, prefix, transcript)
+
+
+def _washed(part: Part, clean: Clean) -> Part:
+    match part:
+        case Text(text) | ToolResult(text=text) | Note(text):
+            return replace(part, text=clean(text))
+        case Thinking(text) if clean(text) != text:
+            return Thinking(clean(text))  # its seal is one of other words
+        case ToolCall(arguments=arguments):
+            return replace(part, arguments=cleaned(arguments, clean))
+    return part
+
+
+def export(tree: Tree, *, redacted: bool) -> Iterator[str]:
+    """Line by line; whatever a line refers to stands above it."""
+    yield _line(Top(VERSION, redacted))
+    places: dict[str, tuple[int, str]] = {}  # how deep a node is, and under which prefix
+    contents: set[str] = set()
+    roots: set[str] = set()
+    endings: dict[str, list[Trace]] = defaultdict(list)
+    for trace in tree.traces.values():
+        endings[trace.heads[-1]].append(trace)
+    for head in tree.leaves():
+        own = tree.path(head, places)
+        after = own[0].parent
+        shared, root = places.get(after, (0, after))
+        if root not in roots:
+            roots.add(root)
+            yield _line(_root(tree.prefixes[root]))
+        for depth, node in enumerate(own, shared + 1):
+            places[node.hash] = (depth, root)
+            if node.digest not in contents:
+                contents.add(node.digest)
+                yield _line(_content(node, redacted=node.digest in tree.redacted))
+        said = [Said(node.hash, node.digest, label(node.trust), node.at) for node in own]
+        entries = [_entry(trace, places) for node in own for trace in endings[node.hash]]
+        model = tree.prefixes[root].model
+        yield _line(Leaf(head, model, root, after if shared else None, shared, said, entries))
+
+
+def label(trust: Trust) -> str:
+    return trust.name.lower()
+
+
+def _root(prefix: Prefix) -> Root:
+    return Root(prefix.digest, prefix.model, prefix.system, list(prefix.tools), prefix.sampling)
+
+
+def _content(node: Node, *, redacted: bool) -> Content:
+    raw = json.loads(node.encoded)
+    return Content(node.digest, node.message.role, raw["parts"], redacted)
+
+
+def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> Entry:
+    header, (*former, head) = trace.header, trace.heads
+    return Entry(
+        session=header.id,
+        origin=header.origin,
+        created=header.created,
+        messages=places[head][0],
+        title=header.title,
+        folder=header.folder,
+        parent=header.parent,
+        shared=header.shared,
+        former=former,
+        labels=[Label(hash, label(trust), at) for hash, (trust, at) in trace.labels.items()],
+        usage=[_cost(each) for each in trace.spending],
+    )
+
+
+def _cost(spent: Spending) -> Cost:
+    use = spent.usage
+    return Cost(spent.at, spent.model, spent.origin, use.input, use.cached, use.written, use.output, use.cost)
+
+
+def _line(value: msgspec.Struct) -> str:
+    """In ASCII, so that no reader takes a letter for the end of a line."""
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
