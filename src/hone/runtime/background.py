@@ -1,12 +1,13 @@
 """Owns what runs beside the conversation: reviews, one at a time, out of the user's way."""
 
 import asyncio
-from collections.abc import Callable
 
 from hone.core.clock import Clock
+from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import JobId, Jobs
 from hone.runtime.review import Reviewer
+from hone.runtime.session import ignore
 
 
 class Background:
@@ -19,7 +20,8 @@ class Background:
         self._reviewer = reviewer
         self._clock = clock
         self._pause = pause
-        self._emit: Emit | None = None
+        self._emit: Emit = ignore
+        self._turn = asyncio.Lock()
         self._busy = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -47,16 +49,12 @@ class Background:
         else:
             self._idle.set()
 
-    async def left(self) -> int:
-        """How many reviews are still to be done."""
-        return len(await self._jobs.waiting())
-
-    async def drain(self, say: Callable[[int], None] = lambda _: None) -> None:
-        """Waits until nothing is left that this process can do."""
-        while waiting := [job.id for job in await self._jobs.waiting() if job.id not in self._seen]:
-            say(len(waiting))
-            for id in waiting:
-                await self._do(id)
+    async def drain(self) -> None:
+        """Does what is queued, and returns when it is done: what is at work already included."""
+        async with self._turn:
+            for job in await self._jobs.waiting():
+                if job.id not in self._seen:
+                    await self._do(job.id)
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
@@ -68,10 +66,8 @@ class Background:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            for job in await self._jobs.waiting():
-                if job.id not in self._seen:
-                    await self._quiet()
-                    await self._do(job.id)
+            await self._quiet()
+            await self.drain()
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
@@ -86,6 +82,8 @@ class Background:
         self._seen.add(id)
         self.working = id
         try:
-            await self._reviewer.work(id, self._emit or (lambda _: None))
+            await self._reviewer.work(id, self._emit)
+        except StoreError:
+            return  # whoever next has the store has the job
         finally:
             self.working = None

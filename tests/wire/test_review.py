@@ -1,0 +1,105 @@
+"""B2, E3 on the wire: a review's first request begins with the bytes of the conversation's last one."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hone import Hone
+from hone.core.jobs import State, Topic
+from hone.core.messages import Message, Role, assistant
+from hone.core.model import Usage
+from hone.core.turn import Origin
+from hone.models.scripted import Script, call
+from hone.models.stage import Stage
+from hone.settings import Learning, Settings
+from tests.conftest import Figures
+from tests.wire.test_fork import FORMATS, PLUGIN, assert_extends, converse, point, script
+
+BOTH = frozenset(Topic)
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+NOTE = call("memory", action="add", target="user", text="User looks for x.", evidence=["look for x"])
+WORK = """
+import asyncio, sys
+from hone import Hone
+async def main():
+    async with Hone(folder=sys.argv[1]) as hone:
+        await hone.background.drain()
+asyncio.run(main())
+"""
+
+
+def learning(thinking: bool) -> Script:
+    """Talks as the forks' script does, and saves one thing when it is asked to look back."""
+    talk = script(thinking)
+
+    def speak(messages: Sequence[Message]) -> Message:
+        asked = next(message for message in reversed(messages) if message.role is Role.USER)
+        if "look back over this conversation" not in asked.text:
+            return talk(messages)  # type: ignore[return-value]
+        done = messages[-1].role is Role.TOOL
+        return assistant("Saved." if done else NOTE)
+
+    return speak
+
+
+async def spent(hone: Hone, origin: Origin) -> list[Usage]:
+    return [each.usage for each in await hone.sessions.spending() if each.origin is origin]
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("image", [False, True])
+@pytest.mark.parametrize("extra", [False, True])
+async def test_a_review_reads_the_conversation_from_the_providers_cache(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    figures: Figures,
+    wire: str,
+    thinking: bool,
+    image: bool,
+    extra: bool,
+) -> None:
+    async with Stage(learning(thinking)) as stage:
+        point(monkeypatch, wire, stage.url)
+        tools, system = (PLUGIN, "Speak like a plugin.") if extra else ([], "")
+        async with Hone(folder=tmp_path, tools=tools, system=system) as hone:
+            session = await converse(hone, image)
+            parent, head = stage.requests[-1].body, session.transcript.head
+            first = len(stage.requests)
+            whole = len(session.transcript)
+            job = await hone.jobs.enqueue(session.id, whole, BOTH, "asked for", NOW)
+            entries = await hone.reviewer.work(job.id, lambda _: None)
+            usage = (await spent(hone, Origin.REVIEW))[0]
+            before = (await spent(hone, Origin.USER))[-1]
+            done = await hone.jobs.job(job.id)
+            stored = await hone.sessions.load(session.id)
+    assert entries
+    assert (done.state, done.cached) == (State.DONE, usage.cached / usage.input)
+    assert stored.transcript.head == head
+    assert_extends(stage.requests[first].body, parent)
+    share = usage.cached / before.input
+    figures(f"cached share of the parent's last request: {share:.2%}")
+    assert share >= 0.99
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+async def test_a_review_by_another_process_begins_with_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
+) -> None:
+    async with Stage(learning(thinking=True)) as stage:
+        point(monkeypatch, wire, stage.url)
+        settings = Settings(model=f"{wire}/scripted", learning=Learning(turns=2))
+        async with Hone(folder=tmp_path, settings=settings) as hone:
+            await converse(hone, image=True)
+            parent = stage.requests[-1].body
+            assert len(await hone.jobs.waiting()) == 1
+        first = len(stage.requests)
+        arguments = [sys.executable, "-c", WORK, str(tmp_path)]
+        done = await asyncio.to_thread(subprocess.run, arguments, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert_extends(stage.requests[first].body, parent)
