@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.ids import SessionId
 from hone.core.messages import Image, Message, Thinking, ToolCall, answer, assistant, user
-from hone.core.ports import Header, SessionId, Stored
+from hone.core.ports import Header, Stored
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust

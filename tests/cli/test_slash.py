@@ -53,4 +53,6 @@ async def test_a_command_that_fails_says_why_and_the_chat_goes_on(home: Path) ->
     async with Hone(home=home, model=Scripted(lines("hi"))) as hone:
         talk = Talk(hone, await hone.session())
         said = {line: await obey(talk, *(parse(line) or ("", ""))) for line in FAILING}
-    assert said == FAILING
+    assert all(isinstance(words, str) and words.startswith(FAILING[line]) for line, words in said.items()), (
+        said
+    )

@@ -48,8 +48,8 @@ def chat(options: Options, skills: Sequence[str] = ()) -> int:
 async def _talk(options: Options, skills: Sequence[str]) -> None:
     asking = Asking(paint_for(sys.stdout))
     async with Hone(home=options.home, ask=asking) as hone:
-        await load(hone.library, skills)  # before anything else: who asks for them wants them
         session = await open_session(hone, options)
+        await load(hone.library, skills)  # what cannot be had is said now, not after the first message
         with Interrupts() as interrupts:
             chat = Chat(hone, session, options, interrupts, skills)
             asking.pause = chat.screen.pause

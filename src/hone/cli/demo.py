@@ -1,7 +1,7 @@
-"""`hone demo`: the main job, shown with a scripted model. Everything but the model's thinking is real."""
+"""`hone demo`: how Hone learns, shown with a scripted model. Everything but the model's thinking is real."""
 
 import sys
-from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,9 @@ from hone.core.errors import HoneError
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.cli.paint import Paint
-    from hone.core.ports import Spending, Stored
+    from hone.core.events import Learned
+    from hone.core.jobs import Job
+    from hone.core.ledger import Entry
     from hone.models.scripted import Script
     from hone.models.stage import Stage
     from hone.runtime.session import Session
@@ -25,8 +27,9 @@ FAREWELL = """\
 Your turn. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server such as ollama, then: hone"""
 
 WISH = "gross(100) gives 19.0 instead of 119.0. Please find out why, and fix it."
-THANKS = "Thank you. Put a line about it into CHANGES.md, too."
-REVIEW = "Looking back: which rule of this project is worth keeping? Write it into NOTES.md."
+CORRECTION = "Right. But answer in one sentence, always."
+QUESTION = "Does anything else use TAX?"
+LESSON = "Always answer in one sentence."
 
 FILES = {
     "README.md": "# shop\n\n`gross(100)` must give `119.0`: the net price plus 19 % tax.\n",
@@ -34,9 +37,9 @@ FILES = {
 }
 
 
-@click.command(short_help="Watch Hone do its job, without a key or a network.")
+@click.command(short_help="Watch Hone work and learn, without a key or a network.")
 def demo() -> None:
-    """Watch Hone do its job. Needs no key, no server and no network."""
+    """Watch Hone work and learn. Needs no key, no server and no network."""
     import asyncio
     from tempfile import TemporaryDirectory
 
@@ -48,7 +51,7 @@ async def _play(root: Path) -> None:
     from hone.app import Hone
     from hone.cli.paint import paint_for
     from hone.models.stage import Stage
-    from hone.settings import Provider, Settings
+    from hone.settings import Learning, Provider, Settings
 
     print(INTRODUCTION)
     project = root / "shop"
@@ -56,30 +59,41 @@ async def _play(root: Path) -> None:
     for name, text in FILES.items():
         (project / name).write_text(text, "utf-8")
     async with Stage(script()) as stage:
-        settings = Settings(model="scripted/demo", providers={"scripted": Provider(f"{stage.url}/v1")})
+        settings = Settings(
+            model="scripted/demo",
+            providers={"scripted": Provider(f"{stage.url}/v1")},
+            learning=Learning(turns=2),
+        )
         async with Hone(home=root / "home", folder=project, settings=settings) as hone:
             await Demo(hone, stage, paint_for(sys.stdout)).play()
     print(f"\n{FAREWELL}")
 
 
 def script() -> "Script":
-    """What the model says, reply after reply; the fork goes on where the conversation stands."""
+    """What the model says: to the wish, to the correction, to the review's question, and in session two."""
     from hone.core.messages import assistant
-    from hone.models.scripted import call, lines
+    from hone.models.scripted import call, rounds, rules
 
-    return lines(
+    fix = rounds(
         assistant("Let me see where that price is made.\n", call("search_files", pattern="gross")),
         assistant(call("read_file", path="prices.py"), call("read_file", path="README.md")),
         assistant(
             "It takes the tax alone instead of adding it.\n",
             call("patch", path="prices.py", find="net * TAX", replace="net * (1 + TAX)"),
         ),
-        "Fixed in prices.py: gross() now adds the tax to the net price, so gross(100) gives 119.0 as the "
-        "README asks. There are no tests here that could confirm it.",
-        assistant(call("write_file", path="CHANGES.md", content="- gross() adds the tax to the net price\n")),
-        "Done: CHANGES.md has one line about it.",
-        assistant(call("write_file", path="NOTES.md", content="Prices are gross: net plus 19 % tax.\n")),
-        "I may not write here, so I only say it: prices are gross, that is net plus 19 % tax.",
+        "I looked at prices.py and at the README. The function multiplied the net price by the tax rate, "
+        "which gives the tax and not the price. I changed it to add the tax, so gross(100) gives 119.0 now. "
+        "There are no tests here that could confirm it.",
+    )
+    keep = call("memory", action="add", target="user", text=LESSON, evidence=[CORRECTION])
+    stray = call("write_file", path="NOTES.md", content="One sentence.\n")
+    return rules(
+        ("look back over this conversation", rounds(assistant(keep, stray), "Saved how to answer.")),
+        ("gross", fix),
+        ("one sentence", rounds("gross() now adds the tax.")),
+        otherwise=rounds(
+            assistant(call("search_files", pattern="TAX")), "Only gross() in prices.py uses it."
+        ),
     )
 
 
@@ -92,15 +106,18 @@ class Demo:
         self._paint = paint
 
     async def play(self) -> None:
+        self._title("Session one")
         session = await self._hone.session()
         await self._say(session, WISH)
-        await self._say(session, THANKS)
-        self._show_files()
-        self._title(f"What is kept (hone sessions show {session.id})")
-        self._show_kept(await self._hone.sessions.load(session.id))
-        self._title("What the provider still knew of each request (its cache)")
-        self._show_cache(await self._hone.sessions.spending(session.id))
-        await self._fork(session)
+        await self._say(session, CORRECTION)
+        learned = await self._review()
+        self._title("Session two begins with it")
+        session = await self._hone.session()
+        self._show_prompt(session)
+        await self._say(session, QUESTION)
+        await self._undo(learned.entries[0])
+        self._title("Session three begins without it")
+        self._show_prompt(await self._hone.session())
 
     async def _say(self, session: "Session", words: str) -> None:
         from hone.cli.interrupt import Interrupts
@@ -115,41 +132,62 @@ class Demo:
         if turn.stop is not Stop.ANSWERED:
             raise HoneError("The demo broke off: the scripted model was not heard to its end.")
 
-    def _show_files(self) -> None:
-        self._title("What changed in the folder")
-        for name in ("prices.py", "CHANGES.md"):
-            text = (self._hone.folder / name).read_text("utf-8")
-            print(f"{name}: … {text.splitlines()[-1].strip()}")
+    async def _review(self) -> "Learned":
+        from hone.cli.learned import lines
+        from hone.cli.worker import attempt
 
-    def _show_kept(self, stored: "Stored") -> None:
-        from hone.cli.listing import brief
-
-        for number, node in enumerate(stored.transcript.nodes, 1):
-            print(brief(number, node))
-
-    def _show_cache(self, spent: "Sequence[Spending]") -> None:
-        from hone.cli.render import share
-
-        for number, each in enumerate(spent, 1):
-            print(f"call {number}: {each.usage.input:,} tokens in, {share(each.usage)} cached")
-
-    async def _fork(self, session: "Session") -> None:
-        """The fork's first request must be the parent's last one and more."""
-        from hone.core.permit import Effect, Permit
-        from hone.core.turn import Origin
-
-        self._title("A fork that may only read")
-        print("The conversation goes on beside itself, as it will for a review, with fewer rights.")
+        self._title("A fork that may only keep what it learned: the review")
+        print("The conversation goes on beside itself, on the same prompt and with fewer rights.")
+        print("It comes by itself after some turns, and nobody waits for it.\n")
         asked = len(self._stage.bodies)
-        fork = session.fork(Permit(frozenset({Effect.READ})), Origin.REVIEW)
-        await self._say(fork, REVIEW)
-        parent, child = self._stage.bodies[asked - 1 : asked + 1]
+        [job] = await self._hone.jobs.waiting()
+        learned = await attempt(self._hone, job.id)
+        if learned is None or not learned.entries:
+            raise HoneError("The demo broke off: nothing was learned.")
+        print("\n".join(await lines(self._hone.library.keeper, learned, "on")))
+        await self._show_refused(learned)
+        self._show_bytes(*self._stage.bodies[asked - 1 : asked + 1])
+        await self._show_cache(learned.job)
+        return learned
+
+    def _show_bytes(self, parent: bytes, child: bytes) -> None:
+        """The review's first request must be the conversation's last one and more."""
         shared = in_common(parent, child)
         if shared < len(parent) - len("]}"):
             raise HoneError(f"The fork left its parent's request after {shared:,} of {len(parent):,} bytes.")
-        print(f"\nNOTES.md was {'' if (self._hone.folder / 'NOTES.md').exists() else 'not '}written.")
-        print(f"The fork's first request has {len(child):,} bytes, its parent's last had {len(parent):,}.")
-        print(f"The first {shared:,} bytes are the same: all but the two brackets that close the parent's.")
+        print(f"Its first request has {len(child):,} bytes, the conversation's last one had {len(parent):,}.")
+        print(f"The first {shared:,} bytes are the same: all but the two brackets that close the latter.")
+
+    async def _show_cache(self, job: "Job") -> None:
+        from hone.cli.jobs import percent
+
+        before = (await self._hone.sessions.spending(job.session))[-1].usage
+        first = (await self._hone.sessions.spending(job.review))[0].usage
+        share = percent(first.cached / before.input)
+        print(f"The provider had {first.cached:,} of those {before.input:,} tokens in its cache: {share}.")
+        print(f"With the question and all, {percent(job.cached)} of the review's first request was cached.")
+
+    async def _show_refused(self, learned: "Learned") -> None:
+        """What it was not allowed to do."""
+        from hone.cli.render import describe, first_line
+
+        transcript = (await self._hone.sessions.load(learned.job.review)).transcript
+        calls = {call.id: call for message in transcript for call in message.calls}
+        for result in (message.result for message in transcript):
+            if result and result.failed:
+                print(f"{self._paint.red('✗')} {describe(calls[result.call])}: {first_line(result.text)}")
+
+    def _show_prompt(self, session: "Session") -> None:
+        """The part of the system prompt in which the journal stands."""
+        _, found, after = session.agent.prefix.system.partition("# Journal\n")
+        journal = takewhile(lambda row: not row or row.startswith(("## ", "- ")), after.split("\n"))
+        rows = ["# Journal", *filter(None, journal)] if found else ["(no journal)"]
+        print("\n".join(("In its system prompt:", *(f"  {row}" for row in rows))))
+
+    async def _undo(self, entry: "Entry") -> None:
+        self._title(f"hone undo {entry.id}")
+        made = await self._hone.library.keeper.undo(entry.id)
+        print(f"Change {entry.id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
 
     def _title(self, words: str) -> None:
         print(f"\n{self._paint.bold(words)}")

@@ -18,6 +18,7 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 COMMANDS = {
     "run": "run",
     "sessions": "sessions",
+    "traces": "traces",
     "memory": "memory",
     "skills": "skills",
     "log": "log",
@@ -28,8 +29,12 @@ COMMANDS = {
     "approve": "pending",
     "reject": "pending",
     "forget": "forget",
+    "reviews": "reviews",
+    "review": "review",
+    "worker": "worker",
     "config": "config",
     "trust": "trust",
+    "models": "models",
     "doctor": "doctor",
     "demo": "demo",
 }
@@ -45,6 +50,7 @@ Examples:
   hone memory show                       what Hone knows of you and your work
   hone log                               what was learned, when and by whom
   hone undo 42                           take one of these changes back
+  hone reviews                           how Hone learned, and what that took
   hone config                            which model is used, and why
   hone demo                              see it at work, without a key
 """
@@ -93,9 +99,12 @@ class LazyGroup(click.Group):
     "--resume", "-r", default="", metavar="ID", help="Go on with this session; a beginning will do."
 )
 @click.option("--continue", "-c", "last", is_flag=True, help="Go on with the last session.")
+@click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
 @click.version_option(__version__, prog_name="hone", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, model: str, home: Path | None, resume: str, last: bool) -> int:
+def cli(
+    ctx: click.Context, model: str, home: Path | None, resume: str, last: bool, skills: tuple[str, ...]
+) -> int:
     """Hone is an agent that works with you in the folder you are in.
 
     Without a command it starts a conversation.
@@ -103,11 +112,13 @@ def cli(ctx: click.Context, model: str, home: Path | None, resume: str, last: bo
     if resume and last:
         raise click.UsageError("--resume names a session and --continue takes the last one: use one of them.")
     ctx.obj = Options(model, home.expanduser() if home else None, resume, last)
+    if ctx.invoked_subcommand and skills:
+        raise click.UsageError("--skill stands behind the command: hone run --skill NAME …")
     if ctx.invoked_subcommand:
         return 0
     from hone.cli.chat import chat
 
-    return chat(ctx.obj)
+    return chat(ctx.obj, skills)
 
 
 def main() -> None:

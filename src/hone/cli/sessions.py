@@ -13,7 +13,8 @@ from hone.cli.main import FAILED, Options
 from hone.core.visible import one_line
 
 if TYPE_CHECKING:
-    from hone.core.ports import SessionId, Sessions, Spending, Stored, Summary
+    from hone.core.ids import SessionId
+    from hone.core.ports import Sessions, Spending, Stored, Summary
 
 Result = TypeVar("Result")
 

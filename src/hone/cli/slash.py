@@ -147,10 +147,10 @@ async def _skills(talk: Talk, query: str) -> str:
 
 
 async def _skill(talk: Talk, argument: str) -> str | Request:
-    name, _, words = argument.partition(" ")
-    if not name:
+    if not argument:
         return "Which one? /skills lists them; then: /skill NAME and what to do with it"
-    return await _ask_for(talk, name, words.strip())
+    name, *words = argument.split(maxsplit=1)
+    return await _ask_for(talk, name, "".join(words))
 
 
 async def _memory(talk: Talk, _: str) -> str:

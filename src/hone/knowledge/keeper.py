@@ -115,6 +115,10 @@ class Keeper:
         """A part of the journal."""
         return _text(await self.files(target), places.path_of(target))
 
+    async def adopt(self, names: Sequence[str]) -> None:
+        """Skills whose folders the owner has put there become known."""
+        await uninterrupted(self._adopt(names))
+
     def staged(self) -> tuple["Keeper", Staged]:
         """The same keeper, for changes that nobody else sees until `settle` makes them."""
         apart, ledger = copy(self), Staged(self.ledger)
@@ -260,6 +264,13 @@ class Keeper:
         path, limit = places.path_of(target), self.rules.limits[places.name_of(target)]
         text = journal.apply(_text(before, path), [journal.Become(_text(after, path))], limit)
         return {path: text.encode()} if path in after else {}
+
+    async def _adopt(self, names: Sequence[str]) -> None:
+        try:
+            async with self.press.locked():
+                await self.press.adopt(names)
+        except StoreError as error:
+            self._say(str(error))
 
     async def _meanwhile(self, entry: Entry) -> str:
         later = await self.ledger.entries(target=entry.change.target, after=entry.id)

@@ -1,6 +1,6 @@
 """All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -20,7 +20,6 @@ from hone.skills.naming import SHAPE
 
 FIRST = 100
 """How many skills compete for a place in the prompt."""
-CANDIDATES = 200
 
 
 class Library:
@@ -31,54 +30,70 @@ class Library:
 
     async def ranked(self, folder: str) -> tuple[Sequence[Listed], int]:
         """Those that are first in rank, and how many there are: the same all day, but for what changes."""
-        await self._look_around()
+        names, fresh = await self._look_around()
+        await self._adopt_first(fresh, folder)
         known = await self._shelf.ranked(folder, self._today, FIRST)
         if await self._look_at(known):
             known = await self._shelf.ranked(folder, self._today, FIRST)
-        own = await self._own()
-        active = sum(not archived for archived in (await self._shelf.names()).values())
-        return (*known, *own)[:FIRST], active + len(own)
+        own = _own(names)
+        active = sum(not archived for archived in names.values())
+        return (*known, *own)[:FIRST], active + len(fresh) + len(own)
+
+    async def _adopt_first(self, fresh: Sequence[str], folder: str) -> None:
+        """Of new folders, those that can be among the first in rank: only their names rank them."""
+        tried = 0
+        while left := fresh[tried:]:
+            room = FIRST - await self._shelf.idle(left[0], folder, self._today)
+            if room <= 0:
+                return
+            await self._adopt(left[:room])
+            tried += room
+
+    async def _adopt(self, names: Sequence[str]) -> None:
+        if names:
+            await self.keeper.adopt(names)
+            await self._make_cards()
 
     async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
         """All of them, by name."""
-        await self._look_around()
+        names, fresh = await self._look_around()
+        await self._adopt(fresh)
         await self._look_at(await self._shelf.listed())
         tallies = await self._shelf.tallies()
-        own = [replace(each, tally=tallies.get(each.name, Tally())) for each in await self._own()]
+        own = [replace(each, tally=tallies.get(each.name, Tally())) for each in _own(names)]
         return sorted((*await self._shelf.listed(archived=archived), *own), key=lambda each: each.name)
 
     async def search(self, query: str, limit: int) -> Sequence[Listed]:
         """The best for these words first; without words, those that are first in rank."""
         if not query.strip():
             return (await self.ranked(""))[0][:limit]
-        await self._look_around()
-        return similar.rank(query, await self._candidates(query))[:limit]
+        names, fresh = await self._look_around()
+        await self._adopt(fresh)
+        return similar.rank(query, await self._candidates(query, names))[:limit]
 
     async def alike(self, name: str, description: str) -> Sequence[Listed]:
         """Skills that may already be what a new one is meant to be."""
-        await self._look_around()
-        return similar.similar(name, description, await self._candidates(f"{name} {description}"))
+        names, fresh = await self._look_around()
+        await self._adopt(fresh)
+        return similar.similar(name, description, await self._candidates(f"{name} {description}", names))
 
-    async def _candidates(self, query: str) -> Sequence[similar.Candidate]:
+    async def _candidates(self, query: str, names: Collection[str]) -> Sequence[similar.Candidate]:
         """With their texts and scores. Of those that come with Hone, all."""
-        found = await self._shelf.search(similar.words(query), CANDIDATES)
+        found = await self._shelf.search(similar.words(query), similar.CANDIDATES)
         contents = await self.keeper.ledger.contents({each.digest for each, _ in found})
         held = [(each, carded(contents[each.digest]).body, score) for each, score in found]
-        return [*held, *((each, bundled.card(each.name).body, 0.0) for each in await self._own())]
-
-    async def _own(self) -> Sequence[Listed]:
-        """Those that come with Hone, unless the owner has one of the same name."""
-        names = await self._shelf.names()
-        return [each for each in bundled.listed() if each.name not in names]
+        return [*held, *((each, bundled.card(each.name).body, 0.0) for each in _own(names))]
 
     async def files(self, name: str) -> Files:
         """Raises Missing, with names that are close."""
+        from difflib import get_close_matches
+
         held = await self.keeper.files(skill(name)) if SHAPE.fullmatch(name) else {}
         if DOCUMENT in held:
             return held
         if name in bundled.names():
             return {**bundled.files(name), **held}
-        near = ", ".join(each.name for each in await self.search(name.replace("-", " "), 3))
+        near = ", ".join(get_close_matches(name, (*await self._shelf.names(), *bundled.names()), 3))
         close = f" Close: {near}." if near else ""
         raise Missing(f"There is no skill {one_line(name, 80)!r}.{close}")
 
@@ -88,17 +103,17 @@ class Library:
     async def tallies(self) -> Mapping[str, Tally]:
         return await self._shelf.tallies()
 
-    async def _look_around(self) -> None:
-        """Takes in folders the owner has put there, prints those that are missing, and makes cards."""
+    async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
+        """Prints folders that are missing and makes cards. Names those that are known, and folders that are
+        new."""
         names = await self._shelf.names()
-        active = {name for name, archived in names.items() if not archived}
         lying = await self.keeper.press.folders(places.SKILLS)
         if lying is None:
-            return
-        for name in sorted((lying - names.keys()) | (active - lying)):
-            if SHAPE.fullmatch(name):
-                await self.keeper.files(skill(name))
+            return names, ()
+        for name in sorted(name for name, archived in names.items() if not archived and name not in lying):
+            await self.keeper.files(skill(name))
         await self._make_cards()
+        return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
 
     async def _look_at(self, skills: Sequence[Listed]) -> bool:
         """Takes in what the owner has changed in these. True if there was something."""
@@ -122,6 +137,11 @@ class Library:
     @property
     def _today(self) -> date:
         return self._clock.now().astimezone().date()
+
+
+def _own(names: Collection[str]) -> Sequence[Listed]:
+    """Those that come with Hone, unless the owner has one of the same name."""
+    return [each for each in bundled.listed() if each.name not in names]
 
 
 def carded(data: bytes) -> Card:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
-from hone.core.ledger import Actor, Author, Change, Ledger, Print, Target
+from hone.core.ledger import Actor, Author, Change, Ledger, Print, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.knowledge import folding, places
@@ -55,6 +55,8 @@ class Printer(Protocol):
     async def folders(self, place: str) -> set[str] | None: ...
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]: ...
+
+    async def adopt(self, names: Sequence[str]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -133,6 +135,41 @@ class Press:
         if any(each.finding is not Finding.FINE for each in seen):
             await self._print(target, files, {each.place: each for each in seen})
         return files
+
+    async def adopt(self, names: Sequence[str]) -> None:
+        """Takes in skills whose folders the owner has put there, all in one record. Under the lock. Those
+        that cannot be used are told and left alone."""
+        found = await self.aside(lambda: [(skill(name), self._laid(name)) for name in names])
+        changes: list[Change] = []
+        contents: dict[str, bytes] = {}
+        prints: dict[tuple[Target, str], Print | None] = {}
+        for target, laid in found:
+            if laid is None or await self._ledger.holding(target):
+                continue
+            files = {path: data for path, (data, _) in laid.items()}
+            try:
+                deltas, named = folding.deltas(folding.steps({}, _accepted(target, {}, files)))
+            except StoreError as error:
+                self._say(str(error))
+                continue
+            changes.append(Change(target, "edit", deltas, OWNER, confirmed=True))
+            contents |= named
+            folder = places.folder_of(target)
+            prints |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.items()}
+        if changes:
+            await self._ledger.record(changes, contents, self._clock.now())
+            await self._ledger.printed(prints)
+
+    def _laid(self, name: str) -> dict[str, tuple[bytes, Print]] | None:
+        """The files of a skill, as they lie; None if they cannot be read, which is told."""
+        folder = places.folder_of(skill(name))
+        try:
+            paths = [each.path for each in self.disk.listing(folder) if each.kind is Kind.FILE]
+            read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in paths}
+        except StoreError as error:
+            self._say(str(error))
+            return None
+        return {path: each for path, each in read.items() if each is not None}
 
     async def publish(self, target: Target, files: Files) -> None:
         """Prints what was just recorded. Under the lock, after `taken_in`: the disk is as it was noted."""

@@ -122,5 +122,8 @@ class Unprinted:
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
         return ()
 
+    async def adopt(self, names: Sequence[str]) -> None:
+        """Nobody puts folders here."""
+
     def close(self) -> None:
         """There is nothing to close."""

@@ -9,7 +9,7 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, Entry, Standing, Target, project
 from hone.core.permit import Effect
 from hone.core.scene import Scene
-from hone.core.skill import DOCUMENT, Birth, Deed, Listed
+from hone.core.skill import ARCHIVED, DOCUMENT, Birth, Deed, Listed
 from hone.core.tool import Outcome, Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
@@ -128,6 +128,8 @@ def skill_tools(library: Library, home: str, source: Source | None) -> list[Tool
         """Read a skill, or one of its files."""
         try:
             files = await library.files(name)
+            if ARCHIVED in files:
+                raise Refused(f"{name} is archived. The user can restore it: hone skills restore {name}")
             if file not in files or file.startswith("@"):
                 raise Refused(f"{name} has no file {one_line(file, 100)!r}. {_others(files)}")
             await _seen(scene, name, file)

@@ -141,6 +141,14 @@ class InMemoryShelf:
         lines = sorted(await self.listed(), key=rank)
         return tuple(replace(line, tally=Tally()) for line in lines[:limit])
 
+    async def idle(self, before: str, folder: str, today: date) -> int:
+        used = {name for name, uses in self._uses.items() if any(day < today for day, _ in uses)}
+        return sum(
+            line.name < sound(before)
+            and not (line.pinned or (folder and line.project == sound(folder)) or line.name in used)
+            for line in await self.listed()
+        )
+
     async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
         terms = [_plain(term) for term in wording.terms(words)]
         scored = [(line, self._score(line, terms)) for line in await self.listed()]

@@ -42,6 +42,11 @@ WITH first AS MATERIALIZED (
 SELECT {LINE} FROM first JOIN skills AS s ON s.name = first.name JOIN cards ON cards.id = card
 ORDER BY first.pinned DESC, near DESC, last DESC, often DESC, first.name
 """
+IDLE = """
+SELECT count(*) FROM skills AS s
+WHERE s.name < ?1 AND NOT archived AND NOT pinned AND (project <> ?2 OR ?2 = '')
+    AND NOT EXISTS (SELECT 1 FROM uses AS u WHERE u.skill = s.name AND day < ?3)
+"""
 SEARCH = f"""
 SELECT -bm25(card_words, {", ".join(map(str, WEIGHTS))}) AS score, {LINE}, {COUNTS}
 FROM card_words JOIN cards ON cards.id = card_words.rowid JOIN skills AS s ON s.document = digest
@@ -79,6 +84,10 @@ class SqliteShelf:
 
     async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
         return await self._database.read(partial(_rank, values=(sound(folder), today.isoformat(), limit)))
+
+    async def idle(self, before: str, folder: str, today: date) -> int:
+        values = (sound(before), sound(folder), today.isoformat())
+        return await self._database.read(partial(_idle, values=values))
 
     async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
         query = wording.query(words)
@@ -130,6 +139,10 @@ def _list(connection: apsw.Connection, archived: bool) -> tuple[Listed, ...]:
 
 def _rank(connection: apsw.Connection, values: tuple[str, str, int]) -> tuple[Listed, ...]:
     return tuple(_listed(row) for row in connection.execute(RANKED, values))
+
+
+def _idle(connection: apsw.Connection, values: tuple[str, str, str]) -> int:
+    return int(connection.execute(IDLE, values).get)
 
 
 def _search(connection: apsw.Connection, query: str, limit: int) -> tuple[tuple[Listed, float], ...]:

@@ -1,0 +1,114 @@
+"""A closer look at skills: as they lie in the home, and as they were.
+
+What was edited by hand is taken in, and what cannot be used is named.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hone.core.errors import HoneError, Missing
+from hone.core.ledger import SKILL, Entry, Standing, skill
+from hone.core.messages import digest
+from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.knowledge import places
+from hone.knowledge.disk import Disk, Kind
+from hone.knowledge.folding import Files
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.library import Library
+from hone.skills.document import validate
+from hone.skills.naming import shape
+
+MANY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """`taken` are the changes that the owner's hand edits have become."""
+
+    name: str
+    taken: Sequence[Entry] = ()
+    problems: Sequence[str] = ()
+
+
+async def inspect(keeper: Keeper, disk: Disk, name: str) -> Inspected:
+    target, before = skill(name), await keeper.ledger.latest()
+    problems: list[str] = []
+    try:
+        shape(name)
+        async with keeper.press.locked():
+            files = await keeper.press.taken_in(target)
+            problems += await _strangers(disk, name, files)
+        if not files:
+            raise Missing(f"{places.folder_of(target)} has no {DOCUMENT}.")
+        validate(name, files)
+    except HoneError as error:
+        problems.append(str(error))
+    return Inspected(name, await keeper.ledger.entries(target=target, after=before), problems)
+
+
+async def _strangers(disk: Disk, name: str, files: Files) -> list[str]:
+    """What lies in the folder and is no file."""
+    folder = places.home_of(skill(name), {path: digest(data) for path, data in files.items()})
+    found = await asyncio.to_thread(disk.listing, folder)
+    return [f"{each.path} is a {each.kind} and is not used." for each in found if each.kind is not Kind.FILE]
+
+
+async def names(keeper: Keeper, disk: Disk) -> tuple[Sequence[str], Sequence[str]]:
+    """Of all skills that are known or lie there, and what else lies where skills should."""
+    holdings = await keeper.ledger.holdings(SKILL)
+    known = {places.name_of(target): ARCHIVED in holding for target, holding in holdings.items()}
+    lying = await asyncio.to_thread(disk.listing, places.SKILLS, depth=1, most=MANY)
+    stored = await asyncio.to_thread(disk.listing, places.ARCHIVE, depth=1, most=MANY)
+    found, problems = set(known), []
+    for each in lying:
+        name = each.path.rpartition("/")[2]
+        if each.path == places.ARCHIVE:
+            continue
+        if each.kind is not Kind.FOLDER:
+            problems.append(f"{each.path} is a {each.kind} and is not used; a skill is a folder.")
+        elif known.get(name):
+            problems.append(f"{each.path} is not used: that skill is archived. hone skills restore {name}")
+        else:
+            found.add(name)
+    strays = [each.path for each in stored if not known.get(each.path.rpartition("/")[2])]
+    problems += [f"{path} is no skill that was archived, and is not used." for path in strays]
+    return sorted(found), problems
+
+
+async def states(library: Library, name: str, change: int | None) -> tuple[Files, Files]:
+    """What the skill held at first and holds now, or before and after one change."""
+    ledger, target = library.keeper.ledger, skill(name)
+    await library.keeper.files(target)
+    made = [each for each in reversed(await ledger.entries(target=target)) if each.change.deltas]
+    if not made:
+        await library.files(name)
+        raise Missing(f"{name} comes with Hone; there are no changes to it.")
+    if change is not None and not any(each.id == change for each in made):
+        ids = ", ".join(str(each.id) for each in made)
+        raise Missing(f"Change {change} is none of {name}; those are {ids}.")
+    first: dict[str, str] | None = None
+    holding: dict[str, str] = {}
+    for each in made:
+        after = _folded(holding, each)
+        if each.id == change:
+            return await _contents(library, holding), await _contents(library, after)
+        if each.change.standing is Standing.ACTIVE:
+            first = after if not holding or first is None else first
+            holding = after
+    return await _contents(library, first or {}), await _contents(library, holding)
+
+
+def _folded(holding: dict[str, str], entry: Entry) -> dict[str, str]:
+    """With a change that still waits, too: what it would make of it."""
+    after = dict(holding)
+    for delta in entry.change.deltas:
+        after.pop(delta.path, None)
+        if delta.after:
+            after[delta.path] = delta.after
+    return after
+
+
+async def _contents(library: Library, holding: dict[str, str]) -> Files:
+    contents = await library.keeper.ledger.contents(set(holding.values()))
+    return {path: contents[held] for path, held in holding.items()}

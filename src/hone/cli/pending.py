@@ -1,0 +1,129 @@
+"""`hone pending`, `hone approve`, `hone reject`: what has no effect until the owner agrees."""
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import FAILED, Options, complain
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.cli.changes import Told
+    from hone.core.ledger import ChangeId
+    from hone.knowledge.keeper import Keeper
+
+
+@click.command(short_help="Show what was learned and waits for you.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@click.pass_obj
+def pending(options: Options, as_json: bool) -> None:
+    """Show the changes that wait for you, the oldest first.
+
+    They have no effect: they are in no file and in no prompt until you approve them.
+    """
+    from hone.cli import changes
+    from hone.cli.home import with_keeper
+    from hone.cli.log import echo_json
+    from hone.cli.paint import paint_for
+
+    async def act(_: "Hone", keeper: "Keeper") -> "list[Told]":
+        return await changes.told(keeper, await keeper.ledger.pending())
+
+    found = with_keeper(options, act)
+    if as_json:
+        echo_json([changes.data(each) for each in found])
+        return
+    for change in found:
+        for row in changes.account(change, paint_for(sys.stdout)):
+            click.echo(row)
+        click.echo(f"hone approve {change.entry.id}   or   hone reject {change.entry.id}\n")
+    click.echo(f"{counted(len(found))} for you." if found else "Nothing waits for you.")
+
+
+@click.command()
+@click.argument("ids", metavar="ID...", type=click.IntRange(1), nargs=-1, required=True)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def approve(options: Options, ids: "tuple[ChangeId, ...]", yes: bool) -> int:
+    """Let changes that wait take effect.
+
+    Each is shown first, to the byte; what was shown is what takes effect, or nothing does.
+    """
+    from hone.cli.home import with_keeper
+    from hone.cli.typed import at_terminal
+
+    found = with_keeper(options, lambda _, keeper: waiting(keeper, ids))
+    if not yes and not at_terminal():
+        raise click.UsageError("Nobody can be asked here whether to approve this: say --yes.")
+    agreed = [change for change in found if _agreed(change, yes=yes)]
+
+    async def act(_: "Hone", keeper: "Keeper") -> bool:
+        return all([await _settled(keeper, change, approved=True) for change in agreed])
+
+    done = with_keeper(options, act) if agreed else False
+    return 0 if done and len(agreed) == len(found) else FAILED
+
+
+def _agreed(change: "Told", *, yes: bool) -> bool:
+    from hone.cli import changes
+    from hone.cli.paint import paint_for
+
+    for row in changes.account(change, paint_for(sys.stdout)):
+        click.echo(row)
+    if yes or click.confirm(f"Approve change {change.entry.id} as shown?"):
+        return True
+    click.echo(f"Change {change.entry.id} goes on waiting.")
+    return False
+
+
+@click.command()
+@click.argument("ids", metavar="ID...", type=click.IntRange(1), nargs=-1, required=True)
+@click.pass_obj
+def reject(options: Options, ids: "tuple[ChangeId, ...]") -> int:
+    """Turn changes that wait down; they stay in the log."""
+    from hone.cli import changes
+    from hone.cli.home import with_keeper
+
+    async def act(_: "Hone", keeper: "Keeper") -> bool:
+        whole = True
+        for change in await waiting(keeper, ids):
+            click.echo(changes.line(change))
+            whole = await _settled(keeper, change, approved=False) and whole
+        return whole
+
+    return 0 if with_keeper(options, act) else FAILED
+
+
+async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[Told]":
+    """Raises Missing or Refused if one of them does not wait: then none is answered."""
+    from hone.cli import changes
+    from hone.core.errors import Refused
+
+    found = await changes.told(keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)])
+    for change in found:
+        if change.fate != "waits":
+            became = f"was {change.fate}" if change.fate else "took effect when it was made"
+            raise Refused(f"Change {change.entry.id} does not wait: it {became}. Nothing was changed.")
+    return found
+
+
+async def _settled(keeper: "Keeper", change: "Told", *, approved: bool) -> bool:
+    from hone.core.errors import Refused
+
+    id, word = change.entry.id, "approved" if approved else "rejected"
+    try:
+        if await keeper.ledger.entry(id) != change.entry:
+            raise Refused("it is no longer what was shown.")
+        made = await (keeper.approve if approved else keeper.reject)(id)
+    except Refused as error:
+        complain(f"Change {id} was not {word}: {error}", FAILED)
+        return False
+    back = f" Take it back with: hone undo {made.id}" if approved else ""
+    click.echo(f"Change {id} is {word} by change {made.id}.{back}")
+    return True
+
+
+def counted(number: int) -> str:
+    return "1 change waits" if number == 1 else f"{number:,} changes wait"

@@ -1,0 +1,122 @@
+"""`hone worker`: does the reviews that are queued, and waits for more."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import FAILED, Options
+from hone.core.jobs import Job, JobId, Jobs, State
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.core.clock import Clock
+    from hone.core.events import Learned
+
+POLL = 2.0
+"""Seconds between two looks into the queue."""
+REST = 60.0
+"""Seconds before what could not be done is tried again."""
+
+Work = Callable[[Job], Awaitable[bool]]
+"""Whether a job may be tried again at once: somebody else had it."""
+
+
+@click.command(short_help="Do the reviews that are queued, and wait for more.")
+@click.option("--once", is_flag=True, help="End when there is nothing left to do.")
+@click.pass_obj
+def worker(options: Options, once: bool) -> int:
+    """Do the reviews that are queued, one line for each, and wait for more.
+
+    Conversations do their own reviews; a worker does those that hone run and broken-off conversations leave.
+    Ctrl-C or SIGTERM ends it; a review that is at work then goes back into the queue.
+    """
+    from hone.cli.home import with_home
+
+    return with_home(options, lambda hone: _serve(hone, once=once))
+
+
+async def _serve(hone: "Hone", *, once: bool) -> int:
+    from hone.cli.home import tell
+    from hone.core.clock import SystemClock
+
+    failed: set[JobId] = set()
+
+    async def work(job: Job) -> bool:
+        said = await outcome(hone, job.id, await attempt(hone, job.id))
+        now = await hone.jobs.job(job.id)
+        taken = now.state is State.QUEUED and not now.error
+        if once or not taken:
+            click.echo(f"review {job.id} of {job.session}: {said}")
+        (failed.discard if now.state in (State.DONE, State.CANCELLED) else failed.add)(job.id)
+        tell(hone)
+        return taken
+
+    if not once:
+        click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
+    serving = asyncio.ensure_future(serve(hone.jobs, work, SystemClock(), once=once))
+    await _until_told(serving)
+    left = len(await hone.jobs.waiting())
+    if serving.cancelled():
+        click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
+        return 0
+    serving.result()
+    return FAILED if once and failed else 0
+
+
+async def _until_told(task: "asyncio.Future[None]") -> None:
+    """Ctrl-C and SIGTERM end the task in order."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await asyncio.wait([task])
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+async def serve(jobs: Jobs, work: Work, clock: "Clock", *, once: bool = False) -> None:
+    """One job after the other, the oldest first. One that could not be done rests for a while."""
+    resting: dict[JobId, float] = {}
+    while True:
+        for job in await jobs.waiting():
+            if resting.get(job.id, 0.0) <= clock.monotonic():
+                again = await work(job)
+                resting[job.id] = clock.monotonic() + (0.0 if again else REST)
+        if once:
+            return
+        await clock.sleep(POLL)
+
+
+async def attempt(hone: "Hone", id: JobId) -> "Learned | None":
+    """Works on a job; what it learned, if it came to its end."""
+    from hone.core.events import Event, Learned
+
+    ended: list[Learned] = []
+
+    def heard(event: Event) -> None:
+        if isinstance(event, Learned):
+            ended.append(event)
+
+    await hone.reviewer.work(id, heard)
+    return ended[0] if ended else None
+
+
+async def outcome(hone: "Hone", id: JobId, learned: "Learned | None") -> str:
+    """What became of a job that was worked on."""
+    from hone.cli.learned import NOTHING, lines
+    from hone.core.visible import visible
+
+    if learned:
+        show = hone.settings.learning.show
+        said = await lines(hone.library.keeper, learned, "on" if show == "off" else show)
+        return "\n".join(said) or NOTHING
+    job = await hone.jobs.job(id)
+    if job.state is State.QUEUED:
+        return (
+            visible(f"waits: {job.error}") if job.error else "somebody else is at work on this conversation"
+        )
+    return visible(f"{job.state}: {job.error}" if job.error else job.state)

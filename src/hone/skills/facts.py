@@ -1,0 +1,74 @@
+"""What is known of a skill beside its files, and who may change it for that reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hone.core.errors import Refused
+from hone.core.ledger import Actor
+from hone.core.skill import ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
+
+SET = b"1"
+NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT})
+_SHEBANG, _MARK = b"#!", b"\xef\xbb\xbf"
+_SCRIPTS = "scripts/"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    birth: Birth
+    pinned: bool = False
+    archived: bool = False
+    project: str = ""
+    source: str = ""
+
+
+def facts(files: Mapping[str, bytes]) -> Facts:
+    """Raises Refused if one of them cannot be."""
+    if unknown := sorted(path for path in files if path.startswith("@") and path not in NAMES):
+        raise Refused(f"A skill has no fact named {', '.join(unknown)}.")
+    try:
+        texts = {name: files[name].decode() for name in NAMES if name in files}
+        birth = Birth(texts.get(ORIGIN, ""))
+    except ValueError:
+        raise Refused(f"The fact {ORIGIN} must be one of {', '.join(Birth)}.") from None
+    if any(files.get(name, SET) != SET for name in (PINNED, ARCHIVED)):
+        raise Refused(f"The facts {PINNED} and {ARCHIVED} are {SET.decode()} or not there.")
+    return Facts(birth, PINNED in texts, ARCHIVED in texts, texts.get(PROJECT, ""), texts.get(SOURCE, ""))
+
+
+def parted(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The files, and the facts as they are kept."""
+    known = {path: data for path, data in files.items() if path.startswith("@")}
+    return {path: data for path, data in files.items() if path not in known}, known
+
+
+def protected(name: str, skill: Facts | Listed | None, actor: Actor) -> str:
+    """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
+    that is not there yet. Raises Refused where the actor may not even propose one."""
+    if skill is None or actor in (Actor.OWNER, Actor.AGENT):
+        return ""
+    kind = "pinned" if skill.pinned else str(skill.birth)
+    if skill.pinned or skill.birth in (Birth.BUNDLED, Birth.INSTALLED):
+        raise Refused(
+            f"The skill {name} is {kind} and protected; change another one that fits, or save nothing."
+        )
+    if skill.birth is Birth.AGENT:
+        return ""
+    if actor is Actor.CURATOR:
+        raise Refused(
+            f"The skill {name} is the owner's and protected; the curator tends learned skills only."
+        )
+    return f"the skill {name} is the owner's own, so this is a proposal"
+
+
+def touches_scripts(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Files that can be run and are new or changed."""
+    return tuple(
+        path
+        for path, data in sorted(after.items())
+        if not path.startswith("@") and before.get(path) != data and _can_run(path, data)
+    )
+
+
+def _can_run(path: str, data: bytes) -> bool:
+    return path.startswith(_SCRIPTS) or data.removeprefix(_MARK).lstrip().startswith(_SHEBANG)

@@ -1,0 +1,107 @@
+"""Which files a skill may hold beside its document, and how large it may be. Knows no disk."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+from hone.core.errors import Refused
+from hone.core.skill import DOCUMENT
+from hone.core.visible import one_line, visible
+
+FOLDERS = ("references", "templates", "scripts", "assets")
+DEEPEST = 4
+"""Names below one of the folders, the file's included."""
+LONGEST_NAME, LONGEST_PATH = 100, 200
+DOCUMENT_CHARACTERS = 100_000
+FILE_BYTES = 2**20
+FILES, BYTES = 200, 10 * 2**20
+"""Of a skill as a whole."""
+
+_BYTES_OF_A_NAME = 255
+_SIGNS = ". _ - + @ , ( )"
+_DEVICE = re.compile(
+    r"(con|prn|aux|nul|conin|conout|com\d|lpt\d) *(\..*)?", re.IGNORECASE | re.ASCII | re.DOTALL
+)
+
+
+def check(path: str) -> str:
+    """The path of a support file, as it was given. Raises Refused with advice."""
+    folder, *names = path.split("/")
+    if any(_folded(name).rstrip(". ") == _folded(DOCUMENT) for name in (folder, *names)):
+        raise _refused(path, f"{DOCUMENT} is written as the skill's document, not as a file beside it")
+    if folder not in FOLDERS or not names:
+        raise _refused(path, f"a file lies below {_listed(FOLDERS)}, for example references/notes.md")
+    if len(names) > DEEPEST:
+        raise _refused(path, f"no more than {DEEPEST} names may follow {folder}/")
+    if len(path) > LONGEST_PATH:
+        raise _refused(path, f"it has {len(path):,} characters, and {LONGEST_PATH} are the most")
+    for name in names:
+        if fault := _fault(name):
+            raise _refused(path, fault)
+    return path
+
+
+def weigh(files: Mapping[str, bytes]) -> None:
+    """The document and the support files together; facts weigh nothing. Raises Refused with advice."""
+    sizes = {path: len(data) for path, data in files.items() if not path.startswith("@")}
+    if len(sizes) > FILES:
+        raise Refused(
+            f"The skill would have {len(sizes):,} files, and {FILES} are the most. Join some of them."
+        )
+    for path, size in sizes.items():
+        if size > FILE_BYTES:
+            raise _refused(path, f"it would have {size:,} bytes, and {FILE_BYTES:,} are the most; split it")
+    if sum(sizes.values()) > BYTES:
+        raise Refused(f"The skill would have {sum(sizes.values()):,} bytes, and {BYTES:,} are the most.")
+    length = len(files.get(DOCUMENT, b"").decode(errors="replace"))
+    if length > DOCUMENT_CHARACTERS:
+        raise _refused(
+            DOCUMENT,
+            f"it would have {length:,} characters, and {DOCUMENT_CHARACTERS:,} are the most; "
+            "move detail to files below references/",
+        )
+    _part(sizes)
+
+
+def _part(paths: Iterable[str]) -> None:
+    """Where case does not count, or a file has the name of a folder, one would take the other's place."""
+    seen: dict[str, tuple[str, bool]] = {}
+    for path in sorted(paths):
+        names = path.split("/")
+        for end in range(1, len(names) + 1):
+            place = "/".join(names[:end]), end == len(names)
+            other = seen.setdefault(_folded(place[0]), place)
+            if other != place:
+                raise _refused(path, f"{one_line(other[0], LONGEST_PATH)} is there already")
+
+
+def _fault(name: str) -> str:
+    """What is wrong with one name of a path; nothing if it is fit for every file system."""
+    if name in ("", ".", "..") or name[0] == "." or name[-1] in ". " or name[0] == " ":
+        return "no part of it may be empty, begin with a dot or space, or end with one"
+    if len(name) > LONGEST_NAME or len(name.encode(errors="replace")) > _BYTES_OF_A_NAME:
+        return f"no name in it may be longer than {LONGEST_NAME} characters and {_BYTES_OF_A_NAME} bytes"
+    if unfit := [letter for letter in name if not _is_fit(letter)]:
+        return f"{unfit[0]!a} may not be in a name; use letters, digits, space and {_SIGNS}"
+    if unicodedata.normalize("NFKC", name) != name or visible(name) != name:
+        return "it has letters that hide or look like others; use the plain ones"
+    if _DEVICE.fullmatch(name):
+        return f"{name} is the name of a device on Windows"
+    return ""
+
+
+def _is_fit(letter: str) -> bool:
+    return letter in _SIGNS or unicodedata.category(letter)[0] in "LMN"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).upper().casefold()
+
+
+def _refused(path: str, reason: str) -> Refused:
+    return Refused(f"{one_line(path, LONGEST_PATH)} cannot be a file of a skill: {reason}.")
+
+
+def _listed(folders: Iterable[str]) -> str:
+    *first, last = (f"{folder}/" for folder in folders)
+    return f"{', '.join(first)} or {last}"

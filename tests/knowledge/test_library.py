@@ -1,0 +1,104 @@
+"""D2, D6: skills found on the disk, in rank and by words; the same from a cold and a warm start."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from hone.core.clock import ManualClock
+from hone.core.ledger import Actor
+from hone.core.ids import SessionId
+from hone.core.skill import Birth, Deed
+from hone.knowledge.disk import Disk
+from hone.knowledge.keeper import OWNER, Keeper
+from hone.knowledge.library import FIRST, Library
+from hone.skills.folder import Archive, Create, Pin
+from hone.stores.database import Database
+from hone.stores.ledger import SqliteLedger
+from hone.stores.shelf import SqliteShelf
+
+FOLDER = "/a/folder"
+
+
+def document(name: str, description: str = "A craft.") -> str:
+    return f"---\nname: {name}\ndescription: {description}\n---\n\nWork.\n"
+
+
+def put(home: Path, name: str, text: str = "") -> Path:
+    folder = home / "skills" / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(text or document(name))
+    return folder / "SKILL.md"
+
+
+@asynccontextmanager
+async def library(home: Path, clock: ManualClock | None = None) -> AsyncIterator[tuple[Library, list[str]]]:
+    said: list[str] = []
+    database = Database.open(home / "hone.db")
+    clock = clock or ManualClock()
+    keeper = Keeper(SqliteLedger(database), Disk(home), clock, said.append)
+    yield Library(keeper, SqliteShelf(database), clock), said
+    keeper.close()
+    await database.close()
+
+
+async def names(shelf: Library) -> list[str]:
+    return [each.name for each in (await shelf.ranked(FOLDER))[0] if each.birth is not Birth.BUNDLED]
+
+
+async def test_of_many_new_folders_only_those_are_taken_in_that_can_be_first(home: Path) -> None:
+    many = [f"craft-{number:03}" for number in range(3 * FIRST)]
+    for name in many:
+        put(home, name)
+    async with library(home) as (shelf, _):
+        cold = await names(shelf)
+        assert cold == many[:FIRST]
+        assert await shelf.keeper.ledger.latest() == FIRST
+    async with library(home) as (shelf, _):
+        assert await names(shelf) == cold
+        assert await shelf.keeper.ledger.latest() == FIRST
+        assert len(await shelf.listed()) > 3 * FIRST
+        assert await names(shelf) == cold
+        put(home, "craft-000b")
+        assert await names(shelf) == sorted([*cold, "craft-000b"])[:FIRST]
+
+
+async def test_folders_that_cannot_be_used_are_told_and_keep_no_others_out(home: Path) -> None:
+    for number in range(FIRST + 5):
+        put(home, f"bad-{number:03}", "no front matter")
+    good = put(home, "good-one")
+    async with library(home) as (shelf, said):
+        assert await names(shelf) == ["good-one"]
+        assert len(said) == FIRST + 5
+        assert "skills/bad-000 cannot be used as it is" in said[0]
+    assert good.read_text() == document("good-one")
+
+
+async def test_rank_is_pinned_then_used_then_name_and_stays_the_same_all_day(home: Path) -> None:
+    clock = ManualClock()
+    async with library(home, clock) as (shelf, _):
+        for name in ("a-craft", "b-craft", "c-craft", "d-craft"):
+            await shelf.keeper.shelve(name, Create(document(name), Birth.AGENT), OWNER)
+        await shelf.keeper.shelve("d-craft", Pin(), OWNER)
+        await shelf.count("c-craft", Deed.USE, Actor.AGENT, SessionId("1"))
+        await shelf.count("b-craft", Deed.VIEW, Actor.REVIEW, SessionId("2"))
+        assert await names(shelf) == ["d-craft", "a-craft", "b-craft", "c-craft"]
+        clock.advance(timedelta(days=1).total_seconds())
+        assert await names(shelf) == ["d-craft", "c-craft", "a-craft", "b-craft"]
+        await shelf.keeper.shelve("c-craft", Archive(), OWNER)
+        assert await names(shelf) == ["d-craft", "a-craft", "b-craft"]
+        tally = (await shelf.tallies())["b-craft"]
+        assert (tally.views, tally.uses, tally.background_views) == (0, 0, 1)
+
+
+async def test_a_document_edited_by_hand_is_noticed_where_it_is_ranked(home: Path) -> None:
+    path = put(home, "a-craft")
+    async with library(home) as (shelf, _):
+        await names(shelf)
+        path.write_text(document("a-craft", "A finer craft."))
+        (first, *_), _ = await shelf.ranked(FOLDER)
+        assert first.description == "A finer craft."
+        path.unlink()
+        path.parent.rmdir()
+        assert await names(shelf) == ["a-craft"]
+        assert path.read_text() == document("a-craft", "A finer craft.")

@@ -1,0 +1,216 @@
+"""Edits of a skill's folder: what is refused, then what each one does, then a law over all of them."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.core.errors import Conflict, Refused
+from hone.core.ledger import Actor
+from hone.core.messages import digest
+from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
+from hone.skills import bundled
+from hone.skills.document import validate, written
+from hone.skills.facts import Facts, facts, protected, touches_scripts
+from hone.skills.folder import (
+    Archive,
+    Become,
+    Create,
+    Edit,
+    Files,
+    Install,
+    Patch,
+    Pin,
+    RemoveFile,
+    Replace,
+    Restore,
+    Rewrite,
+    Uninstall,
+    Unpin,
+    WriteFile,
+    apply,
+)
+
+NAME = "release-notes"
+TEXT = written(NAME, "Write them.", "1. Collect.\n2. Write.\n2. Write.")
+NOTE = "references/a.md"
+LEARNED: Files = {DOCUMENT: TEXT.encode(), NOTE: b"one two", ORIGIN: b"agent"}
+PUT_AWAY: Files = {**LEARNED, ARCHIVED: b"1"}
+INSTALLED: Files = {**LEARNED, ORIGIN: b"installed", SOURCE: b"/somewhere"}
+OURS = bundled.files(NAME)
+
+
+@pytest.mark.parametrize(
+    ("files", "edit", "reason"),
+    [
+        (LEARNED, Create(TEXT, Birth.AGENT), "already; patch or edit it"),
+        (PUT_AWAY, Create(TEXT, Birth.AGENT), "restore it"),
+        (OURS, Create(TEXT, Birth.AGENT), "comes with Hone"),
+        ({}, Create(TEXT, Birth.BUNDLED), "come from elsewhere"),
+        ({}, Create(TEXT.replace(NAME, "other"), Birth.USER), f"write `name: {NAME}`"),
+        ({}, Create("no front matter", Birth.USER), "three hyphens"),
+        ({}, Create(TEXT + "\ud800", Birth.USER), "halves of letters"),
+        ({}, Rewrite(TEXT), "There is no skill named"),
+        ({}, Archive(), "There is no skill named"),
+        (OURS, Rewrite(TEXT), "comes with Hone and stays"),
+        (OURS, Replace({DOCUMENT: TEXT.encode()}), "comes with Hone and stays"),
+        (LEARNED, Rewrite(TEXT.replace(NAME, "other")), f"write `name: {NAME}`"),
+        (LEARNED, Patch("nowhere to be found", "x"), "stands nowhere"),
+        (LEARNED, Patch("", "x"), "stands nowhere"),
+        (LEARNED, Patch("2. Write.", "x"), "stands 2 times"),
+        (LEARNED, Patch(NAME, "other"), f"write `name: {NAME}`"),
+        (
+            LEARNED,
+            Patch("x", "y", "references/b.md"),
+            "has no references/b.md; it has SKILL.md, references/a.md",
+        ),
+        (LEARNED, Patch("x", "y", "../a"), "cannot be a file of a skill"),
+        (LEARNED, Patch("agent", "user", ORIGIN), "cannot be a file of a skill"),
+        ({**LEARNED, "assets/a": b"\xff"}, Patch("x", "y", "assets/a"), "UTF-8"),
+        (LEARNED, WriteFile(DOCUMENT, b""), "SKILL.md"),
+        (LEARNED, WriteFile("references/Skill.MD", b""), "SKILL.md"),
+        (LEARNED, WriteFile("../x", b""), "cannot be a file of a skill"),
+        (LEARNED, WriteFile("references/A.md", b""), "is there already"),
+        (LEARNED, RemoveFile(DOCUMENT), "SKILL.md"),
+        (LEARNED, RemoveFile("references/b.md"), "it has SKILL.md, references/a.md"),
+        (PUT_AWAY, Patch("Collect", "Take"), "archived; restore it"),
+        (PUT_AWAY, WriteFile(NOTE, b""), "archived; restore it"),
+        (PUT_AWAY, Archive(), "archived already"),
+        (LEARNED, Restore(), "not archived"),
+        (LEARNED, Unpin(), "not pinned"),
+        ({**LEARNED, PINNED: b"1"}, Pin(), "pinned already"),
+        (LEARNED, Install({DOCUMENT: TEXT.encode()}, "/x"), "already"),
+        ({}, Install({DOCUMENT: TEXT.encode(), ORIGIN: b"user"}, "/x"), "begins with @"),
+        ({}, Install({}, "/x"), "has no SKILL.md"),
+        (LEARNED, Uninstall(), "was not installed; archive it"),
+        (LEARNED, Replace({}), "has no SKILL.md"),
+        (LEARNED, Replace({DOCUMENT: TEXT.encode(), PINNED: b"1"}), "begins with @"),
+        (LEARNED, Become({DOCUMENT: TEXT.encode()}), "@origin must be one of"),
+        (LEARNED, Become({**LEARNED, "@owner": b"me"}), "no fact named @owner"),
+        (LEARNED, Become({**LEARNED, PINNED: b"yes"}), "are 1 or not there"),
+    ],
+)
+def test_an_edit_that_cannot_be_made_is_refused_with_advice(files: Files, edit: Edit, reason: str) -> None:
+    before = dict(files)
+    with pytest.raises(Refused) as refusal:
+        apply(NAME, files, edit)
+    assert reason in str(refusal.value)
+    assert files == before
+
+
+def test_a_name_that_is_no_class_of_task_cannot_be_created_but_installed() -> None:
+    text = written("docker", "All about it.", "Steps.")
+    with pytest.raises(Refused, match="does not say what is done"):
+        apply("docker", {}, Create(text, Birth.AGENT))
+    assert apply("docker", {}, Install({DOCUMENT: text.encode()}, "/x"))[SOURCE] == b"/x"
+
+
+@pytest.mark.parametrize("edit", [Rewrite(TEXT, "0" * 64), Patch("Collect", "Take", seen="0" * 64)])
+@pytest.mark.parametrize("files", [LEARNED, INSTALLED])
+def test_who_saw_another_version_gets_a_conflict(files: Files, edit: Edit) -> None:
+    with pytest.raises(Conflict, match="no longer what you saw"):
+        apply(NAME, files, edit)
+
+
+def test_a_file_that_went_meanwhile_is_a_conflict_and_a_seen_one_is_written() -> None:
+    seen = digest(b"one two")
+    with pytest.raises(Conflict):
+        apply(NAME, {DOCUMENT: TEXT.encode(), ORIGIN: b"user"}, WriteFile(NOTE, b"x", seen))
+    assert apply(NAME, LEARNED, WriteFile(NOTE, b"x", seen))[NOTE] == b"x"
+
+
+def test_create_makes_a_skill_of_one_document() -> None:
+    assert apply(NAME, {}, Create(TEXT, Birth.USER)) == {DOCUMENT: TEXT.encode(), ORIGIN: b"user"}
+    assert apply(NAME, {}, Create(TEXT, Birth.AGENT, "/work"))[PROJECT] == b"/work"
+
+
+def test_patch_matches_what_was_shown_escaped_and_keeps_hidden_letters_elsewhere() -> None:
+    files = {**LEARNED, NOTE: "a\u200bb\u200bc\n".encode()}
+    after = apply(NAME, files, Patch("a\\u200bb", "ab", NOTE))
+    assert after[NOTE].decode() == "ab\u200bc\n"
+
+
+def test_install_then_uninstall_leaves_nothing() -> None:
+    held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
+    assert facts(held) == Facts(Birth.INSTALLED, source="/from")
+    assert apply(NAME, held, Uninstall()) == {}
+
+
+def test_a_hand_edit_keeps_the_facts_and_a_folder_made_by_hand_is_the_users() -> None:
+    pinned = {**LEARNED, PINNED: b"1"}
+    after = apply(NAME, pinned, Replace({DOCUMENT: TEXT.encode()}))
+    assert after == {DOCUMENT: TEXT.encode(), ORIGIN: b"agent", PINNED: b"1"}
+    assert facts(apply(NAME, {}, Replace({DOCUMENT: TEXT.encode()}))) == Facts(Birth.USER)
+
+
+def test_what_is_left_alone_stays_byte_for_byte() -> None:
+    after = apply(NAME, LEARNED, Patch("Collect", "Gather"))
+    assert after == {**LEARNED, DOCUMENT: TEXT.replace("Collect", "Gather").encode()}
+    assert apply(NAME, after, RemoveFile(NOTE)) == {k: v for k, v in after.items() if k != NOTE}
+    assert apply(NAME, apply(NAME, LEARNED, Archive()), Restore()) == LEARNED
+    assert apply(NAME, apply(NAME, LEARNED, Pin()), Unpin()) == LEARNED
+
+
+paths = st.sampled_from(
+    [DOCUMENT, NOTE, "references/b.md", "scripts/x.sh", "../x", "", "skill.md", "@origin", "a/b"]
+)
+texts = st.sampled_from([TEXT, TEXT.replace("Write them", "Draft"), "", "Collect", "one", "x", "---"])
+edits: st.SearchStrategy[Edit] = st.one_of(
+    st.builds(Create, texts, st.sampled_from(Birth)),
+    st.builds(Rewrite, texts),
+    st.builds(Patch, texts, texts, paths),
+    st.builds(WriteFile, paths, texts.map(str.encode)),
+    st.builds(RemoveFile, paths),
+    st.sampled_from([Archive(), Restore(), Pin(), Unpin(), Uninstall()]),
+    st.builds(Install, st.dictionaries(paths, texts.map(str.encode), max_size=3), texts),
+    st.builds(Replace, st.dictionaries(paths, texts.map(str.encode), max_size=3)),
+    st.builds(Become, st.dictionaries(paths, texts.map(str.encode), max_size=3)),
+)
+
+
+@given(st.lists(edits, max_size=12))
+def test_after_any_edits_a_skill_is_sound_or_not_there(made: list[Edit]) -> None:
+    held = apply(NAME, {}, Create(TEXT, Birth.AGENT))
+    for edit in made:
+        before = dict(held)
+        with suppress(Refused):
+            held = apply(NAME, held, edit)
+            assert before or isinstance(edit, Create | Install | Replace | Become), "born without create"
+        if held:
+            assert validate(NAME, held).name == NAME
+            assert facts(held).birth in Birth
+
+
+KINDS = [*Birth, "pinned"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("actor", Actor)
+def test_who_may_change_what(actor: Actor, kind: str) -> None:
+    birth = Birth.AGENT if kind == "pinned" else Birth(kind)
+    listed = Listed(NAME, "", "", birth, pinned=kind == "pinned")
+    background = actor in (Actor.REVIEW, Actor.CURATOR)
+    if background and (
+        kind in ("bundled", "installed", "pinned") or (actor, kind) == (Actor.CURATOR, "user")
+    ):
+        with pytest.raises(Refused, match=f"{NAME} .* protected"):
+            protected(NAME, listed, actor)
+    else:
+        waits = protected(NAME, listed, actor)
+        assert bool(waits) is ((actor, kind) == (Actor.REVIEW, "user"))
+    assert protected(NAME, None, actor) == ""
+
+
+def test_scripts_are_noticed_when_new_or_changed_wherever_they_lie() -> None:
+    before = {"scripts/a.py": b"1", "scripts/b.py": b"1", NOTE: b"#!/bin/sh"}
+    after = {
+        **before,
+        "scripts/b.py": b"2",
+        "scripts/c": b"",
+        "assets/run": b"\xef\xbb\xbf\n#!/bin/sh",
+        "references/x.md": b"text",
+        ORIGIN: b"#!agent",
+    }
+    assert touches_scripts(before, after) == ("assets/run", "scripts/b.py", "scripts/c")
+    assert touches_scripts(after, before) == ("scripts/b.py",)

