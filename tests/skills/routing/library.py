@@ -3,8 +3,9 @@
 Each of ten families has twenty kinds of work in twenty-five settings: a skill has 24 neighbours that do the
 same elsewhere and 19 that do something else in the same place. It is the same in every process.
 
-practice.json was at hand while the ranking and the texts of the skills were written. tasks.json was written
-afterwards, for skills drawn by lot, and neither was changed for it: it tells how unknown tasks are routed.
+Both sets of tasks were written after the ranking, for skills drawn by lot, and nothing was changed for them.
+tasks.json avoids the words of the skill it means; requests.json says it as people do, and was written by
+somebody who had not seen how skills are ranked. Seven of its skills had been among the tasks tried earlier.
 """
 
 import json
