@@ -34,10 +34,13 @@ from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
+from hone.models.local import PROVIDER as LOCAL
+from hone.models.local import Local
 from hone.models.openai import OpenAIChat
-from hone.models.priced import PRICES, Price, Priced
+from hone.models.priced import FREE, PRICES, Price, Priced
 from hone.models.providers import KNOWN, Provider, address, choose
 from hone.models.retrying import Patience, Retrying
+from hone.models.weights import Cellar
 from hone.models.windowed import Windowed
 from hone.plugins import load
 from hone.policy.admission import Mode
@@ -46,7 +49,7 @@ from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
 from hone.policy.triggers import Intervals
-from hone.prompt.compose import compose, ordered, surroundings
+from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
 from hone.runtime.background import Background
@@ -114,6 +117,7 @@ class Hone:
         self._http = Http(self._clock, first_byte=self.settings.first_byte)
         self._sandbox = Sandbox(hidden=(self.home,), clock=self._clock)
         self._shells: list[Shell] = []
+        self._engines: dict[str, Local] = {}
         self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
@@ -132,6 +136,8 @@ class Hone:
     async def close(self) -> None:
         if self._background:
             await self._background.close()
+        for engine in self._engines.values():
+            await engine.close()
         await self._http.close()
         await self._gated.close()
         for shell in self._shells:
@@ -274,12 +280,19 @@ class Hone:
     async def _agent(self, wanted: str, folder: Path) -> tuple[Agent, ChangeId]:
         """And the last change that its prefix knows of."""
         name, model, window = await self._find_model(wanted)
+        if name in self._engines:
+            return self._plain(name, model, window), await self.library.keeper.ledger.latest()
         toolbox, shell = self._tools(folder)
         self._shells.append(shell)
         known = await snapshot(self.library, folder)
         prefix = compose(name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
         room = Windowed(model, window, self.settings.compact_at)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
+
+    def _plain(self, name: str, model: Model, window: int) -> Agent:
+        """For a model with a small window and little judgement: a few lines, and no tools."""
+        room = Windowed(model, window, self.settings.compact_at)
+        return Agent(compose(name, (plain(),), (), self.settings.sampling), room, {}, USER, Limits())
 
     def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
         day = self._clock.now().astimezone().date()
@@ -326,6 +339,8 @@ class Hone:
         plugin, _, rest = wanted.partition("/")
         if plugin in self._plugins.models:
             return wanted, self._plugins.models[plugin](rest), window
+        if plugin == LOCAL and LOCAL not in self.settings.providers:
+            return self._find_local(rest)
         own = [
             Provider(name, each.url, each.format, each.key) for name, each in self.settings.providers.items()
         ]
@@ -333,6 +348,16 @@ class Hone:
         self._local = self._local or provider.local
         small = provider.local and not self.settings.window
         return name, self._connect(provider, name), SMALL if small else window
+
+    def _find_local(self, name: str) -> tuple[str, Model, int]:
+        """One engine a model, however many conversations it has; it starts with the first request."""
+        stock = Cellar(self.home / "models").ready(name)
+        whole = f"{LOCAL}/{name}"
+        engine = self._engines.setdefault(whole, Local(stock, self._clock))
+        self._local = True
+        priced = Priced(engine, self._price(whole) or FREE)
+        patient = Retrying(priced, self._clock, Patience(tries=self.settings.tries))
+        return whole, patient, min(self.settings.window or stock.window, stock.window)
 
     def _connect(self, provider: Provider, name: str) -> Model:
         key = self._environ.get(provider.key, "")

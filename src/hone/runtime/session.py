@@ -308,6 +308,8 @@ class Session:
         answered = last.role is Role.ASSISTANT and not last.calls
         if every is None or self.header.origin is not Origin.USER or not answered:
             return None
+        if not self.agent.prefix.tools:  # a plain chat has nothing to write down with
+            return None
         own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
         turn = ending([node.message for node in own][::-1])
         return lambda counters: counted(counters, turn, every)

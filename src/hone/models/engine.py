@@ -1,0 +1,45 @@
+"""The engine's own process: serves one model on loopback until its standard input ends, hence dies with Hone.
+
+Started by its path and importing nothing of Hone. The first line it reads says what to serve and with which
+key; the first line it prints is its address.
+"""
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+CACHED_MEGABYTES = 512
+"""Prompts of other conversations that are kept beside the one slot."""
+LONGEST = 1_024
+"""Tokens of an answer where the request names no limit: a small model can go on for ever."""
+
+
+def main() -> None:
+    order = json.loads(sys.stdin.readline())
+    if order["engine"]:
+        sys.path.insert(0, order["engine"])
+    server = serve(importlib.import_module("xllamacpp"), order)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+    os._exit(0)  # an answer on its way is no reason to stay
+
+
+def serve(engine: Any, order: dict[str, Any]) -> Any:
+    params = engine.CommonParams()
+    params.model.path = order["weights"]
+    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [order["key"]]
+    params.chat_template = Path(__file__).with_name("chatml.jinja").read_text(encoding="utf-8")
+    params.n_parallel, params.n_ctx, params.n_predict = 1, order["window"], LONGEST
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = order["threads"]
+    params.cache_prompt, params.cache_ram_mib = True, CACHED_MEGABYTES
+    params.ui = params.endpoint_slots = params.warmup = False
+    params.sampling.temp, params.sampling.top_p = 0.2, 0.9
+    params.offline, params.verbosity = True, 1
+    return engine.Server(params)
+
+
+if __name__ == "__main__":
+    main()

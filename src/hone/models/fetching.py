@@ -1,0 +1,81 @@
+"""Fetches a wheel with the installer at hand, from the index it is set to. Knows nothing of models."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hone.core.errors import Refused
+
+_SHOWN = 8
+"""Lines of an installer's complaint that are passed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """`hashes` are the SHA-256 of all its wheels; without them the caller checks what it takes out of it."""
+
+    name: str
+    version: str
+    hashes: tuple[str, ...] = ()
+
+    @property
+    def requirement(self) -> str:
+        return " ".join((f"{self.name}=={self.version}", *(f"--hash=sha256:{each}" for each in self.hashes)))
+
+
+Fetch = Callable[[Package, Path], None]
+"""Unpacks the wheel of a package into a folder, without its dependencies. Raises Refused."""
+
+
+def fetch(package: Package, into: Path) -> None:
+    beside = str(Path(sys.executable).parent)
+    path = os.pathsep.join((beside, os.environ.get("PATH", "")))
+    fetch_with(installer(path, pip=importlib.util.find_spec("pip") is not None), package, into)
+
+
+def fetch_with(tool: Sequence[str], package: Package, into: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        wanted = Path(scratch) / "wanted.txt"
+        wanted.write_text(f"{package.requirement}\n", encoding="utf-8")
+        done = subprocess.run(
+            command(tool, wanted, into, hashed=bool(package.hashes)),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    if done.returncode:
+        said = complaint((done.stderr or done.stdout).decode("utf-8", "replace"))
+        raise Refused(f"{package.name} {package.version} could not be fetched; nothing was added.\n{said}")
+
+
+def command(tool: Sequence[str], wanted: Path, into: Path, *, hashed: bool) -> list[str]:
+    """Never builds from source and never follows dependencies: some of them take an hour to compile."""
+    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(into)]
+    strict = ["--require-hashes"] if hashed else []
+    return [*tool, *options, *strict, "-r", str(wanted)]
+
+
+def installer(path: str, *, pip: bool) -> list[str]:
+    """pip of this environment, or a uv on the path. Raises Refused where there is neither."""
+    if pip:
+        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
+    uv = shutil.which("uv", path=path)
+    if uv:  # a copy, since what it links to is in a cache that others write
+        return [uv, "pip", "install", "--python", sys.executable, "--link-mode", "copy"]
+    raise Refused(
+        "Neither pip nor uv is here to fetch it with. Install one of them, for example with: "
+        f"{sys.executable} -m ensurepip"
+    )
+
+
+def complaint(said: str) -> str:
+    """The end of what an installer printed, without its warnings."""
+    lines = [line.rstrip() for line in said.splitlines()]
+    kept = [line for line in lines if line and not line.startswith(("WARNING:", "warning:"))]
+    return "\n".join(f"  {line}" for line in kept[-_SHOWN:]) or "  The installer did not say why."
