@@ -24,6 +24,7 @@ from hone.core.scene import Ask, nobody
 from hone.core.skill import Shelf
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
+from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.knowledge.disk import Disk
 from hone.knowledge.keeper import Keeper, Rules
@@ -222,7 +223,9 @@ class Hone:
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
         )
-        if (agent.prefix.model, agent.prefix.tools) != (stored.prefix.model, stored.prefix.tools):
+        same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
+        # What begins with foreign words may have been brought in from elsewhere, system text and all.
+        if not same or stored.transcript.nodes[0].trust is Trust.FOREIGN:
             await session.switch(agent)
             self.notices.append(
                 f"This conversation goes on with {agent.prefix.model} and the tools of today."

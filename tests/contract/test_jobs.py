@@ -340,7 +340,7 @@ NAMES = (A, B, C, D)
 
 @dataclass(frozen=True)
 class Deed:
-    """Something done to the session of number `pick`, or to the job that many before the last."""
+    """Something done to the session or the job of number `pick`; `wrong` makes it out of date or of place."""
 
     kind: str
     pick: int
@@ -349,11 +349,10 @@ class Deed:
     wrong: bool
 
 
+KINDS = ("start", "branch", "append", "delete", "enqueue", "begin", "complete", "fail", "cancel", "retry")
 DEEDS = st.builds(
     Deed,
-    st.sampled_from(
-        "start branch append append append delete enqueue begin complete fail cancel retry".split()
-    ),
+    st.sampled_from((*KINDS, "append", "append", "begin", "complete", "retry")),
     st.integers(0, 3),
     st.integers(0, 4),
     st.integers(0, 2),
@@ -363,18 +362,20 @@ DEEDS = st.builds(
 
 async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
     """The deed as a call, built from what the reference knows."""
-    name, id = NAMES[deed.pick], JobId(len(await known.jobs.jobs()) - deed.at)
-    other = NAMES[(deed.pick + 1 + deed.at) % len(NAMES)]
-    there = {each.header.id for each in await known.sessions.list(origin=None)}
+    there = sorted(each.header.id for each in await known.sessions.list(origin=None))
+    free = [each for each in NAMES if each not in there] or [A]
+    name = free[0] if deed.wrong or not there else there[deed.pick % len(there)]
+    length = len(await known.jobs.jobs())
+    id = JobId(length + 1 if deed.wrong and deed.kind != "complete" else length - deed.pick % length)
     now = (await known.sessions.load(name)).transcript if name in there else said("x")
     held = (await known.ledger.holding(MEMORY)).get("MEMORY.md")
     match deed.kind:
         case "start":
-            return lambda stores: begin(stores.sessions, name, "x", "y")
+            return lambda stores: begin(stores.sessions, name if deed.turns == 0 else free[0], "x", "y")
         case "branch":
-            return lambda stores: branch(stores.sessions, other, name, deed.turns, "x")
+            return lambda stores: branch(stores.sessions, free[-1], name, deed.turns, "x")
         case "append":
-            longer = said("z").nodes if deed.wrong else said("x", on=now).nodes[len(now) :]
+            longer = said("z").nodes if deed.at == 3 else said("x", on=now).nodes[len(now) :]
             every = Intervals(turns=2 + deed.turns, iterations=deed.at)
             count = partial(counted, turn=Ending(deed.turns, noted=deed.at == 4), every=every)
             return lambda stores: stores.sessions.append(

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from hone.core.errors import Conflict, Missing, StoreError
+from hone.core.errors import Conflict, Missing, Refused, StoreError
 from hone.core.ids import SessionId
+from hone.core.jobs import Count, Counters, Job, JobId, Topic, Topics
 from hone.core.messages import (
     Image,
     Message,
@@ -41,6 +42,10 @@ PREFIX = Prefix("scripted/one", "You help.", ('{"name":"read"}',))
 OTHER = Prefix("scripted/two", "You help, too.")
 A, B, C, D = (SessionId(name) for name in ("a1", "b1", "c1", "c2"))
 SPENT = Spending(NOW, "scripted/one", Origin.USER, Usage(10, 4, 2, 3, 0.25))
+
+
+BOTH = frozenset(Topic)
+NOTHING: Topics = frozenset()
 
 
 @pytest.fixture(params=["inmemory", "sqlite"])
@@ -103,6 +108,75 @@ async def test_nothing_is_added_by_half_if_only_the_first_nodes_follow(sessions:
     assert (await sessions.spending(), (await sessions.list())[0].messages) == ((), 3)
     await sessions.append(A, longer)
     assert len((await sessions.load(A)).transcript) == 6
+
+
+def tallied(seen: list[Counters], due: Topics = NOTHING) -> Count:
+    """Counts a turn and two iterations, and notes what had been counted before."""
+
+    def count(before: Counters) -> tuple[Counters, Topics]:
+        seen.append(before)
+        return Counters(before.turns + 1, before.iterations + 2), due
+
+    return count
+
+
+async def test_what_cannot_be_added_is_not_counted_and_sets_nothing_off(sessions: Sessions) -> None:
+    transcript, seen = await begin(sessions, A), list[Counters]()
+    stale = said("x", on=transcript.upto(2)).nodes[2:]
+    with pytest.raises(Conflict):
+        await sessions.append(A, stale, SPENT, tallied(seen, BOTH), str)
+    with pytest.raises(Missing):
+        await sessions.append(B, stale, SPENT, tallied(seen, BOTH), str)
+    assert seen == []
+    job = await sessions.append(A, said("x", on=transcript).nodes[3:], None, tallied(seen, BOTH))
+    assert (seen, job and job.id) == ([Counters()], 1)
+
+
+async def test_nothing_is_added_if_it_cannot_be_counted_or_explained(sessions: Sessions) -> None:
+    def refuse(_: object) -> Any:
+        raise Refused("not now")
+
+    transcript, seen = await begin(sessions, A), list[Counters]()
+    longer = said("x", on=transcript).nodes[3:]
+    for count, why in ((refuse, None), (tallied([], BOTH), refuse)):
+        with pytest.raises(Refused, match="not now"):
+            await sessions.append(A, longer, SPENT, count, why)
+    assert (await sessions.load(A)).transcript.head == transcript.head
+    assert (await sessions.spending(), (await sessions.list())[0].messages) == ((), 3)
+    job = await sessions.append(A, longer, None, tallied(seen, BOTH))
+    assert (seen, job and job.id) == ([Counters()], 1)
+
+
+async def test_what_is_due_is_queued_with_all_messages_up_to_the_last_and_returned(
+    sessions: Sessions,
+) -> None:
+    late, seen = NOW + timedelta(minutes=1), list[Counters]()
+    transcript = await begin(sessions, A)
+    first = said("one", "two", on=transcript)
+    second = first.then(assistant("three"), Trust.AGENT, late)
+
+    def why(topics: Topics) -> str:
+        return f"{len(topics)} due\udcff"
+
+    assert await sessions.append(A, first.nodes[3:], SPENT, tallied(seen), why) is None
+    job = await sessions.append(A, second.nodes[5:], SPENT, tallied(seen, BOTH), why)
+    assert job == Job(JobId(1), A, A, 6, BOTH, late, "2 due" + "\ufffd" * 3)
+    again = await sessions.append(A, (), None, tallied(seen, frozenset({Topic.SKILLS})))
+    assert again == Job(JobId(2), A, A, 6, frozenset({Topic.SKILLS}), late, "")
+    assert await sessions.append(A, (), SPENT) is None
+    assert seen == [Counters(), Counters(1, 2), Counters(2, 4)]
+    assert facts((await sessions.load(A)).transcript.nodes) == facts(second.nodes)
+    assert await sessions.spending() == (SPENT,) * 3
+
+
+async def test_many_appends_at_once_to_branches_of_one_tree_lose_no_count(sessions: Sessions) -> None:
+    await begin(sessions, A)
+    seen: list[Counters] = []
+    names = [SessionId(f"s{number}") for number in range(20)]
+    for name in names:
+        await branch(sessions, name, A, 2, name)
+    await asyncio.gather(*(sessions.append(name, (), None, tallied(seen)) for name in names))
+    assert seen == [Counters(number, 2 * number) for number in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -485,7 +559,9 @@ def call(step: Step, fresh: SessionId, known: Mapping[SessionId, Stored]) -> Cal
         case "append":
             base = now.upto(len(now) - 1) if step.wrong == "nodes" else now
             nodes = said(*step.words, on=base).nodes[len(base) :]
-            return lambda store: store.append(id, nodes, SPENT if step.at % 2 else None)
+            due = BOTH if step.pick % 2 else NOTHING
+            count = tallied([], due) if step.at % 3 else None
+            return lambda store: store.append(id, nodes, SPENT if step.at % 2 else None, count, counted)
         case "move":
             cut = now.upto(len(now) - 1) if step.wrong == "nodes" else now
             moved = cut.rooted(PREFIX.digest if step.wrong == "prefix" else prefix.digest)
@@ -495,6 +571,10 @@ def call(step: Step, fresh: SessionId, known: Mapping[SessionId, Stored]) -> Cal
         case "rename":
             return lambda store: store.rename(id, "".join(step.words))
     return lambda store: store.find(f"s{step.at}"[: 1 + step.pick])
+
+
+def counted(topics: Topics) -> str:
+    return f"{len(topics)} due"
 
 
 async def outcome(store: Sessions, call: Callable[[Sessions], Any]) -> Any:
@@ -541,7 +621,7 @@ async def agree(path: Path, steps: Sequence[Step]) -> None:
         await store.delete(each.header.id)
     assert await store.spending() == await reference.spending()
     await store.close()
-    for table in ("sessions", "nodes", "chains", "contents", "prefixes"):
+    for table in ("sessions", "nodes", "chains", "contents", "prefixes", "counters"):
         assert rows(path, f"SELECT count(*) FROM {table}") == [0], table
 
 

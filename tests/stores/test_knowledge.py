@@ -26,14 +26,13 @@ from hone.core.ledger import (
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ORIGIN, PINNED, Card, Deed
 from hone.core.trust import Trust
-from hone.stores import database as databases
-from hone.stores.database import MIGRATIONS, Database
+from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.record import record
 from hone.stores.shelf import SqliteShelf
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
-from tests.stores.test_sqlite import raw, run, worker
+from tests.stores.test_sqlite import age, raw, run, worker
 from tests.stores.worker import NOW, begin
 
 A, B = digest(b"a"), digest(b"b")
@@ -146,13 +145,10 @@ async def test_a_record_and_what_else_is_in_its_transaction_happen_together_or_n
     await database.close()
 
 
-def test_a_database_from_before_keeps_its_sessions_and_learns(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(databases, "MIGRATIONS", MIGRATIONS[:1])
-        with opened(path) as database:
-            asyncio.run(begin(SqliteSessions(database), SessionId("a"), "first"))
+def test_a_database_from_before_keeps_its_sessions_and_learns(path: Path) -> None:
+    with opened(path) as database:
+        asyncio.run(begin(SqliteSessions(database), SessionId("a"), "first"))
+    age(path, 1)
     with opened(path) as database:
         asyncio.run(SqliteLedger(database).record([NOTE], BODIES, NOW))
         assert len(asyncio.run(SqliteSessions(database).load(SessionId("a"))).transcript) == 1

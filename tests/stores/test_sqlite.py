@@ -17,6 +17,7 @@ import pytest
 
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
 from hone.core.ids import SessionId
+from hone.core.jobs import Counters, JobId, Topic
 from hone.core.ledger import Actor, Author, Change, Delta, Evidence, Print, Standing, skill
 from hone.core.messages import assistant, digest, user
 from hone.core.model import Usage
@@ -27,6 +28,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores.database import MIGRATIONS, Database
+from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
 from hone.stores.shelf import SqliteShelf
 from hone.stores.sqlite import SqliteSessions
@@ -169,6 +171,22 @@ async def test_a_load_shows_one_moment_whatever_is_written_meanwhile(path: Path)
     await store.close()
 
 
+def age(path: Path, version: int) -> None:
+    """Writes the sessions of a database into one as that many migrations made it, in its place."""
+    old = path.with_name("old.db")
+    with raw(old) as connection:
+        for script in MIGRATIONS[:version]:
+            connection.execute(script.read_text("utf-8"))
+        connection.pragma("user_version", version)
+        connection.execute("ATTACH ? AS present", (str(path),))
+        for table in ("prefixes", "contents", "chains", "nodes", "sessions", "spending"):
+            names = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+            connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM present.{table}")
+    for each in path.parent.glob(f"{path.name}*"):
+        each.unlink()
+    old.rename(path)
+
+
 def test_migrations_are_numbered_without_gaps() -> None:
     assert [int(script.name[:4]) for script in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
 
@@ -302,7 +320,7 @@ async def answers(database: Database) -> Answers:
 
 
 async def learned(database: Database) -> Answers:
-    ledger, shelf = SqliteLedger(database), SqliteShelf(database)
+    ledger, shelf, jobs = SqliteLedger(database), SqliteShelf(database), SqliteJobs(database)
     questions: dict[str, Callable[[], Awaitable[Any]]] = {
         "entries": ledger.entries,
         "of a target": lambda: ledger.entries(target=skill("s3")),
@@ -315,6 +333,10 @@ async def learned(database: Database) -> Answers:
         "ranked": lambda: shelf.ranked("", NOW.date(), 9),
         "uncarded": shelf.uncarded,
         "tallies": shelf.tallies,
+        "jobs": jobs.jobs,
+        "queue": jobs.waiting,
+        "a job": lambda: jobs.job(JobId(4)),
+        "counters": lambda: jobs.counters(SessionId("s3")),
     }
     found: Answers = {}
     for name, question in questions.items():
@@ -340,7 +362,7 @@ def ask(path: Path) -> Answers:
 
 
 async def fill(path: Path) -> None:
-    """Six sessions with short and long messages and six skills, none of them in the log."""
+    """Six sessions with short and long messages and a job each, and six skills, none of them in the log."""
     database = Database.open(path)
     store, ledger, shelf = SqliteSessions(database), SqliteLedger(database), SqliteShelf(database)
     for number in range(6):
@@ -349,7 +371,8 @@ async def fill(path: Path) -> None:
         for size in (10, 300, 9000, 20, 5000) * 4:
             transcript = transcript.then(assistant(f"{id} {size} " * (size // 10)), Trust.AGENT, NOW)
         usage = Usage(1, 2, 3, 4, 0.5)
-        await store.append(id, transcript.nodes[1:], Spending(NOW, "m", Origin.USER, usage))
+        spent = Spending(NOW, "m", Origin.USER, usage)
+        await store.append(id, transcript.nodes[1:], spent, lambda _: (Counters(3, 4), frozenset(Topic)))
         body = BODIES[number]
         delta = Delta("SKILL.md", None, digest(body))
         author = Author(Actor.AGENT, id, reason="because", evidence=(Evidence(id, 1, Trust.OWNER, "x"),))

@@ -12,19 +12,23 @@ from pathlib import Path
 
 from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
+from hone.core.jobs import Count, Counters, Topic, Topics
 from hone.core.ledger import MEMORY, Actor, Author, Change, Delta
-from hone.core.messages import digest, user
+from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.database import Database
+from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
 from hone.stores.sqlite import SqliteSessions
 
 PREFIX = Prefix("scripted/one", "You help.")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NOBODY = 65534
+EVERY = 3
+"""Turns of a tree until a review is due."""
 
 
 def say(line: str) -> None:
@@ -78,6 +82,39 @@ async def learn(path: Path, name: str, count: int) -> None:
     await database.close()
 
 
+def third(counters: Counters) -> tuple[Counters, Topics]:
+    turns = counters.turns + 1
+    if turns < EVERY:
+        return Counters(turns), frozenset()
+    return Counters(), frozenset({Topic.MEMORY})
+
+
+async def take_turns(store: SqliteSessions, session: SessionId, count: int) -> None:
+    """Each turn is a question, and an answer that is counted; says which review the answer set off."""
+    transcript = (await store.load(session)).transcript
+    counting: Count = third
+    for number in range(count):
+        asked = transcript.then(user(f"question {number}"), Trust.OWNER, NOW)
+        await store.append(session, asked.nodes[len(transcript) :])
+        transcript = asked.then(assistant(f"answer {number}"), Trust.AGENT, NOW)
+        job = await store.append(session, transcript.nodes[-1:], None, counting)
+        say(f"{session} {number} {job.id if job else 0}")
+
+
+async def finish(path: Path, session: SessionId, count: int) -> None:
+    """Completes `count` reviews, each of which adds a line."""
+    database = Database.open(path)
+    jobs, ledger = SqliteJobs(database), SqliteLedger(database)
+    for number in range(count):
+        job = await jobs.enqueue(session, 1, frozenset({Topic.MEMORY}), "by hand", NOW)
+        held = (await ledger.holding(MEMORY)).get("MEMORY.md")
+        body = f"{session} {number} {held}".encode()
+        change = Change(MEMORY, "add", (Delta("MEMORY.md", held, digest(body)),), Author(Actor.REVIEW))
+        await jobs.complete(job.id, [change], {digest(body): body}, None, NOW)
+        say(str(job.id))
+    await database.close()
+
+
 async def work(job: str, path: Path, *arguments: str) -> None:
     if job == "open":
         for number in range(int(arguments[0])):
@@ -86,9 +123,16 @@ async def work(job: str, path: Path, *arguments: str) -> None:
     if job == "learn":
         await learn(path, arguments[0], int(arguments[1]))
         return
+    if job == "finish":
+        await finish(path, SessionId(arguments[0]), int(arguments[1]))
+        return
     if job == "nobody" and os.geteuid() == 0:
         os.setuid(NOBODY)
     store = SqliteSessions.open(path)
+    if job == "turns":
+        await take_turns(store, SessionId(arguments[0]), int(arguments[1]))
+        await store.close()
+        return
     session, name, count = arguments
     if job == "full":
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))

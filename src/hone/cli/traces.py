@@ -25,10 +25,10 @@ FAULTS = 10
 
 @click.group()
 def traces() -> None:
-    """Take conversations out for analysis or training, bring them back, and draw their tree."""
+    """Take conversations out as a file, bring them back, draw their tree."""
 
 
-@traces.command()
+@traces.command(short_help="Write the conversations as JSON, each message once.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a new file.")
 @click.option(
     "--since", metavar="TIME", help="Active since then: 12h, 30d, 8w, or a date such as 2026-03-01."
@@ -83,7 +83,7 @@ def parse_since(text: str) -> datetime:
         return datetime.now(UTC) - parse_age(text)
 
 
-@traces.command("import")
+@traces.command("import", short_help="Store the sessions of a file that export wrote.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--own", is_flag=True, help="You vouch for the file: what it says the owner said, you said.")
 @click.option("--dry-run", is_flag=True, help="Tell what there is, and store nothing.")
@@ -173,7 +173,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-@traces.command()
+@traces.command(short_help="Draw which sessions came from which.")
 @click.argument("session", required=False)
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="How many trees.")
 @click.pass_obj
@@ -215,8 +215,6 @@ class Row:
 
 
 async def _row(store: "Sessions", summary: "Summary") -> Row:
-    from hone.runtime.traces import earlier
-
     header = summary.header
     spent = [each.usage for each in await store.spending(header.id)]
     tokens = sum(use.input + use.output for use in spent)
@@ -225,10 +223,10 @@ async def _row(store: "Sessions", summary: "Summary") -> Row:
     counts = f"{_count(summary.messages, 'message')}{shared}, {tokens:,} tokens"
     left = [
         f"before: {_count(len(line.transcript), 'message')} under {line.prefix.model}"
-        for line in await earlier(store, header.id)
+        for line in await store.earlier(header.id)
     ]
     about = header.title or summary.opening if header.origin == "user" and not header.shared else header.title
-    return Row(header, f"{origin}: {counts}  {about}".rstrip(), tuple(left))
+    return Row(header, f"{origin}: {counts}" + (f" · {about}" if about else ""), tuple(left))
 
 
 def _draw(root: "SessionId", rows: "Mapping[SessionId, Row]") -> Iterator[str]:

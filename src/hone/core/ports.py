@@ -93,6 +93,10 @@ class Sessions(Protocol):
         """Raises Missing, or Corrupt if a content or the chain does not match its digest."""
         ...
 
+    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+        """The lines it has left by `move` and `shorten`, oldest first. Raises Missing or Corrupt."""
+        ...
+
     async def find(self, beginning: str) -> SessionId:
         """The one session whose id starts like this. Raises Missing; if several do, it names them."""
         ...

@@ -85,6 +85,11 @@ class Shelf(Protocol):
         Uses of today do not count yet, so that the answer is the same all day."""
         ...
 
+    async def idle(self, before: str, folder: str, today: date) -> int:
+        """How many stand before this name among those that nothing but their name ranks: active, neither
+        pinned nor of this folder, and not used before today."""
+        ...
+
     async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
         """Best first, by BM25 over name, description and body with any of the words; archived ones left out.
         A higher score is better."""

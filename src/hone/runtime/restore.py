@@ -6,6 +6,7 @@ The file may come from anywhere: every digest is computed again, and a line that
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from enum import StrEnum
 from re import fullmatch
 
@@ -18,7 +19,7 @@ from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.runtime.traces import VERSION, Content, Entry, Leaf, Root, Top, Trace, Tree, lineage
+from hone.runtime.traces import VERSION, Content, Entry, Label, Labels, Leaf, Root, Top, Trace, Tree, lineage
 
 SYMPTOMS = (KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError)
 """What a line raises that is not what export writes."""
@@ -153,17 +154,21 @@ def _trace(entry: Entry, path: Sequence[Node]) -> Trace:
         parent,
         entry.shared,
     )
-    labels = {each.hash: (Trust[each.trust.upper()], each.at) for each in entry.labels}
-    return Trace(header, (*entry.former, path[entry.messages - 1].hash), labels)
+    left = [(each.hash, _labels(each.labels)) for each in entry.former]
+    return Trace(header, (*left, (path[entry.messages - 1].hash, _labels(entry.labels))))
+
+
+def _labels(labels: Iterable[Label]) -> Labels:
+    return {each.hash: (Trust[each.trust.upper()], each.at) for each in labels}
 
 
 def _resolve(found: Found) -> None:
     """A line that a session has left may stand below the session, or on a line that does not hold."""
     for id, trace in found.tree.traces.items():
-        heads = tuple(head for head in trace.heads if head in found.tree.nodes)
-        if heads != trace.heads:
+        lines = tuple(line for line in trace.lines if line[0] in found.tree.nodes)
+        if lines != trace.lines:
             found.faults.append(f"session {id}: a line it has left is not there; it is restored without")
-            found.tree.traces[id] = replace(trace, heads=heads)
+            found.tree.traces[id] = replace(trace, lines=lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,7 @@ async def compare(store: Sessions, tree: Tree, *, own: bool = False) -> list[Ste
     better than foreign: a file can say of itself what it likes."""
     steps = []
     for trace in _ordered(tree):
-        lines = _replayable([_transcript(tree, trace, head, own=own) for head in trace.heads])
+        lines = _replayable([_transcript(tree, *line, own=own) for line in trace.lines])
         steps.append(Step(trace, lines, await _standing(store, trace.header.id, lines)))
     return steps
 
@@ -189,11 +194,11 @@ def _ordered(tree: Tree) -> list[Trace]:
     return [tree.traces[id] for id in dict.fromkeys(header.id for line in lines for header in line)]
 
 
-def _transcript(tree: Tree, trace: Trace, head: str, *, own: bool) -> Transcript:
+def _transcript(tree: Tree, head: str, labels: Labels, *, own: bool) -> Transcript:
     path = tree.path(head)
     nodes: list[Node] = []
     for node in path:
-        trust, at = trace.labels.get(node.hash, (node.trust, node.at))
+        trust, at = labels.get(node.hash, (node.trust, node.at))
         nodes.append(replace(node, trust=trust if own else Trust.FOREIGN, at=at))
     return Transcript(path[0].parent, tuple(nodes))
 
@@ -217,9 +222,11 @@ async def _standing(store: Sessions, session: SessionId, lines: Sequence[Transcr
         there = (await store.load(session)).transcript
     except Missing:
         return Standing.NEW
-    if lines[-1].head in {node.hash for node in there.nodes}:
-        return Standing.SAME
-    return Standing.OTHER if _at(lines, there.head) is None else Standing.LONGER
+    place = _at(lines, there.head)
+    if place is None:
+        ahead = lines[-1].head in {node.hash for node in there.nodes}
+        return Standing.SAME if ahead else Standing.OTHER
+    return Standing.SAME if place == (len(lines) - 1, len(lines[-1])) else Standing.LONGER
 
 
 def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
@@ -275,6 +282,10 @@ async def _attached(store: Sessions, header: Header, line: Transcript) -> Header
         parent = (await store.load(header.parent)).transcript
     except Missing:
         return replace(header, parent=None, shared=0)
-    ours, theirs = line.nodes[: header.shared], parent.nodes[: header.shared]
-    same = [node.hash for node in ours] == [node.hash for node in theirs]
-    return header if same and len(ours) == header.shared else replace(header, shared=0)
+    ours, theirs = _facts(line, header.shared), _facts(parent, header.shared)
+    return header if ours == theirs and len(ours) == header.shared else replace(header, shared=0)
+
+
+def _facts(transcript: Transcript, count: int) -> list[tuple[str, Trust, datetime]]:
+    """Messages with their labels: those of a parent are no better because a child has the same words."""
+    return [(node.hash, node.trust, node.at) for node in transcript.nodes[:count]]

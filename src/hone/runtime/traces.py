@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any
 
 import msgspec
 
@@ -76,8 +76,15 @@ class Cost(msgspec.Struct):
     cost: float | None
 
 
+class Left(msgspec.Struct, omit_defaults=True):
+    """A line that a session has left, by the hash of its end."""
+
+    hash: str
+    labels: list[Label] = []
+
+
 class Entry(msgspec.Struct, omit_defaults=True):
-    """A session that ends on a leaf, after `messages` of it. `former` are the heads of lines it has left."""
+    """A session that ends on a leaf, after `messages` of it."""
 
     session: str
     origin: Origin
@@ -87,7 +94,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
     folder: str = ""
     parent: str | None = None
     shared: int = 0
-    former: list[str] = []
+    former: list[Left] = []
     labels: list[Label] = []
     usage: list[Cost] = []
 
@@ -104,24 +111,21 @@ class Leaf(msgspec.Struct, tag_field="kind", tag="leaf"):
     sessions: list[Entry]
 
 
-@runtime_checkable
-class Past(Protocol):
-    """A store that can tell what a session was before it was shortened or moved."""
-
-    async def earlier(self, session: SessionId) -> Sequence[Stored]:
-        """The lines it has left, oldest first."""
-        ...
+Labels = Mapping[str, tuple[Trust, datetime]]
+"""Trust and time by hash, where they are not those of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A session in the tree: `heads` are the ends of its lines, the present one last. `labels` are trust and
-    time by hash, where they are not those of the tree."""
+    """A session in the tree. `lines` are the hashes they end with, oldest first, the present one last."""
 
     header: Header
-    heads: tuple[str, ...]
-    labels: Mapping[str, tuple[Trust, datetime]]
+    lines: tuple[tuple[str, Labels], ...]
     spending: Sequence[Spending] = ()
+
+    @property
+    def head(self) -> str:
+        return self.lines[-1][0]
 
 
 @dataclass(slots=True)
@@ -136,19 +140,21 @@ class Tree:
 
     def add(self, lines: Sequence[Stored], spending: Sequence[Spending] = ()) -> None:
         """One session: what it was, and last what it is."""
+        ends = tuple((line.transcript.head, self._merge(line)) for line in lines)
+        self.traces[lines[-1].header.id] = Trace(lines[-1].header, ends, spending)
+
+    def _merge(self, line: Stored) -> Labels:
         labels: dict[str, tuple[Trust, datetime]] = {}
-        for line in lines:
-            self.prefixes.setdefault(line.prefix.digest, line.prefix)
-            for node in line.transcript.nodes:
-                known = self.nodes.setdefault(node.hash, node)
-                if (known.trust, known.at) != (node.trust, node.at):
-                    labels[node.hash] = (node.trust, node.at)
-        header, heads = lines[-1].header, tuple(line.transcript.head for line in lines)
-        self.traces[header.id] = Trace(header, heads, labels, spending)
+        self.prefixes.setdefault(line.prefix.digest, line.prefix)
+        for node in line.transcript.nodes:
+            known = self.nodes.setdefault(node.hash, node)
+            if (known.trust, known.at) != (node.trust, node.at):
+                labels[node.hash] = (node.trust, node.at)
+        return labels
 
     def leaves(self) -> list[str]:
         inner = {node.parent for node in self.nodes.values()}
-        heads = (head for trace in self.traces.values() for head in trace.heads)
+        heads = (head for trace in self.traces.values() for head, _ in trace.lines)
         return [head for head in dict.fromkeys(heads) if head not in inner]
 
     def path(self, head: str, known: Collection[str] = ()) -> list[Node]:
@@ -192,45 +198,55 @@ def lineage(headers: Mapping[SessionId, Header], header: Header) -> list[Header]
 async def gather(store: Sessions, chosen: Sequence[Summary], clean: Clean | None) -> Tree:
     """The tree of these sessions. What is deleted meanwhile is left out; what is damaged is named."""
     tree = Tree()
+    wash = Wash(clean, tree.redacted) if clean else None
     for each in chosen:
         session = each.header.id
         try:
-            lines = [*await earlier(store, session), await store.load(session)]
+            lines = [*await store.earlier(session), await store.load(session)]
         except Missing:
             continue
         except Corrupt as error:
             tree.damaged.append(str(error))
             continue
-        if clean:
-            lines = [wash(line, clean, tree.redacted) for line in lines]
+        if wash:
+            lines = [wash.line(line) for line in lines]
         tree.add(lines, await store.spending(session))
     return tree
 
 
-async def earlier(store: Sessions, session: SessionId) -> Sequence[Stored]:
-    return await store.earlier(session) if isinstance(store, Past) else ()
+@dataclass(slots=True)
+class Wash:
+    """Takes secrets out, of each content once. From the first change on every hash of a line is another one:
+    the hash of a short secret would give it away to whoever tries all of them."""
 
+    clean: Clean
+    redacted: set[str]
+    known: dict[str, Message] = field(default_factory=dict)
 
-def wash(stored: Stored, clean: Clean, redacted: set[str]) -> Stored:
-    """The same without secrets. From the first change on every hash is another one: the hash of a short
-    secret would give it away to whoever tries all of them."""
-    header, prefix = stored.header, stored.prefix
-    header = replace(header, title=clean(header.title), folder=clean(header.folder))
-    tools = tuple(cleaned(tool, clean) for tool in prefix.tools)
-    prefix = replace(
-        prefix, system=clean(prefix.system), tools=tools, sampling=cleaned(prefix.sampling, clean)
-    )
-    nodes: list[Node] = []
-    parent = prefix.digest
-    for node in stored.transcript.nodes:
-        message = Message(node.message.role, tuple(_washed(part, clean) for part in node.message.parts))
-        made = Node.make(parent, message, node.trust, node.at)
-        if made.digest != node.digest:
-            redacted.add(made.digest)
-        nodes.append(made)
-        parent = made.hash
-    transcript = replace(stored.transcript, root=prefix.digest, nodes=tuple(nodes))
-    return Stored(header, prefix, transcript)
+    def line(self, stored: Stored) -> Stored:
+        header, clean = stored.header, self.clean
+        header = replace(header, title=clean(header.title), folder=clean(header.folder))
+        prefix = self._prefix(stored.prefix)
+        nodes: list[Node] = []
+        parent = prefix.digest
+        for node in stored.transcript.nodes:
+            nodes.append(Node.make(parent, self._message(node), node.trust, node.at))
+            parent = nodes[-1].hash
+            if nodes[-1].digest != node.digest:
+                self.redacted.add(nodes[-1].digest)
+        transcript = replace(stored.transcript, root=prefix.digest, nodes=tuple(nodes))
+        return Stored(header, prefix, transcript)
+
+    def _prefix(self, prefix: Prefix) -> Prefix:
+        tools = tuple(cleaned(tool, self.clean) for tool in prefix.tools)
+        sampling = cleaned(prefix.sampling, self.clean)
+        return replace(prefix, system=self.clean(prefix.system), tools=tools, sampling=sampling)
+
+    def _message(self, node: Node) -> Message:
+        if node.digest not in self.known:
+            parts = tuple(_washed(part, self.clean) for part in node.message.parts)
+            self.known[node.digest] = Message(node.message.role, parts)
+        return self.known[node.digest]
 
 
 def _washed(part: Part, clean: Clean) -> Part:
@@ -252,7 +268,7 @@ def export(tree: Tree, *, redacted: bool) -> Iterator[str]:
     roots: set[str] = set()
     endings: dict[str, list[Trace]] = defaultdict(list)
     for trace in tree.traces.values():
-        endings[trace.heads[-1]].append(trace)
+        endings[trace.head].append(trace)
     for head in tree.leaves():
         own = tree.path(head, places)
         after = own[0].parent
@@ -285,7 +301,7 @@ def _content(node: Node, *, redacted: bool) -> Content:
 
 
 def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> Entry:
-    header, (*former, head) = trace.header, trace.heads
+    header, (*left, (head, labels)) = trace.header, trace.lines
     return Entry(
         session=header.id,
         origin=header.origin,
@@ -295,10 +311,14 @@ def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> Entry:
         folder=header.folder,
         parent=header.parent,
         shared=header.shared,
-        former=former,
-        labels=[Label(hash, label(trust), at) for hash, (trust, at) in trace.labels.items()],
+        former=[Left(hash, _labels(known)) for hash, known in left],
+        labels=_labels(labels),
         usage=[_cost(each) for each in trace.spending],
     )
+
+
+def _labels(labels: Labels) -> list[Label]:
+    return [Label(hash, label(trust), at) for hash, (trust, at) in labels.items()]
 
 
 def _cost(spent: Spending) -> Cost:

@@ -21,6 +21,7 @@ class InMemorySessions:
 
     def __init__(self) -> None:
         self._stored: dict[SessionId, Stored] = {}
+        self._left: dict[SessionId, tuple[Stored, ...]] = {}
         self._spent: list[tuple[SessionId, Spending]] = []
         self.trees: dict[SessionId, SessionId] = {}
         self.counters: dict[SessionId, Counters] = {}
@@ -72,6 +73,7 @@ class InMemorySessions:
         if [node.digest for node in stored.transcript.nodes] != [node.digest for node in transcript.nodes]:
             raise rules.changed(session)
         moved = Transcript(prefix.digest, transcript.nodes, stored.header.shared)
+        self._left[session] = (*self._left.get(session, ()), stored)
         self._put(Stored(stored.header, prefix, moved))
 
     async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
@@ -79,10 +81,15 @@ class InMemorySessions:
         rules.replaces(session, stored.transcript.head, after, transcript.nodes)
         rules.follow(session, stored.prefix.digest, transcript.nodes)
         header = replace(stored.header, shared=0)
+        self._left[session] = (*self._left.get(session, ()), stored)
         self._put(Stored(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
 
     async def load(self, session: SessionId) -> Stored:
         return self._get(session)
+
+    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+        header = self._get(session).header
+        return tuple(replace(line, header=header) for line in self._left.get(session, ()))
 
     async def find(self, beginning: str) -> SessionId:
         return rules.select(beginning, [id for id in self._stored if id.startswith(beginning)])
@@ -98,6 +105,7 @@ class InMemorySessions:
     async def delete(self, session: SessionId) -> None:
         self._get(session)
         del self._stored[session]
+        self._left.pop(session, None)
         self.queue = [stages.orphaned(job) if job.session == session else job for job in self.queue]
         tree = self.trees.pop(session)
         if tree not in self.trees.values():

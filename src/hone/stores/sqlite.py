@@ -84,6 +84,9 @@ class SqliteSessions:
     async def load(self, session: SessionId) -> Stored:
         return await self._database.read(partial(_load, session=session))
 
+    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+        return await self._database.read(partial(_earlier, session=session))
+
     async def find(self, beginning: str) -> SessionId:
         return await self._database.read(partial(_find, beginning=beginning))
 
@@ -219,6 +222,18 @@ def _load(connection: apsw.Connection, session: SessionId) -> Stored:
     prefix = tree.read_prefix(connection, stored.head.chain, session)
     nodes = tree.read_nodes(connection, stored.head, prefix.digest, session)
     return Stored(stored.header, prefix, Transcript(prefix.digest, nodes, stored.header.shared))
+
+
+def _earlier(connection: apsw.Connection, session: SessionId) -> Sequence[Stored]:
+    stored = _get(connection, session)
+    lines: list[Stored] = []
+    head = tree.read_former(connection, stored.head)
+    while head is not None:
+        prefix = tree.read_prefix(connection, head.chain, session)
+        nodes = tree.read_nodes(connection, head, prefix.digest, session)
+        lines.append(Stored(stored.header, prefix, Transcript(prefix.digest, nodes)))
+        head = tree.read_former(connection, head)
+    return tuple(reversed(lines))
 
 
 def _find(connection: apsw.Connection, beginning: str) -> SessionId:

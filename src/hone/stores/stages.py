@@ -21,7 +21,7 @@ def queued(job: Job) -> Job:
 
 
 def begun(job: Job, review: SessionId) -> Job:
-    return replace(queued(job), tries=job.tries + 1, review=SessionId(sound(review)), cached=None)
+    return replace(queued(job), tries=job.tries + 1, review=SessionId(sound(review)))
 
 
 def completed(job: Job, cached: float | None, at: datetime, changes: Sequence[ChangeId]) -> Job:

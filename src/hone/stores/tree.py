@@ -43,6 +43,13 @@ DIGESTS = f"{LINE} SELECT depth, line.id, digest FROM line LEFT JOIN contents AS
 
 PLACE = f"{LINE} SELECT id, hash, at FROM line WHERE depth = ?2 LIMIT 1"
 
+# Formers are older than what came after them, so that a damaged link cannot go in circles.
+FORMER = f"""{LINE}
+SELECT f.id, f.chain, f.depth, f.hash, f.at
+FROM line JOIN nodes AS n ON n.id = line.id JOIN nodes AS f ON f.id = n.former AND f.id < n.id
+ORDER BY line.depth DESC LIMIT 1
+"""
+
 PUT_PREFIX = "INSERT INTO prefixes (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 PUT_CHAIN = "INSERT INTO chains (prefix) SELECT id FROM prefixes WHERE digest = ? RETURNING id"
 PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -131,6 +138,12 @@ def read_nodes(connection: apsw.Connection, head: Place, root: str, whose: str) 
     if parent != head.hash:
         raise damaged(whose, "its last message")
     return tuple(nodes)
+
+
+def read_former(connection: apsw.Connection, head: Place) -> Place | None:
+    """The end of the line that was left for the one that ends in `head`."""
+    row = connection.execute(FORMER, (head.id,)).fetchone()
+    return None if row is None else Place(*row)
 
 
 def read_digests(connection: apsw.Connection, head: Place) -> dict[int, str]:
