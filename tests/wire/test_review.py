@@ -1,6 +1,7 @@
 """B2, E3 on the wire: a review's first request begins with the bytes of the conversation's last one."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.core.clock import ManualClock
 from hone.core.jobs import State, Topic
 from hone.core.messages import Message, Role, assistant
 from hone.core.model import Usage
@@ -103,3 +105,49 @@ async def test_a_review_by_another_process_begins_with_the_same_bytes(
         done = await asyncio.to_thread(subprocess.run, arguments, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         assert_extends(stage.requests[first].body, parent)
+
+
+async def test_a_review_of_a_cold_conversation_reads_a_digest_and_rests_on_the_real_messages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    clock = ManualClock()
+    async with Stage(learning(thinking=False)) as stage:
+        point(monkeypatch, "openai", stage.url)
+        async with Hone(folder=tmp_path, clock=clock) as hone:
+            session = await hone.session()
+            await session.send("look for x")
+            await session.send(f"{'word ' * 9_000} the end")
+            clock.advance(3_600)
+            whole, first = len(session.transcript), len(stage.requests)
+            job = await hone.jobs.enqueue(session.id, whole, BOTH, "asked for", NOW)
+            entries = await hone.reviewer.work(job.id, lambda _: None)
+            done = await hone.jobs.job(job.id)
+            review = await hone.sessions.load(done.review)
+        assert stage.invalid == []
+    sent = json.loads(stage.requests[first].body)["messages"]
+    assert len(sent) == 2
+    assert "#1 user:\nlook for x\n" in sent[1]["content"]
+    assert "the end" in sent[1]["content"]
+    assert (review.header.shared, review.header.parent) == (0, session.id)
+    assert entries
+    (evidence,) = entries[0].change.author.evidence
+    assert (evidence.session, evidence.message) == (session.id, 1)
+
+
+async def test_a_review_that_comes_after_the_conversation_was_shortened_reads_what_was_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with Stage(learning(thinking=False)) as stage:
+        point(monkeypatch, "openai", stage.url)
+        async with Hone(folder=tmp_path) as hone:
+            session = await hone.session()
+            await session.send("look for x")
+            for number in range(8):
+                await session.send(f"and {number}?")
+            job = await hone.jobs.enqueue(session.id, len(session.transcript), BOTH, "asked for", NOW)
+            assert await session.compact()
+            await hone.reviewer.work(job.id, lambda _: None)
+            done = await hone.jobs.job(job.id)
+        asked = json.loads(stage.requests[-1].body)["messages"][1]["content"]
+    assert done.state is State.DONE, done.error
+    assert all(f"\nand {number}?\n" in asked for number in range(8))

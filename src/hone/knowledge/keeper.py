@@ -288,8 +288,10 @@ class Keeper:
                 raise Refused("Nothing would change.")
             contents |= named
             standing, confirmed, cause = verdict.standing, verdict.confirmed, verdict.cause
+            # The owner's words stay in the conversation, where deleting it takes them along.
+            by = replace(author, quotes=())
             changes.append(
-                Change(draft.target, draft.deed, deltas, author, standing, confirmed, cause, draft.about)
+                Change(draft.target, draft.deed, deltas, by, standing, confirmed, cause, draft.about)
             )
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is Standing.ACTIVE:

@@ -26,7 +26,7 @@ from hone.models.metered import Metered
 from hone.policy.permits import REVIEW
 from hone.policy.warmth import Reading, is_warm
 from hone.prompt.review import digest, question, text
-from hone.runtime.claims import claim
+from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Services, Session, new_id
 
 TRIES = 3
@@ -82,7 +82,13 @@ class Reviewer:
                 await self._failed(job, str(error))
             except TimeoutError:
                 await self._failed(job, f"It took more than {bench.bounds.seconds:.0f} seconds.")
+            except Exception as error:  # noqa: BLE001  the wall: a model or plugin that raises is a line in a list
+                await self._failed(job, f"It broke off with {type(error).__name__}.")
         return None
+
+    def tidy(self, waiting: Iterable[Job]) -> None:
+        """Takes away the locks that killed processes left."""
+        sweep(self._bench.home, {job.tree for job in waiting})
 
     async def _attempt(self, job: Job, emit: Emit) -> Sequence[Entry] | None:
         bench = self._bench
@@ -90,7 +96,8 @@ class Reviewer:
             await bench.jobs.fail(job.id, reason, bench.clock.now(), again=True)
             return None
         stored = await bench.sessions.load(job.session)
-        source = Source(job.session, stored.transcript.upto(job.messages))
+        whole = await self._whole(job, stored)
+        source = Source(job.session, whole.upto(job.messages))
         library, staged = bench.library.staged()
         session, asked = await self._session(job, stored, source, library)
         await bench.jobs.begin(job.id, session.id)
@@ -108,7 +115,8 @@ class Reviewer:
         bench = self._bench
         agent = await bench.agent(stored)
         nodes = source.transcript.nodes
-        warm = is_warm(self._reading(stored, source, agent))
+        shares = stored.transcript.upto(len(nodes)).head == source.transcript.head
+        warm = shares and is_warm(self._reading(stored, source, agent))
         tools = map(bench.wall, knowledge_tools(library, stored.header.folder, source))
         agent = _narrowed(agent, tools, bench.bounds)
         shared = len(nodes) if warm else 0
@@ -123,6 +131,13 @@ class Reviewer:
         transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
         asked = (question if warm else digest)(job.topics, nodes, self._text)
         return Session(header, agent, transcript, bench.services, voice=Trust.AGENT), asked
+
+    async def _whole(self, job: Job, stored: Stored) -> Transcript:
+        """The conversation as it was when the review was due; since then it may have been shortened."""
+        if len(stored.transcript) >= job.messages:
+            return stored.transcript
+        lines = [line.transcript for line in await self._bench.sessions.earlier(job.session)]
+        return next((line for line in reversed(lines) if len(line) >= job.messages), stored.transcript)
 
     def _reading(self, stored: Stored, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
