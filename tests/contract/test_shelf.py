@@ -378,3 +378,24 @@ def test_any_text_can_be_a_description_or_a_query(words: list[str], text: str) -
 
     with TemporaryDirectory() as folder:
         asyncio.run(search(Path(folder) / "hone.db"))
+
+
+async def test_idle_ones_are_those_that_only_their_name_ranks(library: Library) -> None:
+    for name in ("a", "b", "c", "d", "e", "f"):
+        await library.add(name)
+    await library.write("b", {PINNED: "1"})
+    await library.write("c", {PROJECT: "/here"})
+    await library.write("d", {ARCHIVED: "1"})
+    await library.shelf.count("e", Deed.USE, Actor.AGENT, S1, TODAY)
+    counted = [
+        await library.shelf.idle(before, folder, TODAY + timedelta(days=days))
+        for before, folder, days in (
+            ("a", "", 0),
+            ("z", "", 0),
+            ("z", "/here", 0),
+            ("z", "", 1),
+            ("c", "", 0),
+        )
+    ]
+    assert counted == [0, 4, 3, 3, 1]
+    assert await library.shelf.names() == {name: name == "d" for name in "abcdef"}
