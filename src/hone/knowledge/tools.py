@@ -52,7 +52,11 @@ class Source:
 def knowledge_tools(library: Library, home: str, source: Source | None = None) -> list[Tool]:
     """`home` is the working folder: where a project's entries belong to. Without a source, a call rests on
     the conversation it is made in."""
-    return [memory_tool(library, home, source), *skill_tools(library, home, source)]
+    return [
+        memory_tool(library, home, source),
+        *reading_tools(library),
+        managing_tool(library, home, source),
+    ]
 
 
 def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
@@ -107,9 +111,7 @@ def _edit(item: Item) -> journal.Edit:
             return journal.Remove(item.match or item.text)
 
 
-def skill_tools(library: Library, home: str, source: Source | None) -> list[Tool]:
-    keeper = library.keeper
-
+def reading_tools(library: Library) -> list[Tool]:
     @tool(effects={Effect.SKILL}, readonly=True)
     async def skills_list(
         query: Annotated[str, "the task in a few words; empty: the most used"] = "",
@@ -147,6 +149,10 @@ def skill_tools(library: Library, home: str, source: Source | None) -> list[Tool
         if actor is Actor.AGENT and file == DOCUMENT:
             await library.count(name, Deed.USE, actor, scene.header.id)
 
+    return [skills_list, skill_view]
+
+
+def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
     @tool(effects={Effect.SKILL})
     async def skill_manage(
         scene: Scene,
@@ -164,7 +170,7 @@ def skill_tools(library: Library, home: str, source: Source | None) -> list[Tool
                 await _compare(name, text)
             by = author(scene, evidence, reason, source)
             edit = _skill_edit(action, file, text, find, home)
-            entry = await keeper.shelve(name, edit, by)
+            entry = await library.keeper.shelve(name, edit, by)
             if not isinstance(edit, folder.Create):
                 await library.count(name, Deed.PATCH, by.actor, scene.header.id)
         except HoneError as error:
@@ -179,7 +185,7 @@ def skill_tools(library: Library, home: str, source: Source | None) -> list[Tool
                 f"Not created: these are similar. Patch one of them, or use create_anyway.\n{listed}"
             )
 
-    return [skills_list, skill_view, skill_manage]
+    return skill_manage
 
 
 def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> folder.Edit:
