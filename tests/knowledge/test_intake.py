@@ -21,13 +21,12 @@ def file(digest: str, inode: int = 1) -> Print:
         (Place(None, file(OLD), None), Finding.MOVED),
         (Place(NOW, None, None), Finding.STALE),
         (Place(NOW, file(OLD), file(OLD)), Finding.STALE),
-        (Place(NOW, file(OLD), file("between", inode=2), later={"between", NOW}), Finding.STALE),
         (Place(NOW, file(NOW), None), Finding.MISSING),
         (Place(NOW, file(NOW), file(HAND)), Finding.EDITED),
         (Place(NOW, file(OLD), file(HAND)), Finding.EDITED),
         (Place(None, None, file(HAND)), Finding.EDITED),
         (Place(NOW, file(NOW), file(OLD, inode=2)), Finding.EDITED),
-        (Place(NOW, file(OLD), file(OLD, inode=2), later={OLD, NOW}), Finding.EDITED),
+        (Place(NOW, file(OLD), file(OLD, inode=2)), Finding.EDITED),
     ],
 )
 def test_each_case(place: Place, finding: Finding) -> None:

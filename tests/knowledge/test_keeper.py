@@ -11,8 +11,8 @@ import pytest
 
 from hone.core.clock import ManualClock
 from hone.core.errors import Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Evidence, Standing, Target, project, skill
-from hone.core.ports import SessionId
 from hone.core.skill import DOCUMENT, Birth
 from hone.core.trust import Trust
 from hone.knowledge.disk import Disk

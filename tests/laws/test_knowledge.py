@@ -6,21 +6,23 @@ of their writes, two keepers of one home.
 
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from hone.core.clock import ManualClock
-from hone.core.errors import HoneError, Refused, StoreError
+from hone.core.errors import HoneError, Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import (
     MEMORY,
     USER,
     Actor,
     Author,
     Change,
-    ChangeId,
     Entry,
     Evidence,
     Print,
@@ -29,7 +31,6 @@ from hone.core.ledger import (
     project,
     skill,
 )
-from hone.core.ports import SessionId
 from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, Birth
 from hone.core.trust import Trust
 from hone.knowledge.disk import Disk
@@ -144,8 +145,8 @@ class Walk:
     async def fold(self, target: Target, upto: int | None = None) -> dict[str, bytes]:
         """What the active changes make of a target."""
         held: dict[str, str] = {}
-        for entry in await self.entries():
-            if (entry.change.target, entry.change.standing) != (target, Standing.ACTIVE):
+        for entry in (await self.keepers[0].ledger.entries(target=target))[::-1]:
+            if entry.change.standing is Standing.PENDING:
                 continue
             if upto is not None and entry.id > upto:
                 break
@@ -170,7 +171,7 @@ class Walk:
             names = places(target, {path: path for path in held})
             wanted |= {place: printed[path] for place, path in names.items()}
         assert self.lying() == wanted
-        assert not [each for each in self.home.rglob(".hone-*")]
+        assert not list(self.home.rglob(".hone-*"))
         entries = await self.entries()
         assert [(each.id, each.change) for each in entries[: len(self.known)]] == [
             (each.id, each.change) for each in self.known
@@ -338,7 +339,9 @@ class Walk:
         """A process is killed between two of its writes. Now and then the owner edits what it left."""
         self.fuse.left, self.fuse.late = self.random.randint(1, 7), self.random.random() < 0.5
         before = {target: await self.fold(target) for target in TARGETS}
-        deed = self.random.choice((self.note, self.batch, self.shelve, self.undo, self.answer, self.edit_journal))
+        deed = self.random.choice(
+            (self.note, self.batch, self.shelve, self.undo, self.answer, self.edit_journal)
+        )
         acknowledged = False
         try:
             await deed()
@@ -416,7 +419,7 @@ async def test_after_every_read_the_files_are_the_fold_of_the_ledger(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     done: Counter[str] = Counter()
-    histories = tier.size(short=10, full=400)
+    histories = tier.size(short=10, full=200)
     for seed in range(histories):
         home = tmp_path / str(seed)
         home.mkdir(mode=0o700)
@@ -428,3 +431,56 @@ async def test_after_every_read_the_files_are_the_fold_of_the_ledger(
     assert min(done[each] for each in ("kills", "exact undos", "undos below later changes", "refused")) > 0
     counts = ", ".join(f"{number:,} {name}" for name, number in sorted(done.items()))
     figures(f"{histories} histories, 0 with files that are not the fold of the ledger: {counts}")
+
+
+# What random histories have found once
+
+
+@asynccontextmanager
+async def one_keeper(home: Path) -> AsyncIterator[Walk]:
+    database = Database.open(home / "hone.db")
+    it = Walk(home, [database], Random(0))
+    yield it
+    it.keeper.close()
+    await database.close()
+
+
+async def test_an_old_version_put_back_by_hand_is_the_owners_edit_even_after_all_was_undone(
+    home: Path,
+) -> None:
+    async with one_keeper(home) as it:
+        [made] = await it.keeper.note([(MEMORY, Add("one"))], OWNER)
+        old = (home / "MEMORY.md").read_bytes()
+        await it.keeper.undo(made.id)
+        assert not (home / "MEMORY.md").exists()
+        await it.by_hand(home / "MEMORY.md", old, MEMORY)
+        await it.check()
+
+
+async def test_what_waits_may_be_done_by_hand(home: Path) -> None:
+    async with one_keeper(home) as it:
+        await it.keeper.note([(MEMORY, Add("one"))], OWNER)
+        await it.keeper.note([(MEMORY, Add("two"))], MISLED)
+        await it.by_hand(home / "MEMORY.md", b"- one\n- two\n", MEMORY)
+        await it.check()
+
+
+async def test_an_edit_on_top_of_a_printout_that_was_never_noted_repeats_nothing(home: Path) -> None:
+    async with one_keeper(home) as it:
+        it.fuse.left, it.fuse.late = 3, False  # recorded, printed, and dead before the note
+        with pytest.raises(Killed):
+            await it.keeper.note([(MEMORY, Add("one"))], OWNER)
+        it.fuse.left = 0
+        await it.by_hand(home / "MEMORY.md", b"- one\n- two\n", MEMORY)
+        await it.check()
+
+
+async def test_undo_of_a_new_order_brings_nothing_back_that_was_removed_since(home: Path) -> None:
+    async with one_keeper(home) as it:
+        await it.by_hand(home / "MEMORY.md", b"- one\n- two\n", MEMORY)
+        await it.by_hand(home / "MEMORY.md", b"- two\n- one\n", MEMORY)
+        ordered = await it.keeper.ledger.latest()
+        await it.keeper.note([(MEMORY, Remove("one"))], OWNER)
+        with pytest.raises(Refused, match="has changed since in the same place"):
+            await it.keeper.undo(ordered)
+        assert await it.keeper.text(MEMORY) == "- two\n"

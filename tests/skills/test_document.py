@@ -78,7 +78,7 @@ def test_what_is_not_a_skill_document_is_refused_with_advice(text: str, reason: 
         ("release-notes", {DOCUMENT: b"\xff\xfe"}, "UTF-8"),
         ("other-notes", {DOCUMENT: GOOD.encode()}, "write `name: other-notes`"),
         ("Other", {DOCUMENT: GOOD.encode()}, "cannot be the name"),
-        ("release-notes", {DOCUMENT: GOOD.encode(), "notes.md": b""}, "references/"),
+        ("release-notes", {DOCUMENT: GOOD.encode(), "../notes.md": b""}, "begin with a dot"),
         ("release-notes", {DOCUMENT: GOOD.encode(), "references/skill.md": b""}, "SKILL.md"),
         ("release-notes", {DOCUMENT: GOOD.encode(), "assets/a": b"x" * (2**20 + 1)}, "1,048,576"),
     ],

@@ -71,10 +71,6 @@ def deepen(folder: Path) -> None:
     (folder / "references" / "a/b/c/d/e").mkdir(parents=True)
 
 
-def misplace(folder: Path) -> None:
-    (folder / "forms.md").write_text("x")
-
-
 def hide(folder: Path) -> None:
     (folder / "references" / "to\u200bne.md").write_text("x")
 
@@ -111,7 +107,6 @@ def garble(folder: Path) -> None:
         (multiply, "at most 200 files"),
         (bloat, "10,485,760 bytes; this folder has more"),
         (deepen, "lies too deep"),
-        (misplace, "forms.md cannot be a file of a skill"),
         (hide, "cannot be a file of a skill"),
         (pretend, "@origin"),
         (nest, "SKILL.md is written as the skill's document"),

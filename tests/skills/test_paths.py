@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Refused
 from hone.core.visible import visible
-from hone.skills.paths import BYTES, DOCUMENT_CHARACTERS, FILE_BYTES, FILES, FOLDERS, check, weigh
+from hone.skills.paths import BYTES, DOCUMENT_CHARACTERS, FILE_BYTES, FILES, FOLDERS, accept, check, weigh
 from tests.conftest import Figures, Tier
 from tests.knowledge.nasty import names
 
@@ -140,3 +140,18 @@ def test_a_skill_at_its_limits_is_accepted_and_facts_weigh_nothing() -> None:
     large = {f"assets/{number}": b"x" * FILE_BYTES for number in range(9)}
     rest = {"assets/rest": b"x" * (BYTES - 9 * FILE_BYTES - len(document.encode()))}
     weigh({**files, **large, **rest, "SKILL.md": document.encode(), "@source": b"x" * BYTES})
+
+
+@pytest.mark.parametrize("path", ["reference.md", "LICENSE.txt", "ooxml/schemas/a.xsd", "examples/one.json"])
+def test_what_came_with_a_skill_may_lie_elsewhere_but_is_not_written_there(path: str) -> None:
+    assert accept(path) == path
+    with pytest.raises(Refused, match="a file lies below references/"):
+        check(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["@origin", "@pinned", "../a", "a//b", "skill.MD", "a/b/c/d/e/f", ".hidden", "a/.b"]
+)
+def test_what_cannot_come_with_a_skill_is_refused(path: str) -> None:
+    with pytest.raises(Refused, match="cannot be a file of a skill"):
+        accept(path)

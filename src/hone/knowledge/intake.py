@@ -1,6 +1,5 @@
 """What a file means beside what the ledger says: nothing new, an old printout, or the owner's edit."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -22,13 +21,11 @@ class Finding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`held` is what the ledger says, `printed` what was last put there, `found` what lies there now. `later`
-    are the contents the ledger had from that printout on."""
+    """`held` is what the ledger says, `printed` what was last put there, `found` what lies there now."""
 
     held: str | None
     printed: Print | None
     found: Print | None
-    later: Collection[str] = ()
 
 
 def look(place: Place) -> Finding:
@@ -39,11 +36,7 @@ def look(place: Place) -> Finding:
         return _gone(held, printed)
     if found.digest == held:
         return Finding.FINE if found == printed else Finding.MOVED
-    if found == printed:
-        return Finding.STALE
-    if printed and found.digest == printed.digest:
-        return Finding.EDITED
-    return Finding.STALE if found.digest in place.later else Finding.EDITED
+    return Finding.STALE if found == printed else Finding.EDITED
 
 
 def _gone(held: str | None, printed: Print | None) -> Finding:

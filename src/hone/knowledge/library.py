@@ -104,13 +104,13 @@ class Library:
         return await self._shelf.tallies()
 
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
-        """Prints folders that are missing and makes cards. Names those that are known, and folders that are
-        new."""
+        """Prints folders that are missing, clears those that were archived, makes cards. Names those that are
+        known, and folders that are new."""
         names = await self._shelf.names()
         lying = await self.keeper.press.folders(places.SKILLS)
         if lying is None:
             return names, ()
-        for name in sorted(name for name, archived in names.items() if not archived and name not in lying):
+        for name in sorted(name for name, archived in names.items() if archived is (name in lying)):
             await self.keeper.files(skill(name))
         await self._make_cards()
         return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))

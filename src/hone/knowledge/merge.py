@@ -1,5 +1,6 @@
 """Two changes of one text, brought together: what only one side touched is taken from that side."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -37,10 +38,26 @@ def merge(base: str, ours: str, theirs: str, split: Split = lines) -> Merged:
         return Merged(theirs)
     if base == theirs:
         return Merged(ours)
-    pieces, clashes = _merged(*(_whole(split(text)) for text in (base, ours, theirs)))
+    sides = [_whole(split(text)) for text in (base, ours, theirs)]
+    pieces, clashes = _merged(*sides)
+    was, mine, yours = map(Counter, sides)
+    clashes += [Clash((each,), (), (each,)) for each in _revived(was, mine, yours, pieces)]
+    for each in _revived(was, yours, mine, pieces):
+        clashes.append(Clash((each,), (each,), ()))
+        pieces.remove(each)
     text = "".join(pieces)
     ended = _is_ended(theirs) if _is_ended(ours) == _is_ended(base) else _is_ended(ours)
     return Merged(text if ended else text.removesuffix("\n"), tuple(clashes))
+
+
+def _revived(was: Counter[str], gone: Counter[str], moved: Counter[str], pieces: list[str]) -> list[str]:
+    """What one side has taken away and the other has only moved: by its new place it has come back."""
+    now = Counter(pieces)
+    return [
+        each
+        for each in was
+        if each.strip() and gone[each] < min(now[each], was[each]) and moved[each] == was[each]
+    ]
 
 
 def _is_ended(text: str) -> bool:

@@ -164,8 +164,7 @@ class Press:
         """The files of a skill, as they lie; None if they cannot be read, which is told."""
         folder = places.folder_of(skill(name))
         try:
-            paths = [each.path for each in self.disk.listing(folder) if each.kind is Kind.FILE]
-            read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in paths}
+            read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in self._lying(folder)}
         except StoreError as error:
             self._say(str(error))
             return None
@@ -201,8 +200,12 @@ class Press:
         if places.is_journal(target):
             yield from places.places(target, {places.path_of(target): ""})
         else:
-            folder = places.home_of(target, holding)
-            yield from (found.path for found in self.disk.listing(folder) if found.kind is Kind.FILE)
+            yield from self._lying(places.home_of(target, holding))
+
+    def _lying(self, folder: str) -> list[str]:
+        """The files below it; what begins with a dot is somebody's housekeeping."""
+        found = [each.path for each in self.disk.listing(folder) if each.kind is Kind.FILE]
+        return [path for path in found if "/." not in path.removeprefix(folder)]
 
     async def _edited(self, target: Target, files: Files, edited: list[Seen]) -> Files:
         left = dict(files)

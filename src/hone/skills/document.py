@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT, Card
 from hone.skills.naming import shape
-from hone.skills.paths import DOCUMENT_CHARACTERS, check, weigh
+from hone.skills.paths import DOCUMENT_CHARACTERS, accept, weigh
 
 if TYPE_CHECKING:
     from yaml import Event, Node
@@ -66,7 +66,7 @@ def validate(name: str, files: Mapping[str, bytes]) -> Document:
         raise Refused(f"The skill {name} has no {DOCUMENT}; it would look like this:\n{EXAMPLE}")
     for path in files:
         if path != DOCUMENT and not path.startswith("@"):
-            check(path)
+            accept(path)
     weigh(files)
     document = parse(decoded(DOCUMENT, files[DOCUMENT]))
     if document.name != name:

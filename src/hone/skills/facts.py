@@ -11,6 +11,27 @@ SET = b"1"
 NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT})
 _SHEBANG, _MARK = b"#!", b"\xef\xbb\xbf"
 _SCRIPTS = "scripts/"
+_PROGRAMS = frozenset(
+    (
+        "bash",
+        "bat",
+        "cmd",
+        "exe",
+        "jar",
+        "js",
+        "lua",
+        "mjs",
+        "php",
+        "pl",
+        "ps1",
+        "py",
+        "rb",
+        "sh",
+        "so",
+        "ts",
+        "vbs",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +92,7 @@ def touches_scripts(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> 
 
 
 def _can_run(path: str, data: bytes) -> bool:
-    return path.startswith(_SCRIPTS) or data.removeprefix(_MARK).lstrip().startswith(_SHEBANG)
+    suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
+    if path.startswith(_SCRIPTS) or suffix in _PROGRAMS:
+        return True
+    return data.removeprefix(_MARK).lstrip().startswith(_SHEBANG)

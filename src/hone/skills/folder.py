@@ -10,7 +10,7 @@ from hone.core.visible import amend, find, one_line
 from hone.skills.document import decoded, validate
 from hone.skills.facts import SET, facts, parted
 from hone.skills.naming import classed, shape
-from hone.skills.paths import LONGEST_PATH, check
+from hone.skills.paths import LONGEST_PATH, accept, check
 
 Files = Mapping[str, bytes]
 
@@ -215,7 +215,7 @@ def _replaced(name: str, files: Files, edit: Replace) -> dict[str, bytes]:
 
 
 def _patched(name: str, files: Files, edit: Patch) -> bytes:
-    _there(name, files, edit.path if edit.path == DOCUMENT else check(edit.path))
+    _there(name, files, edit.path if edit.path == DOCUMENT else accept(edit.path))
     _unchanged(name, files, edit.path, edit.seen)
     text = decoded(edit.path, files[edit.path])
     places = find(text, edit.find)

@@ -25,20 +25,34 @@ _DEVICE = re.compile(
 
 
 def check(path: str) -> str:
-    """The path of a support file, as it was given. Raises Refused with advice."""
-    folder, *names = path.split("/")
-    if any(_folded(name).rstrip(". ") == _folded(DOCUMENT) for name in (folder, *names)):
-        raise _refused(path, f"{DOCUMENT} is written as the skill's document, not as a file beside it")
-    if folder not in FOLDERS or not names:
+    """The path of a support file that is to be written, as it was given. Raises Refused with advice."""
+    _spare_document(path)
+    folder, _, rest = path.partition("/")
+    if folder not in FOLDERS or not rest:
         raise _refused(path, f"a file lies below {_listed(FOLDERS)}, for example references/notes.md")
-    if len(names) > DEEPEST:
-        raise _refused(path, f"no more than {DEEPEST} names may follow {folder}/")
+    return accept(path)
+
+
+def accept(path: str) -> str:
+    """The path of a support file that came with a skill: those from elsewhere have other folders, too. Raises
+    Refused with advice."""
+    _spare_document(path)
+    names = path.split("/")
+    if path.startswith("@"):
+        raise _refused(path, "what begins with @ is a fact about a skill")
+    if len(names) > DEEPEST + 1:
+        raise _refused(path, f"no more than {DEEPEST} names may follow {one_line(names[0], LONGEST_NAME)}/")
     if len(path) > LONGEST_PATH:
         raise _refused(path, f"it has {len(path):,} characters, and {LONGEST_PATH} are the most")
     for name in names:
         if fault := _fault(name):
             raise _refused(path, fault)
     return path
+
+
+def _spare_document(path: str) -> None:
+    if any(_folded(name).rstrip(". ") == _folded(DOCUMENT) for name in path.split("/")):
+        raise _refused(path, f"{DOCUMENT} is written as the skill's document, not as a file beside it")
 
 
 def weigh(files: Mapping[str, bytes]) -> None:
