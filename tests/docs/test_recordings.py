@@ -13,8 +13,7 @@ from tests.docs.pages import ROOT
 SVG = "{http://www.w3.org/2000/svg}"
 RECORDINGS = {
     "chat.svg": (["--scene", "scripts/scenes/chat.json"], []),
-    "demo.svg": (["--end", "What changed"], ["demo"]),
-    "fork.svg": (["--begin", "A fork that may", "--end", "Your turn"], ["demo"]),
+    "demo.svg": (["--begin", "> Right", "--end", "Your turn"], ["demo"]),
 }
 
 

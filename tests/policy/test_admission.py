@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Author, Evidence, Standing
 from hone.core.messages import ToolCall, answer, assistant, user
-from hone.core.ports import SessionId
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.policy.admission import Mode, Verdict, judge

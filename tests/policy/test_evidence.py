@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Refused
+from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
 from hone.core.messages import Message, Text, ToolCall, ToolResult, answer, assistant, user
-from hone.core.ports import SessionId
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.policy.evidence import locate

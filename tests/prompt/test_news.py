@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from hone.cli.listing import transcript
 from hone.cli.paint import Paint
+from hone.core.ids import SessionId
 from hone.core.knowledge import News
 from hone.core.ledger import ChangeId
 from hone.core.messages import Message, Note, assistant, told, user
-from hone.core.ports import Header, SessionId, Stored
+from hone.core.ports import Header, Stored
 from hone.core.prefix import Prefix
 from hone.core.skill import Listed
 from hone.core.transcript import Transcript

@@ -72,7 +72,7 @@ def without_rare_words(wanted: Sequence[Task]) -> list[Task]:
 
 
 SETS = {"requests.json": ("everyday", 0.93), "tasks.json": ("hard", 0.75)}
-"""Requests as people make them, tasks that avoid the words of the skill they mean; the least share of each."""
+"""Requests as people make them, tasks that avoid the words of the skill they mean; and the least share."""
 
 
 async def test_a_request_finds_its_skill_among_the_first_ten(tmp_path: Path, figures: Figures) -> None:

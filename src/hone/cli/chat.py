@@ -15,6 +15,7 @@ from hone import __version__
 from hone.app import Hone
 from hone.cli import typed
 from hone.cli.interrupt import Interrupts
+from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
 from hone.cli.main import Options
 from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
@@ -94,6 +95,7 @@ class Chat:
         self._paint = paint_for(sys.stdout)
         self._status = Status("", "")
         self.screen = screen_for(self._surroundings(), interrupts)
+        self._lessons = Lessons(hone, self.screen.tell)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
@@ -107,6 +109,7 @@ class Chat:
     async def hold(self) -> None:
         self._greet()
         await self._first_use()
+        self._lessons.begin()
         with suppress(EOFError):
             while True:
                 await self._reckon()
@@ -114,6 +117,7 @@ class Chat:
                 await self._tell_news()
                 await self._answer(await self.screen.read())
         self._part()
+        await self._lessons.finish(self._interrupts)
 
     async def _answer(self, message: str) -> None:
         """Raises EOFError when the message says that it was the last one."""
@@ -210,11 +214,13 @@ class Chat:
 
     async def _tell_news(self) -> None:
         hone = self._talk.hone
+        for text in self._lessons.untold():
+            print(text)
         for sentence in news(hone):
             self._say(visible(sentence), dim=True)
         with suppress(HoneError):
             before, self._waiting = self._waiting, await count_waiting(hone)
-            if self._waiting > before:
+            if self._waiting > max(before, self._lessons.waiting()):
                 self._say(waiting(self._waiting, "/pending"), dim=True)
 
     def _say(self, words: str, *, dim: bool = False) -> None:

@@ -136,7 +136,7 @@ class Demo:
         from hone.cli.learned import lines
         from hone.cli.worker import attempt
 
-        self._title("A fork that may only keep what it learned: the review")
+        self._title("The review: a fork that may only keep what it learned")
         print("The conversation goes on beside itself, on the same prompt and with fewer rights.")
         print("It comes by itself after some turns, and nobody waits for it.\n")
         asked = len(self._stage.bodies)
@@ -164,8 +164,8 @@ class Demo:
         before = (await self._hone.sessions.spending(job.session))[-1].usage
         first = (await self._hone.sessions.spending(job.review))[0].usage
         share = percent(first.cached / before.input)
-        print(f"The provider had {first.cached:,} of those {before.input:,} tokens in its cache: {share}.")
-        print(f"With the question and all, {percent(job.cached)} of the review's first request was cached.")
+        print(f"The provider had {first.cached:,} of the latter's {before.input:,} tokens cached: {share}.")
+        print(f"With the question it was {percent(job.cached)} of the review's first request.")
 
     async def _show_refused(self, learned: "Learned") -> None:
         """What it was not allowed to do."""
@@ -175,7 +175,8 @@ class Demo:
         calls = {call.id: call for message in transcript for call in message.calls}
         for result in (message.result for message in transcript):
             if result and result.failed:
-                print(f"{self._paint.red('✗')} {describe(calls[result.call])}: {first_line(result.text)}")
+                why = first_line(result.text).partition(". ")[0].removesuffix(".")
+                print(f"{self._paint.red('✗')} {describe(calls[result.call])}: {why}")
 
     def _show_prompt(self, session: "Session") -> None:
         """The part of the system prompt in which the journal stands."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from hone.app import Hone
@@ -82,8 +83,13 @@ def table(found: Sequence[Report], width: int = WIDE) -> str:
     for report, row in zip(found, rows, strict=True):
         lines.append(_row(row, widths, room))
         if report.job.error:
-            lines.append(f"{' ' * widths[0]}  {one_line(report.job.error, max(60, width - widths[0] - 2))}")
+            lines += _below(report.job.error, widths[0] + 2, width)
     return "\n".join(lines)
+
+
+def _below(words: str, indent: int, width: int) -> list[str]:
+    room = max(40, width - indent)
+    return [" " * indent + row for row in wrap(one_line(words, 500), room, break_on_hyphens=False)]
 
 
 def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:

@@ -62,7 +62,7 @@ class Whole:
     changes: "Sequence[Told]"
 
 
-@reviews.command()
+@reviews.command(short_help="Print what was said in a review, and what it changed.")
 @click.argument("id", type=ID)
 @click.option("--full", is_flag=True, help="Show calls and results whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
@@ -145,7 +145,7 @@ def retry(options: Options, id: JobId) -> None:
     click.echo(f"Review {id} is queued again. The next conversation does it, or now: hone worker --once")
 
 
-@reviews.command()
+@reviews.command(short_help="Take a review out of the queue.")
 @click.argument("id", type=ID)
 @click.pass_obj
 def cancel(options: Options, id: JobId) -> None:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hone.app import Hone
-from hone.cli import changes, shelf
+from hone.cli import changes, jobs, shelf
 from hone.cli.listing import table
 from hone.cli.pending import waiting
 from hone.cli.render import account
+from hone.cli.review import queued
 from hone.cli.skills import listed
 from hone.core.errors import HoneError, Refused
+from hone.core.jobs import Topic
 from hone.core.ledger import ChangeId
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
@@ -207,6 +209,23 @@ async def _undo(talk: Talk, argument: str) -> str:
     )
 
 
+async def _reviews(talk: Talk, _: str) -> str:
+    found = await jobs.reports(talk.hone, await talk.hone.jobs.jobs(LATEST))
+    return jobs.table(found, shutil.get_terminal_size().columns) if found else "There was no review yet."
+
+
+async def _review(talk: Talk, topic: str) -> str:
+    """It is done beside the conversation, like those that come by themselves."""
+    if topic not in ("", *Topic):
+        raise Refused(f"{one_line(topic, 40)!r} is neither memory nor skills.")
+    if not len(talk.session.transcript):
+        raise Refused("There is nothing to look back over yet.")
+    topics = frozenset({Topic(topic)}) if topic else frozenset(Topic)
+    job = await queued(talk.hone, talk.session.id, topics)
+    talk.hone.background.notify()
+    return f"Looking back over this conversation: review {job.id}. /reviews has it; you can go on."
+
+
 def _id(argument: str) -> ChangeId:
     if not (argument.isascii() and argument.isdigit() and len(argument) < 16):
         raise Refused(f"{one_line(argument, 40)!r} is no change; give its number, as /log and /pending do.")
@@ -230,6 +249,8 @@ COMMANDS: Mapping[str, Command] = {
     "reject": Command(_reject, "Turn down what waits.", "ID"),
     "log": Command(_log, "The latest changes in what is known."),
     "undo": Command(_undo, "Take a change back.", "ID"),
+    "reviews": Command(_reviews, "What was learned in the background, and how."),
+    "review": Command(_review, "Look back over this conversation now.", "[TOPIC]"),
     "compact": Command(_compact, "Put notes in the place of older messages.", "[FOCUS]"),
     "usage": Command(_usage, "What this conversation has cost so far."),
     "verbose": Command(_verbose, "Show results whole, or by their first lines."),

@@ -42,7 +42,7 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
     from hone.cli.home import tell
     from hone.core.clock import SystemClock
 
-    failed: set[JobId] = set()
+    wrong: set[JobId] = set()
 
     async def work(job: Job) -> bool:
         said = await outcome(hone, job.id, await attempt(hone, job.id))
@@ -50,7 +50,8 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         taken = now.state is State.QUEUED and not now.error
         if once or not taken:
             click.echo(f"review {job.id} of {job.session}: {said}")
-        (failed.discard if now.state in (State.DONE, State.CANCELLED) else failed.add)(job.id)
+        if now.error:
+            wrong.add(job.id)
         tell(hone)
         return taken
 
@@ -63,7 +64,7 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
         return 0
     serving.result()
-    return FAILED if once and failed else 0
+    return FAILED if once and wrong else 0
 
 
 async def _until_told(task: "asyncio.Future[None]") -> None:

@@ -14,28 +14,32 @@ FREE = _set(
     "user users owner prefer prefers preferred want wants wanted like likes liked wish wishes would",
     "am is are was were be been being do does did has have had to of in on at for with by as please thanks",
     "der die das den dem des ein eine einen einem einer eines ich mir mich mein meine meinen du dich wir uns",
-    "unser unsere unseren sie er es nutzer nutzerin benutzer mag möchte bevorzugt ist sind war hat zu im am",
-    "auf für mit bitte",
+    "unser unsere unseren sie er es nutzer nutzerin benutzer mag möchte bevorzugt ist sind war habe",
+    "haben hat zu zum zur im am auf für mit bitte",
     "le la les un une des du de je me moi mon ma mes tu te vous nous notre nos il elle on utilisateur",
-    "utilisatrice préfère préfèrent veut aime est sont était à au aux en pour avec dans",
+    "utilisatrice préfère préfèrent veut aime suis est sont était avons à au aux en pour avec dans",
     "el los las unos unas del al yo mi mis tú te se le su sus nuestro nuestra usuario usuaria prefiero",
     "prefiere quiere quiero gusta es son era para con que por",
-    "lo gli uno una di io mio nostro nostra suo sua utente preferisce vuole è sono per il e",
+    "lo gli uno una di io mio nostro nostra suo sua utente preferisco preferisce vuole è sono per il e",
     "o os as um uma da do das dos eu meu minha nosso nossa seu sua usuário quer prefiro é são em na nos nas",
     "com het een ik mij mijn jij je wij ons onze hij zij hun gebruiker wil voorkeur van met",
     "я мне меня мой моя мои моего ты мы нам наш наша наше пользователь пользователю предпочитает предпочитаю",
     "хочет в на с у для это",
+    "mój moja moje nasz nasza nasze użytkownik bana benim bizim kullanıcı",
 )
 """How an entry speaks of the owner, and what holds a sentence together. No word here may change what is said:
 no "always", no "must", no "or"."""
 
 _FILLERS = _set(
     "can could will should please remember note really very just also still actually simply always ever",
-    "quite rather use live call make give show find get run all when whenever",
+    "quite rather lot use live call make give show find get run all",
     "immer toujours siempre всегда gib geef donne dame dammi дай",
     "let hi hello hey ok okay yes well sure thank thx favor favore plaît alstublieft пожалуйста",
 )
 """What an entry may leave out: without it a sentence says the same, or hardly less."""
+
+OPENING = _set("when whenever")
+"""What may be left out where a sentence begins: "When you write, be brief". Later on it is a condition."""
 
 AND = _set("and but so und aber sondern et mais y pero ma mas maar и но")
 IF = _set("if unless before after until wenn falls bevor nachdem si avant après antes después prima если")

@@ -8,7 +8,7 @@ sentences as a whole, and between the same words.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hone.policy.language import (
     AND,
@@ -16,6 +16,7 @@ from hone.policy.language import (
     FREE,
     HAN_NEGATION,
     IF,
+    OPENING,
     VERBS,
     inflected,
     is_droppable,
@@ -43,6 +44,17 @@ _HAN_FREE = re.compile(
 )
 _KANA_FREE = frozenset({"です", "ます", "する", "した", "して", "では", "には", "ている"})
 _QUESTION = re.compile(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
+_INVERTED = re.compile(
+    r"\W*(?:(?:and|but|so|or|hey|hi|ok|okay|well|now|then|und|aber|oder)\b\W*)*"
+    r"(?:(?:when\W+)?(?:do|have|are|were|would|will|should|shall|can|could|may|must|did|does|is|was|has|had|am"
+    r"|(?:do|have|are|were|would|wo|should|ca|could|must|did|does|is|was|has|had)n['’]t)"
+    r"\s+(?:i|you|we|he|she|they)\b"
+    r"|(?:when\W+)?(?:are|were|would|will|should|shall|can|could|did|does|is|was|has|had)(?:n['’]t)?"
+    r"\s+(?:it|this|that|these|those|there|the|my|your|our|his|her|its|their|an?|any\w*|some\w*|every\w*)\b"
+    r"|(?:ist|sind|war|waren|hat|habe|haben)\s+(?:ich|du|er|sie|es|wir|der|die|das|mein\w*|unser\w*|ein\w*)\b)",
+    re.IGNORECASE,
+)
+"""How a question begins that has lost its sign."""
 _ASKING = re.compile(
     r"\b(?:can|could|would|will) you\b|\b(?:please|remember|note)\b|kannst du|könntest|peux-tu|puedes",
     re.IGNORECASE,
@@ -60,10 +72,12 @@ def quotes(entry: str, owner: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Its content words in their order; what turns the meaning is a word, too, and a mark."""
+    """Its content words in their order; what turns the meaning is a word, too, and a mark. What is `spare` may
+    be left out."""
 
     words: tuple[str, ...]
     marks: tuple[str, ...]
+    spare: tuple[str, ...] = ()
 
     @property
     def plain(self) -> list[str]:
@@ -91,7 +105,7 @@ def _holds(owner: Sequence[Clause], said: Sequence[Clause]) -> bool:
 
 
 def _is_covered(source: Sequence[Clause], mine: Sequence[str]) -> bool:
-    return all(_is_used(word, mine) for clause in source for word in clause.words)
+    return all(word in clause.spare or _is_used(word, mine) for clause in source for word in clause.words)
 
 
 def _is_used(word: str, mine: Sequence[str]) -> bool:
@@ -169,11 +183,17 @@ def _same(owner: str, word: str) -> bool:
 def _sentences(text: str) -> Iterator[Sentence]:
     for start, end in sentences(text):
         parts = _CLAUSE.split(_plain(text[start:end]))
-        clauses = tuple(clause for part in parts for clause in _clauses(part) if clause.words)
-        asks = _QUESTION.search(text, start, end) and not _ASKING.search(text, start, end)
+        clauses = tuple(_opened([clause for part in parts for clause in _clauses(part) if clause.words]))
+        question = _QUESTION.search(text, start, end) or _INVERTED.match(text, start, end)
+        asks = question and not _ASKING.search(text, start, end)
         size = sum(len(clause.words) for clause in clauses)
         if clauses:
             yield Sentence(clauses, tells=not asks and size <= _MOST)
+
+
+def _opened(clauses: Sequence[Clause]) -> Iterator[Clause]:
+    for place, clause in enumerate(clauses):
+        yield clause if place or clause.words[0] not in OPENING else replace(clause, spare=clause.words[:1])
 
 
 def _plain(text: str) -> str:

@@ -1,11 +1,12 @@
 """Owns what runs beside the conversation: reviews, one at a time, out of the user's way."""
 
 import asyncio
+from collections.abc import Sequence
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
-from hone.core.jobs import JobId, Jobs
+from hone.core.jobs import Job, JobId, Jobs
 from hone.runtime.review import Reviewer
 from hone.runtime.session import ignore
 
@@ -22,7 +23,7 @@ class Background:
         self._pause = pause
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
-        self._busy = 0
+        self._busy = self._turns = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self._wake = asyncio.Event()
@@ -44,6 +45,7 @@ class Background:
     def occupied(self, busy: bool) -> None:
         """The user's turn begins or has ended."""
         self._busy += 1 if busy else -1
+        self._turns += busy
         if self._busy:
             self._idle.clear()
         else:
@@ -52,9 +54,8 @@ class Background:
     async def drain(self) -> None:
         """Does what is queued, and returns when it is done: what is at work already included."""
         async with self._turn:
-            for job in await self._jobs.waiting():
-                if job.id not in self._seen:
-                    await self._do(job.id)
+            for job in await self._left():
+                await self._do(job)
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
@@ -66,24 +67,41 @@ class Background:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await self._quiet()
-            await self.drain()
+            for job in await self._left():
+                await self._quiet()
+                async with self._turn:
+                    await self._do(job)
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
         while self._pause:
             await self._idle.wait()
+            turns = self._turns
             await self._clock.sleep(self._pause)
-            if self._idle.is_set():
+            if self._idle.is_set() and turns == self._turns:
                 return
 
-    async def _do(self, id: JobId) -> None:
-        """Once in this process: what fails is tried again by the next one."""
-        self._seen.add(id)
-        self.working = id
+    async def _left(self) -> Sequence[Job]:
+        """What is queued and was not tried here. Whoever next has the store has what we cannot read."""
         try:
-            await self._reviewer.work(id, self._emit)
+            waiting = await self._jobs.waiting()
+            self._reviewer.tidy(waiting)
         except StoreError:
-            return  # whoever next has the store has the job
+            return ()
+        return [job for job in waiting if job.id not in self._seen]
+
+    async def _do(self, job: Job) -> None:
+        """Once in this process, unless another one had it: what fails is tried again by the next one."""
+        if job.id in self._seen:
+            return
+        self.working = job.id
+        try:
+            await self._reviewer.work(job.id, self._emit)
+            after = await self._jobs.job(job.id)
+            tried = after.tries > job.tries or bool(after.error)
+        except StoreError:
+            tried = True
         finally:
             self.working = None
+        if tried:
+            self._seen.add(job.id)

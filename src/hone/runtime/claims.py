@@ -2,8 +2,8 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hone.core.errors import StoreError
@@ -25,8 +25,17 @@ def claim(home: Path, name: str) -> Iterator[bool]:
     try:
         yield True
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a file that stays excludes nobody
+            path.unlink()
         os.close(handle)
+
+
+def sweep(home: Path, wanted: Collection[str]) -> None:
+    """Takes away the files that killed processes left, but for those that somebody may be about to claim."""
+    for path in (home / FOLDER).glob("*.lock"):
+        if path.stem not in wanted:
+            with claim(home, path.stem):
+                continue
 
 
 def _locked(path: Path) -> int | None:

@@ -27,8 +27,8 @@ _DEVICE = re.compile(
 def check(path: str) -> str:
     """The path of a support file that is to be written, as it was given. Raises Refused with advice."""
     _spare_document(path)
-    folder, _, rest = path.partition("/")
-    if folder not in FOLDERS or not rest:
+    folder, slash, _ = path.partition("/")
+    if folder not in FOLDERS or not slash:
         raise _refused(path, f"a file lies below {_listed(FOLDERS)}, for example references/notes.md")
     return accept(path)
 

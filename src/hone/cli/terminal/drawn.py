@@ -36,6 +36,9 @@ class DrawnScreen:
         finally:
             self._drawing = None
 
+    def tell(self, text: str) -> bool:
+        return self._editor.tell(text)
+
     @contextmanager
     def pause(self) -> Iterator[None]:
         if self._drawing is None:

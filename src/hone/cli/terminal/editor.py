@@ -45,6 +45,12 @@ class Editor:
         """Raises EOFError when Ctrl-D is pressed on an empty line."""
         return await self._session.prompt_async(handle_sigint=False)
 
+    def tell(self, text: str) -> bool:
+        """Above the prompt, if it waits: then it is drawn again below, with what was typed so far."""
+        if self._session.app.is_running:
+            run_in_terminal(lambda: print(text))
+        return self._session.app.is_running
+
     def _rendered(self, _: object) -> None:
         ready, self._ready = self._ready, None
         if ready:

@@ -65,6 +65,10 @@ class PlainScreen:
         shown = self._renderer.show(event)
         print(shown.answer + shown.aside, end="", flush=True)
 
+    def tell(self, text: str) -> bool:
+        """The terminal itself edits the line; nobody else can tell what stands there."""
+        return False
+
     @contextmanager
     def pause(self) -> Iterator[None]:
         """What happens during a question is shown after it."""

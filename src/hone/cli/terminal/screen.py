@@ -29,6 +29,10 @@ class Screen(Protocol):
         """Nothing moves, and what happens is shown afterwards."""
         ...
 
+    def tell(self, text: str) -> bool:
+        """Puts lines above the prompt that waits, whatever is being typed there. False if it cannot."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
