@@ -189,6 +189,7 @@ class Hone:
                 self._reader,
                 services,
                 self._walled,
+                self._price,
                 bounds,
             )
         )
@@ -196,7 +197,9 @@ class Hone:
     async def _reader(self, stored: Stored) -> Agent:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
         wanted = self.settings.learning.model or stored.prefix.model
-        agent, _ = await self._agent(wanted, self._folder_of(stored.header))
+        folder = self._folder_of(stored.header)
+        toolbox, _ = self._tools(folder)  # a review may run nothing, so there is nothing to close
+        agent, _ = await self._agent(wanted, folder, toolbox)
         same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
         return replace(agent, prefix=stored.prefix) if same else agent
 
@@ -209,7 +212,7 @@ class Hone:
 
     async def session(self, model: str = "") -> Session:
         """A new conversation. It is stored with its first message."""
-        agent, known = await self._agent(model, self.folder)
+        agent, known = await self._agent(model, self.folder, self._toolbox(self.folder))
         header = Header(new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
         return Session(header, agent, Transcript(agent.prefix.digest), services, informed=known)
@@ -218,7 +221,7 @@ class Hone:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
-        agent, _ = await self._agent(model or stored.prefix.model, folder)
+        agent, _ = await self._agent(model or stored.prefix.model, folder, self._toolbox(folder))
         services = await self._services(folder)
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
@@ -263,7 +266,7 @@ class Hone:
 
     async def _services(self, folder: Path) -> Services:
         fallback = self.settings.fallback
-        spare, _ = await self._agent(fallback, folder) if fallback else (None, 0)
+        spare, _ = await self._agent(fallback, folder, self._toolbox(folder)) if fallback else (None, 0)
         return Services(
             self.sessions,
             self._clock,
@@ -280,13 +283,11 @@ class Hone:
         rails = self.settings.guardrails
         return Guard(Thresholds(rails.same_call, rails.same_tool, rails.same_result)).around(toolbox)
 
-    async def _agent(self, wanted: str, folder: Path) -> tuple[Agent, ChangeId]:
+    async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
         """And the last change that its prefix knows of."""
         name, model, window = await self._find_model(wanted)
         if name in self._engines:
             return self._plain(name, model, window), await self.library.keeper.ledger.latest()
-        toolbox, shell = self._tools(folder)
-        self._shells.append(shell)
         known = await snapshot(self.library, folder)
         prefix = compose(name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
         room = Windowed(model, window, self.settings.compact_at)
@@ -417,6 +418,11 @@ class Hone:
             *self._plugins.tools,
         )
         return {tool.surface.name: self._walled(tool) for tool in tools}, shell
+
+    def _toolbox(self, folder: Path) -> Toolbox:
+        toolbox, shell = self._tools(folder)
+        self._shells.append(shell)
+        return toolbox
 
     def _walled(self, tool: Tool) -> Tool:
         return Capped(Contained(tool, redact), self.home / "spill", self.settings.result_limit)

@@ -153,7 +153,7 @@ def _taken(source: str) -> str:
     return decoded(source, data)
 
 
-@skills.command()
+@skills.command(short_help="Open a skill in an editor, and take in what changed.")
 @click.argument("name")
 @click.pass_obj
 def edit(options: Options, name: str) -> int:
@@ -195,7 +195,7 @@ def _edited(options: Options, name: str, place: Path) -> int:
     return FAILED if found.problems else 0
 
 
-@skills.command()
+@skills.command(short_help="Keep a skill first in the prompt and out of reviews.")
 @click.argument("name")
 @click.pass_obj
 def pin(options: Options, name: str) -> None:
@@ -282,7 +282,7 @@ def install(options: Options, folder: Path, name: str, yes: bool) -> int:
     return 0
 
 
-@skills.command()
+@skills.command(short_help="Show how a skill has changed.")
 @click.argument("name")
 @click.argument("change", type=int, required=False)
 @click.pass_obj

@@ -33,22 +33,16 @@ class Staged:
     async def record(
         self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
     ) -> Sequence[Entry]:
+        held: dict[Target, dict[str, str]] = {}
         for change in changes:
             if change.standing is Standing.ACTIVE:
-                await self._fold(change)
+                known = held.get(change.target)
+                before = await self.holding(change.target) if known is None else known
+                held[change.target] = _folded(before, change)
+        self._held |= held
         self.changes += changes
         self.contents_made.update(contents)
         return [Entry(START, at, change) for change in changes]
-
-    async def _fold(self, change: Change) -> None:
-        held = dict(await self.holding(change.target))
-        for delta in change.deltas:
-            if held.get(delta.path) != delta.before:
-                raise Conflict(f"{change.target} has changed meanwhile; nothing was changed.")
-            held.pop(delta.path, None)
-            if delta.after is not None:
-                held[delta.path] = delta.after
-        self._held[change.target] = held
 
     async def holding(self, target: Target) -> Holding:
         """As it was when it was first asked for, with what was changed since: nobody else shows in it."""
@@ -127,3 +121,14 @@ class Unprinted:
 
     def close(self) -> None:
         """There is nothing to close."""
+
+
+def _folded(before: Holding, change: Change) -> dict[str, str]:
+    held = dict(before)
+    for delta in change.deltas:
+        if held.get(delta.path) != delta.before:
+            raise Conflict(f"{change.target} has changed meanwhile; nothing was changed.")
+        held.pop(delta.path, None)
+        if delta.after is not None:
+            held[delta.path] = delta.after
+    return held

@@ -72,7 +72,7 @@ def quotes(entry: str, owner: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Its content words in their order; what turns the meaning is a word, too, and a mark. What is `spare` may
+    """Its content words in their order; what turns the meaning is a word, too, and a mark. `spare` ones may
     be left out."""
 
     words: tuple[str, ...]

@@ -64,5 +64,6 @@ def counted(counters: Counters, turn: Ending, every: Intervals) -> tuple[Counter
 
 
 def why(topics: Topics, every: Intervals) -> str:
-    reasons = {Topic.MEMORY: f"{every.turns} turns", Topic.SKILLS: f"{every.iterations} tool iterations"}
+    counts = {Topic.MEMORY: (every.turns, "turn"), Topic.SKILLS: (every.iterations, "tool iteration")}
+    reasons = {topic: f"{n} {what}{'' if n == 1 else 's'}" for topic, (n, what) in counts.items()}
     return " and ".join(reasons[topic] for topic in Topic if topic in topics)

@@ -23,6 +23,7 @@ from hone.knowledge.library import Library
 from hone.knowledge.staging import Staged
 from hone.knowledge.tools import Source, knowledge_tools
 from hone.models.metered import Metered
+from hone.models.priced import Price
 from hone.policy.permits import REVIEW
 from hone.policy.warmth import Reading, is_warm
 from hone.prompt.review import digest, question, text
@@ -59,6 +60,7 @@ class Bench:
     agent: Callable[[Stored], Awaitable[Agent]]
     services: Services
     wall: Callable[[Tool], Tool]
+    price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = Bounds()
 
 
@@ -144,7 +146,9 @@ class Reviewer:
         age = (self._bench.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
         size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
         same = agent.prefix.digest == stored.prefix.digest
-        return Reading(age, self._bench.bounds.lasts, size // 4, same)
+        price = self._bench.price(agent.prefix.model)
+        prices = (price.input, price.cached) if price else (None, None)
+        return Reading(age, self._bench.bounds.lasts, size // 4, same, *prices)
 
     def _text(self, name: str) -> str:
         return text(name, self._bench.home / "prompts")

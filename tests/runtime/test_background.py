@@ -1,0 +1,240 @@
+"""E2: reviews run one at a time, when somebody attends, out of the user's way, and nothing stops them."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from hone.core.clock import ManualClock
+from hone.core.errors import StoreError
+from hone.core.events import Emit
+from hone.core.ids import SessionId
+from hone.core.jobs import Job, JobId, State, Topic
+from hone.core.ledger import Entry
+from hone.runtime.background import Background
+from hone.runtime.review import Reviewer
+from hone.stores.inmemory import InMemoryJobs, InMemorySessions
+from hone.stores.reference import InMemoryLedger
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+A = SessionId("a")
+
+
+class Queue(InMemoryJobs):
+    """Of jobs without sessions."""
+
+    def __init__(self, *ids: int) -> None:
+        super().__init__(InMemoryLedger(), InMemorySessions())
+        self.all = {JobId(id): Job(JobId(id), A, A, 2, frozenset(Topic), NOW, "due") for id in ids}
+        self.broken = False
+
+    async def waiting(self) -> Sequence[Job]:
+        await asyncio.sleep(0)
+        if self.broken:
+            raise StoreError("The disk is gone.")
+        return [job for job in self.all.values() if job.state is State.QUEUED]
+
+    async def job(self, id: JobId) -> Job:
+        return self.all[id]
+
+
+@dataclass
+class Bench(Reviewer):
+    """Notes what it was asked to do; `act` says what becomes of a job."""
+
+    queue: Queue
+    act: Callable[[Job], Job] = lambda job: replace(job, state=State.DONE, tries=job.tries + 1)
+    done: list[int] = field(default_factory=list)
+    most: int = 0
+    now: int = 0
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    tidied: list[Collection[Job]] = field(default_factory=list)
+
+    async def work(self, id: JobId, emit: Emit) -> Sequence[Entry] | None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        self.done.append(id)
+        self.begun.set()
+        try:
+            await self.gate.wait()
+            self.queue.all[id] = self.act(self.queue.all[id])
+        finally:
+            self.now -= 1
+        return None
+
+    def tidy(self, waiting: Iterable[Job]) -> None:
+        self.tidied.append(list(waiting))
+
+
+def made(*ids: int, pause: float = 0.0, clock: ManualClock | None = None) -> tuple[Background, Bench]:
+    queue = Queue(*ids)
+    bench = Bench(queue)
+    bench.gate.set()
+    return Background(queue, bench, clock or ManualClock(), pause), bench
+
+
+def silent(_: object) -> None:
+    pass
+
+
+async def settle() -> None:
+    """Lets everything run that can."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_nothing_starts_before_somebody_attends() -> None:
+    background, bench = made(1)
+    background.notify()
+    background.occupied(True)
+    background.occupied(False)
+    await settle()
+    assert bench.done == []
+    background.attend(silent)
+    await settle()
+    assert bench.done == [1]
+    await background.close()
+
+
+async def test_reviews_are_done_one_at_a_time_and_drain_waits_for_the_one_at_work() -> None:
+    background, bench = made(1, 2, 3)
+    bench.gate.clear()
+    background.attend(silent)
+    await bench.begun.wait()
+    drained = asyncio.create_task(background.drain())
+    await settle()
+    assert (bench.done, background.working, drained.done()) == ([1], 1, False)
+    bench.gate.set()
+    await drained
+    await settle()
+    assert (bench.done, bench.most, background.working) == ([1, 2, 3], 1, None)
+    await background.close()
+
+
+async def test_what_is_queued_later_is_done_when_it_is_told() -> None:
+    background, bench = made()
+    background.attend(silent)
+    await settle()
+    bench.queue.all[JobId(7)] = Job(JobId(7), A, A, 2, frozenset(Topic), NOW, "due")
+    await settle()
+    assert bench.done == []
+    background.notify()
+    await settle()
+    assert bench.done == [7]
+    await background.close()
+
+
+async def test_what_failed_is_not_tried_again_here_and_what_another_process_had_is() -> None:
+    background, bench = made(1)
+    bench.act = lambda job: job
+    background.attend(silent)
+    await settle()
+    background.notify()
+    await settle()
+    assert bench.done == [1, 1]
+    bench.act = lambda job: replace(job, tries=1, error="It broke.")
+    background.notify()
+    await settle()
+    background.notify()
+    await settle()
+    assert bench.done == [1, 1, 1]
+    await background.close()
+
+
+async def test_a_store_that_cannot_be_read_for_a_while_ends_nothing() -> None:
+    background, bench = made(1)
+    bench.queue.broken = True
+    background.attend(silent)
+    await settle()
+    await background.drain()
+    bench.queue.broken = False
+    background.notify()
+    await settle()
+    assert bench.done == [1]
+    await background.close()
+
+
+async def test_close_leaves_what_is_at_work_for_later() -> None:
+    background, bench = made(1, 2)
+    bench.gate.clear()
+    background.attend(silent)
+    await bench.begun.wait()
+    await background.close()
+    assert (bench.done, bench.now) == ([1], 0)
+    assert [job.state for job in await bench.queue.waiting()] == [State.QUEUED] * 2
+
+
+class Slow(ManualClock):
+    """A sleep ends when somebody says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await self.over.wait()
+        self.over.clear()
+
+
+async def test_with_a_pause_a_review_waits_until_the_user_has_been_quiet_all_the_time() -> None:
+    clock = Slow()
+    background, bench = made(1, 2, pause=30.0, clock=clock)
+    background.occupied(True)
+    background.attend(silent)
+    await settle()
+    assert (clock.slept, bench.done) == ([], [])
+    background.occupied(False)
+    await settle()
+    assert (clock.slept, bench.done) == ([30.0], [])
+    background.occupied(True)
+    background.occupied(False)
+    clock.over.set()
+    await settle()
+    assert (clock.slept, bench.done) == ([30.0, 30.0], [])
+    clock.over.set()
+    await settle()
+    assert bench.done == [1]
+    await background.close()
+
+
+async def test_with_a_pause_the_next_review_does_not_begin_while_the_user_is_busy() -> None:
+    clock = Slow()
+    background, bench = made(1, 2, pause=30.0, clock=clock)
+    bench.gate.clear()
+    background.attend(silent)
+    await settle()
+    clock.over.set()
+    await bench.begun.wait()
+    background.occupied(True)
+    bench.gate.set()
+    await settle()
+    assert (bench.done, len(clock.slept)) == ([1], 1)
+    background.occupied(False)
+    await settle()
+    clock.over.set()
+    await settle()
+    assert bench.done == [1, 2]
+    await background.close()
+
+
+async def test_drain_does_not_wait_for_quiet() -> None:
+    clock = Slow()
+    background, bench = made(1, 2, pause=30.0, clock=clock)
+    background.attend(silent)
+    await settle()
+    await background.drain()
+    assert bench.done == [1, 2]
+    clock.over.set()
+    await settle()
+    assert bench.done == [1, 2]
+    await background.close()
+
+
+async def test_what_killed_processes_left_is_taken_away_even_if_nothing_is_queued() -> None:
+    background, bench = made()
+    background.attend(silent)
+    await settle()
+    assert bench.tidied == [[]]
+    await background.close()
