@@ -201,6 +201,8 @@ def _binary(data: bytes | None) -> str:
 
 def data(change: Told) -> dict[str, Any]:
     """For programs: the texts as they are."""
+    from hone.knowledge.metadata import metadata
+
     entry, made = change.entry, change.entry.change
     author = made.author
     return {
@@ -216,9 +218,7 @@ def data(change: Told) -> dict[str, Any]:
         "settled": entry.settled,
         "fate": change.fate,
         "reason": author.reason,
-        "session": author.session or None,
-        "parent": author.parent or None,
-        "tool": author.tool or None,
+        "metadata": metadata(author),
         "ground": author.ground.name.lower(),
         "evidence": [
             {"session": each.session, "message": each.message, "trust": each.trust.name.lower()}

@@ -1,0 +1,28 @@
+"""What goes with a change to whoever keeps a copy of it: who wrote it, in which context, from where."""
+
+from collections.abc import Mapping
+
+from hone.core.ledger import Actor, Author
+
+ORIGINS = {
+    Actor.OWNER: "owner",
+    Actor.AGENT: "assistant_tool",
+    Actor.REVIEW: "background_review",
+    Actor.CURATOR: "curator",
+}
+
+
+def metadata(author: Author, platform: str = "cli", task: str = "") -> Mapping[str, str]:
+    """Fields that are empty are left out."""
+    background = author.actor in (Actor.REVIEW, Actor.CURATOR)
+    fields = {
+        "write_origin": ORIGINS[author.actor],
+        "execution_context": "background_review" if background else "foreground",
+        "session_id": author.session,
+        "parent_session_id": author.parent,
+        "platform": platform,
+        "tool_name": author.tool,
+        "task_id": task,
+        "tool_call_id": author.call,
+    }
+    return {name: value for name, value in fields.items() if value}
