@@ -25,6 +25,7 @@ from hone.core.skill import (
     Card,
     Deed,
     Listed,
+    Result,
     Shelf,
     Tally,
 )
@@ -399,3 +400,21 @@ async def test_idle_ones_are_those_that_only_their_name_ranks(library: Library) 
     ]
     assert counted == [0, 4, 3, 3, 1]
     assert await library.shelf.names() == {name: name == "d" for name in "abcdef"}
+
+
+async def test_how_a_use_went_is_counted_once_a_session_and_can_be_said_anew(library: Library) -> None:
+    for name in ("a", "b"):
+        await library.add(name)
+    for session in (S1, S2):
+        await library.shelf.count("a", Deed.USE, Actor.AGENT, session, TODAY)
+    await library.shelf.count("a", Deed.USE, Actor.AGENT, S1, TODAY + timedelta(days=1))
+    assert (await library.shelf.used(S1), await library.shelf.used(S3)) == (("a",), ())
+    for session in (S1, S2, S3):
+        await library.shelf.rate("a", session, Result.SUCCEEDED)
+    await library.shelf.rate("b", S1, Result.CORRECTED)
+    assert [(each.succeeded, each.corrected) for each in (await library.shelf.tallies()).values()] == [(2, 0)]
+    await library.shelf.rate("a", S1, Result.CORRECTED)
+    await library.shelf.rate("a", S2, Result.UNKNOWN)
+    (tally,) = (await library.shelf.tallies()).values()
+    assert (tally.uses, tally.succeeded, tally.corrected) == (2, 0, 1)
+    assert (await library.shelf.listed())[0].tally == tally

@@ -11,7 +11,7 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, State, Topic
 from hone.core.ledger import Entry
-from hone.runtime.background import Background
+from hone.runtime.background import BREATH, Background
 from hone.runtime.review import Reviewer
 from hone.stores.inmemory import InMemoryJobs, InMemorySessions
 from hone.stores.reference import InMemoryLedger
@@ -97,6 +97,15 @@ async def test_nothing_starts_before_somebody_attends() -> None:
     await background.close()
 
 
+async def test_a_review_begins_only_after_the_prompt_had_a_moment_to_come_back() -> None:
+    clock = ManualClock()
+    background, bench = made(1, clock=clock)
+    background.attend(silent)
+    await settle()
+    assert (clock.slept, bench.done) == ([BREATH], [1])
+    await background.close()
+
+
 async def test_reviews_are_done_one_at_a_time_and_drain_waits_for_the_one_at_work() -> None:
     background, bench = made(1, 2, 3)
     bench.gate.clear()
@@ -166,13 +175,15 @@ async def test_close_leaves_what_is_at_work_for_later() -> None:
 
 
 class Slow(ManualClock):
-    """A sleep ends when somebody says so."""
+    """A pause ends when somebody says so."""
 
     def __init__(self) -> None:
         super().__init__()
         self.over = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
+        if seconds == BREATH:
+            return
         self.slept.append(seconds)
         await self.over.wait()
         self.over.clear()

@@ -44,6 +44,8 @@ class Tally:
     background_views: int = 0
     background_patches: int = 0
     last_use: date | None = None
+    succeeded: int = 0
+    corrected: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ class Listed:
     archived: bool = False
     project: str = ""
     tally: Tally = Tally()
+
+
+class Result(StrEnum):
+    """How a conversation went in which a skill was used."""
+
+    SUCCEEDED = "succeeded"
+    """The last calls did not fail, and the user corrected nothing."""
+    CORRECTED = "corrected"
+    """A review says so, from the user's own words."""
+    UNKNOWN = "unknown"
 
 
 class Deed(StrEnum):
@@ -96,6 +108,15 @@ class Shelf(Protocol):
         ...
 
     async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None: ...
+
+    async def used(self, session: SessionId) -> Sequence[str]:
+        """The skills that were used in a session, by name."""
+        ...
+
+    async def rate(self, skill: str, session: SessionId, result: Result) -> None:
+        """How it went; what was said of the same session before counts no more. A use that was not counted
+        is not rated."""
+        ...
 
     async def names(self) -> Mapping[str, bool]:
         """Every skill that holds a document, and whether it is archived."""

@@ -1,6 +1,6 @@
 """All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -8,7 +8,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
-from hone.core.skill import DOCUMENT, Card, Deed, Listed, Shelf, Tally
+from hone.core.skill import DOCUMENT, Card, Deed, Listed, Result, Shelf, Tally
 from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.folding import Files
@@ -99,6 +99,11 @@ class Library:
 
     async def count(self, name: str, deed: Deed, actor: Actor, session: SessionId) -> None:
         await self._shelf.count(name, deed, actor, session, self._today)
+
+    async def rate(self, session: SessionId, results: Callable[[str], Result]) -> None:
+        """Says of each skill that was used in a session how that went."""
+        for name in await self._shelf.used(session):
+            await self._shelf.rate(name, session, results(name))
 
     async def tallies(self) -> Mapping[str, Tally]:
         return await self._shelf.tallies()

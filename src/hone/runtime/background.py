@@ -10,6 +10,9 @@ from hone.core.jobs import Job, JobId, Jobs
 from hone.runtime.review import Reviewer
 from hone.runtime.session import ignore
 
+BREATH = 0.1
+"""Seconds in which the prompt comes back before a review begins to share the processor with it."""
+
 
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `pause` is how long
@@ -66,6 +69,7 @@ class Background:
     async def _serve(self) -> None:
         while True:
             await self._wake.wait()
+            await self._clock.sleep(BREATH)
             self._wake.clear()
             for job in await self._left():
                 await self._quiet()

@@ -25,6 +25,7 @@ from hone.knowledge.tools import Source, knowledge_tools
 from hone.models.metered import Metered
 from hone.models.priced import Price
 from hone.policy.permits import REVIEW
+from hone.policy.results import result
 from hone.policy.warmth import Reading, is_warm
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
@@ -108,7 +109,7 @@ class Reviewer:
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
             await self._failed(job, turn.error)
             return None
-        return await self._complete(job, turn, staged, emit)
+        return await self._complete(job, turn, source, staged, emit)
 
     async def _session(
         self, job: Job, stored: Stored, source: Source, library: Library
@@ -153,7 +154,9 @@ class Reviewer:
     def _text(self, name: str) -> str:
         return text(name, self._bench.home / "prompts")
 
-    async def _complete(self, job: Job, turn: Turn, staged: Staged, emit: Emit) -> Sequence[Entry]:
+    async def _complete(
+        self, job: Job, turn: Turn, source: Source, staged: Staged, emit: Emit
+    ) -> Sequence[Entry]:
         """What was staged takes effect with the job's completion."""
         bench = self._bench
         first = turn.usage[0] if turn.usage else None
@@ -163,8 +166,14 @@ class Reviewer:
             return await bench.jobs.complete(job.id, changes, contents, cached, bench.clock.now())
 
         entries = await bench.library.keeper.settle(staged, finish)
+        await self._rate(job, source, entries)
         emit(Learned(await bench.jobs.job(job.id), tuple(entries)))
         return entries
+
+    async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:
+        """How the skills did that were used in what was reviewed."""
+        said = tuple(source.transcript)
+        await self._bench.library.rate(job.session, lambda name: result(name, said, entries))
 
     async def _failed(self, job: Job, error: str) -> None:
         jobs = self._bench.jobs

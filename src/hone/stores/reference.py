@@ -9,7 +9,7 @@ from datetime import date, datetime
 from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Change, ChangeId, Entry, Holding, Print, Standing, Target
 from hone.core.messages import sound
-from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Tally
+from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Result, Tally
 from hone.stores import checks
 from hone.stores import words as wording
 
@@ -114,6 +114,7 @@ class InMemoryShelf:
         self._cards: dict[str, Card] = {}
         self._tallies: dict[str, Tally] = {}
         self._uses: dict[str, set[tuple[date, SessionId]]] = {}
+        self._results: dict[tuple[str, SessionId], Result] = {}
 
     async def uncarded(self) -> Sequence[str]:
         return tuple(sorted(await self._documents() - self._cards.keys()))
@@ -174,6 +175,24 @@ class InMemoryShelf:
             case _:
                 return
         self._tallies[name] = tally
+
+    async def used(self, session: SessionId) -> Sequence[str]:
+        wanted = sound(session)
+        return tuple(
+            sorted(name for name, uses in self._uses.items() if wanted in {each for _, each in uses})
+        )
+
+    async def rate(self, skill: str, session: SessionId, result: Result) -> None:
+        name, where = sound(skill), SessionId(sound(session))
+        if name not in await self.used(where):
+            return
+        self._results[name, where] = result
+        results = [each for (known, _), each in self._results.items() if known == name]
+        self._tallies[name] = replace(
+            self._tallies[name],
+            succeeded=results.count(Result.SUCCEEDED),
+            corrected=results.count(Result.CORRECTED),
+        )
 
     async def names(self) -> Mapping[str, bool]:
         held = await self._ledger.holdings(SKILL)

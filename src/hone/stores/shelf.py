@@ -11,7 +11,7 @@ from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.messages import sound
-from hone.core.skill import Birth, Card, Deed, Listed, Tally
+from hone.core.skill import Birth, Card, Deed, Listed, Result, Tally
 from hone.stores import words as wording
 from hone.stores.database import Database
 from hone.stores.tree import SYMPTOMS
@@ -21,7 +21,8 @@ WEIGHTS = (10.0, 5.0, 1.0)
 FOREGROUND = (Actor.OWNER, Actor.AGENT)
 
 LINE = "s.name, cards.description, s.document, s.birth, s.pinned, s.archived, s.project"
-COUNTS = "views, uses, patches, background_views, background_patches, last_use"
+COUNTED = "views, uses, patches, background_views, background_patches, last_use"
+COUNTS = f"{COUNTED}, succeeded, corrected"
 LISTED = f"""
 SELECT {LINE}, {COUNTS} FROM skills AS s JOIN cards ON cards.id = card LEFT JOIN tallies ON skill = s.name
 WHERE NOT s.archived OR ? ORDER BY s.name
@@ -58,11 +59,19 @@ HELD = "SELECT EXISTS (SELECT 1 FROM skills WHERE document = ?)"
 PUT_CARD = "INSERT INTO cards (digest, description) VALUES (?, ?) RETURNING id"
 PUT_WORDS = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 COUNT = f"""
-INSERT INTO tallies (skill, {COUNTS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+INSERT INTO tallies (skill, {COUNTED}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     views = views + excluded.views, uses = uses + excluded.uses, patches = patches + excluded.patches,
     background_views = background_views + excluded.background_views,
     background_patches = background_patches + excluded.background_patches,
     last_use = nullif(max(coalesce(last_use, ''), coalesce(excluded.last_use, '')), '')
+"""
+
+
+RATE = """
+UPDATE tallies SET
+    succeeded = (SELECT count(DISTINCT session) FROM uses AS u WHERE u.skill = ?1 AND result = 'succeeded'),
+    corrected = (SELECT count(DISTINCT session) FROM uses AS u WHERE u.skill = ?1 AND result = 'corrected')
+WHERE skill = ?1
 """
 
 
@@ -98,6 +107,12 @@ class SqliteShelf:
             _count, skill=sound(skill), deed=deed, actor=actor, session=sound(session), today=today
         )
         await self._database.write(work)
+
+    async def used(self, session: SessionId) -> Sequence[str]:
+        return await self._database.read(partial(_used, session=sound(session)))
+
+    async def rate(self, skill: str, session: SessionId, result: Result) -> None:
+        await self._database.write(partial(_rate, skill=sound(skill), session=sound(session), result=result))
 
     async def names(self) -> Mapping[str, bool]:
         return await self._database.read(_names)
@@ -171,6 +186,16 @@ def _count(
         connection.execute(COUNT, (skill, 0, int(fresh), 0, 0, 0, today.isoformat()))
 
 
+def _used(connection: apsw.Connection, session: str) -> tuple[str, ...]:
+    rows = connection.execute("SELECT DISTINCT skill FROM uses WHERE session = ? ORDER BY skill", (session,))
+    return tuple(skill for (skill,) in rows)
+
+
+def _rate(connection: apsw.Connection, skill: str, session: str, result: Result) -> None:
+    connection.execute("UPDATE uses SET result = ? WHERE session = ? AND skill = ?", (result, session, skill))
+    connection.execute(RATE, (skill,))
+
+
 def _names(connection: apsw.Connection) -> Mapping[str, bool]:
     rows = connection.execute("SELECT name, archived FROM skills")
     return {name: bool(archived) for name, archived in rows}
@@ -191,12 +216,13 @@ def _listed(row: Sequence[Any]) -> Listed:
 
 
 def _tally(skill: str, row: Sequence[Any]) -> Tally:
-    views, uses, patches, background_views, background_patches, last = row
+    views, uses, patches, background_views, background_patches, last, succeeded, corrected = row
     try:
         day = date.fromisoformat(last) if last else None
     except SYMPTOMS as error:
         raise _damaged(skill) from error
-    return Tally(views, uses, patches, background_views, background_patches, day)
+    counts = (views, uses, patches, background_views, background_patches)
+    return Tally(*counts, day, succeeded, corrected)
 
 
 def _damaged(skill: str) -> Corrupt:

@@ -106,12 +106,15 @@ CREATE TABLE tallies (
     patches INTEGER NOT NULL,
     background_views INTEGER NOT NULL,
     background_patches INTEGER NOT NULL,
-    last_use TEXT
+    last_use TEXT,
+    succeeded INTEGER NOT NULL DEFAULT 0,
+    corrected INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE uses (
     skill TEXT NOT NULL,
     day TEXT NOT NULL,
     session TEXT NOT NULL,
+    result TEXT NOT NULL DEFAULT 'unknown',
     PRIMARY KEY (skill, day, session)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uses_session ON uses (session, skill);

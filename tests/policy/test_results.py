@@ -1,0 +1,50 @@
+"""D6: a use went well if its last calls did not fail and the user corrected nothing."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hone.core.ids import SessionId
+from hone.core.ledger import Actor, Author, Change, ChangeId, Entry, Evidence, skill
+from hone.core.messages import Message, answer, assistant, user
+from hone.core.skill import Result
+from hone.core.trust import Trust
+from hone.models.scripted import call
+from hone.policy.results import result
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ONE, TWO = call("one"), call("two")
+
+
+def patched(name: str, trust: Trust) -> Entry:
+    author = Author(Actor.REVIEW, evidence=(Evidence(SessionId("s"), 1, trust, ""),))
+    return Entry(ChangeId(1), NOW, Change(skill(name), "patch", (), author))
+
+
+def talk(*failed: bool) -> list[Message]:
+    early = [assistant(ONE), answer(ONE, "", failed=True)]
+    late = [answer(each, "", failed=bad) for each, bad in zip((ONE, TWO), failed, strict=False)]
+    return [
+        user("go"),
+        *early,
+        assistant(ONE, TWO),
+        *late,
+        assistant("Done."),
+        user("thanks"),
+        assistant("ok"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("messages", "entries", "expected"),
+    [
+        (talk(False, False), [], Result.SUCCEEDED),
+        (talk(False, True), [], Result.UNKNOWN),
+        ([user("hi"), assistant("hello")], [], Result.UNKNOWN),
+        (talk(False, False), [patched("craft", Trust.OWNER)], Result.CORRECTED),
+        (talk(False, False), [patched("craft", Trust.FOREIGN)], Result.SUCCEEDED),
+        (talk(False, False), [patched("other", Trust.OWNER)], Result.SUCCEEDED),
+    ],
+)
+def test_each_case(messages: list[Message], entries: list[Entry], expected: Result) -> None:
+    assert result("craft", messages, entries) is expected
