@@ -126,7 +126,9 @@ async def test_a_record_and_what_else_is_in_its_transaction_happen_together_or_n
     ledger = SqliteLedger(database)
 
     def finish(connection: apsw.Connection) -> tuple[Entry, ...]:
-        connection.execute("INSERT INTO uses SELECT 'a job', count(*) || '', 'done' FROM uses")
+        connection.execute(
+            "INSERT INTO uses (skill, day, session) SELECT 'a job', count(*) || '', 'done' FROM uses"
+        )
         return record(connection, [NOTE], BODIES, NOW)
 
     def fail(connection: apsw.Connection) -> None:

@@ -52,6 +52,8 @@ def as_json(skills: Sequence[Listed]) -> str:
                 "uses": each.tally.uses,
                 "views": each.tally.views,
                 "patches": each.tally.patches,
+                "succeeded": each.tally.succeeded,
+                "corrected": each.tally.corrected,
                 "last_use": each.tally.last_use.isoformat() if each.tally.last_use else None,
                 "description": each.description,
             }
@@ -63,7 +65,8 @@ def as_json(skills: Sequence[Listed]) -> str:
 
 def heading(name: str, known: Facts, tally: Tally, paint: Paint) -> Iterator[str]:
     uses = "1 use" if tally.uses == 1 else f"{tally.uses:,} uses"
-    used = f"{uses}, the last on {_last(tally)}" if tally.uses else "not used yet"
+    rated = f"{tally.succeeded:,} went well, {tally.corrected:,} were corrected"
+    used = f"{uses} ({rated}), the last on {_last(tally)}" if tally.uses else "not used yet"
     yield f"{paint.bold(name)} {paint.dim(f'{_origin(known)} · {used}')}"
     if known.source:
         yield paint.dim(f"installed from {one_line(known.source, 200)}")
