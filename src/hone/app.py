@@ -65,6 +65,7 @@ from hone.skills.index import index
 from hone.tools.capped import Capped
 from hone.tools.contained import Contained
 from hone.tools.delegate import delegate_tool
+from hone.tools.fenced import Fenced
 from hone.tools.files import file_tools
 from hone.tools.labelled import Labelled
 from hone.tools.sandbox.choice import Sandbox
@@ -404,7 +405,8 @@ class Hone:
             ground=self.folders.label(folder),
             clock=self._clock,
         )
-        local = (*file_tools(folder), search_tool(folder))
+        fenced = (Fenced(tool, folder, self.home) for tool in file_tools(folder))
+        local = (*fenced, search_tool(folder))
         labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
         search = self._http if self.settings.search else None
         web = web_tools(self._gated, search, self.settings.search, clock=self._clock)

@@ -76,7 +76,7 @@ class Learner:
 
 @dataclass
 class Scene:
-    """A home with a conversation whose first review is due; the worker's turn makes it two."""
+    """A home with a conversation whose reviews are due; the worker's turn adds one."""
 
     home: Path
     folder: Path
@@ -92,7 +92,9 @@ class Scene:
         self.home.mkdir(mode=0o700)
         self.folder.mkdir()
         async with self.open() as hone:
-            await hone.run("first wish")
+            session = await hone.session()
+            for _ in range(self.due):
+                await session.send("a wish")
 
     async def start(self, deed: str, *under: str) -> Process:
         command = [*under, sys.executable, "-W", "error", review_worker.__file__, deed]
@@ -232,12 +234,13 @@ class Range:
         self._scenes = 0
 
     @asynccontextmanager
-    async def scene(self) -> AsyncIterator[Scene]:
+    async def scene(self, due: int = 1) -> AsyncIterator[Scene]:
         self._scenes += 1
         learner, name = Learner(), f"{self._scenes}-{self._names[0]}"
         async with Stage(learner) as stage:
             format = FORMATS[self._scenes % 2]
-            scene = Scene(self._path / f"home{name}", self._path / f"folder{name}", format, stage, learner)
+            home, folder = self._path / f"home{name}", self._path / f"folder{name}"
+            scene = Scene(home, folder, format, stage, learner, due)
             await scene.prepare()
             yield scene
         assert stage.invalid == []
@@ -284,3 +287,18 @@ async def test_a_review_killed_at_any_other_moment_is_applied_exactly_once(
     points = await field.shoot(tier.size(short=4, full=100))
     figures(f"at another call ({points} points): {field.tally}")
     assert not field.tally.wrong, "\n".join(field.tally.wrong)
+
+
+async def test_of_several_processes_on_one_queue_each_review_is_done_by_one(
+    tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    field = Range(tmp_path, WRITES, tier.random())
+    for _ in range(tier.size(short=1, full=10)):
+        async with field.scene(due=6) as scene:
+            workers = [await scene.start("finish") for _ in range(3)]
+            said = await asyncio.gather(*map(rest, workers))
+            assert said == [["due", "over"]] * 3
+            await aftermath(scene, field.tally)
+    figures(f"three processes: {field.tally}")
+    assert not field.tally.wrong, "\n".join(field.tally.wrong)
+    assert field.tally.tries == field.tally.due

@@ -462,7 +462,7 @@ async def test_a_one_shot_run_leaves_its_review_to_the_next_start(home: Path) ->
         assert "learn" not in ended.err
         assert len(stage.bodies) == 1
         async with Hone(home=home, model=Scripted(script)) as hone:
-            assert [job.why for job in await hone.jobs.waiting()] == ["1 turns"]
+            assert [job.why for job in await hone.jobs.waiting()] == ["1 turn"]
             hone.background.attend(lambda _: None)
             await hone.background.drain()
             assert [job.state for job in await hone.jobs.jobs()] == [State.DONE]

@@ -20,9 +20,12 @@ def label(best: Trust, agent: Trust, *, spoiled: bool) -> Trust:
 
 
 def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> bool:
-    """A tool that is no longer known is taken for one that does everything."""
+    """A tool that is no longer known, or cannot tell, is taken for one that does everything."""
     tool = toolbox.get(call.name)
-    return tool is None or bool(tool.surface.effects_of(call) & effects)
+    try:
+        return tool is None or bool(tool.surface.effects_of(call) & effects)
+    except Exception:  # noqa: BLE001  the wall: a plugin's surface is anybody's code
+        return True
 
 
 def is_spoiled(transcript: Transcript, toolbox: Toolbox) -> bool:
