@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from hone.connections import Connections
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
 from hone.core.events import Emit
@@ -31,17 +32,8 @@ from hone.knowledge.keeper import Keeper, Rules
 from hone.knowledge.library import Library
 from hone.knowledge.moment import news, snapshot
 from hone.knowledge.tools import knowledge_tools
-from hone.models.anthropic import AnthropicMessages
-from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.models.local import PROVIDER as LOCAL
-from hone.models.local import Local
-from hone.models.openai import OpenAIChat
-from hone.models.priced import FREE, PRICES, Price, Priced
-from hone.models.providers import KNOWN, Provider, address, choose
-from hone.models.retrying import Patience, Retrying
-from hone.models.weights import Cellar
 from hone.models.windowed import Windowed
 from hone.plugins import load
 from hone.policy.admission import Mode
@@ -78,8 +70,6 @@ PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
-LARGE, SMALL = 200_000, 32_000
-"""Tokens. Many models take more, at a price that grows with every call."""
 
 
 class Hone:
@@ -113,18 +103,14 @@ class Hone:
         self.folders = Folders(OwnersList(self.home / "trusted.json"))
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._ask = ask
-        self._model = model or self.settings.model
-        self._environ = dict(os.environ)
         self._clock = clock or SystemClock()
-        self._http = Http(self._clock, first_byte=self.settings.first_byte)
         self._sandbox = Sandbox(hidden=(self.home,), clock=self._clock)
         self._shells: list[Shell] = []
-        self._engines: dict[str, Local] = {}
         self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
-        self._local = False
+        self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
@@ -138,9 +124,7 @@ class Hone:
     async def close(self) -> None:
         if self._background:
             await self._background.close()
-        for engine in self._engines.values():
-            await engine.close()
-        await self._http.close()
+        await self._models.close()
         await self._gated.close()
         for shell in self._shells:
             await shell.close()
@@ -172,7 +156,7 @@ class Hone:
     def background(self) -> Background:
         """What learns beside the conversations. It works once it is told to `attend`."""
         if self._background is None:
-            pause = QUIET if self._local else 0.0
+            pause = QUIET if self._models.is_local else 0.0
             self._background = Background(self.jobs, self.reviewer, self._clock, pause)
         return self._background
 
@@ -190,7 +174,7 @@ class Hone:
                 self._reader,
                 services,
                 self._walled,
-                self._price,
+                self._models.price,
                 bounds,
             )
         )
@@ -286,18 +270,14 @@ class Hone:
 
     async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
         """And the last change that its prefix knows of."""
-        name, model, window = await self._find_model(wanted)
-        if name in self._engines:
-            return self._plain(name, model, window), await self.library.keeper.ledger.latest()
+        found = await self._models.find(wanted)
+        room = Windowed(found.model, found.window, self.settings.compact_at)
+        if found.plain:
+            prefix = compose(found.name, (plain(),), (), self.settings.sampling)
+            return Agent(prefix, room, {}, USER, Limits()), await self.library.keeper.ledger.latest()
         known = await snapshot(self.library, folder)
-        prefix = compose(name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
-        room = Windowed(model, window, self.settings.compact_at)
+        prefix = compose(found.name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
-
-    def _plain(self, name: str, model: Model, window: int) -> Agent:
-        """For a model with a small window and little judgement: a few lines, and no tools."""
-        room = Windowed(model, window, self.settings.compact_at)
-        return Agent(compose(name, (plain(),), (), self.settings.sampling), room, {}, USER, Limits())
 
     def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
         day = self._clock.now().astimezone().date()
@@ -335,57 +315,6 @@ class Hone:
             self._said.add(sentence)
             self.notices.append(sentence)
 
-    async def _find_model(self, wanted: str) -> tuple[str, Model, int]:
-        """By name, or the object that was handed in; and how many tokens a conversation with it may take."""
-        window = self.settings.window or LARGE
-        if not isinstance(self._model, str):
-            return f"custom/{type(self._model).__name__.lower()}", self._model, window
-        wanted = wanted or self._model
-        plugin, _, rest = wanted.partition("/")
-        if plugin in self._plugins.models:
-            return wanted, self._plugins.models[plugin](rest), window
-        if plugin == LOCAL and LOCAL not in self.settings.providers:
-            return self._find_local(rest)
-        own = [
-            Provider(name, each.url, each.format, each.key) for name, each in self.settings.providers.items()
-        ]
-        provider, name = await choose(wanted, (*own, *KNOWN), self._environ, self._http)
-        self._local = self._local or provider.local
-        small = provider.local and not self.settings.window
-        return name, self._connect(provider, name), SMALL if small else window
-
-    def _find_local(self, name: str) -> tuple[str, Model, int]:
-        """One engine a model, however many conversations it has; it starts with the first request."""
-        stock = Cellar(self.home / "models").ready(name)
-        whole = f"{LOCAL}/{name}"
-        engine = self._engines.setdefault(whole, Local(stock, self._clock))
-        self._local = True
-        priced = Priced(engine, self._price(whole) or FREE)
-        patient = Retrying(priced, self._clock, Patience(tries=self.settings.tries))
-        return whole, patient, min(self.settings.window or stock.window, stock.window)
-
-    def _connect(self, provider: Provider, name: str) -> Model:
-        key = self._environ.get(provider.key, "")
-        url = address(provider, self._environ)
-        adapter: Model
-        if provider.format == "anthropic":
-            headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-            endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
-            adapter = AnthropicMessages(self._http, self._clock, endpoint)
-        else:
-            headers = {"authorization": f"Bearer {key}"} if key else {}
-            endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
-            adapter = OpenAIChat(self._http, self._clock, endpoint, cache_key=provider.caches_by_key)
-        priced = Priced(adapter, self._price(name))
-        return Retrying(priced, self._clock, Patience(tries=self.settings.tries))
-
-    def _price(self, name: str) -> Price | None:
-        own = self.settings.prices.get(name)
-        if own is None:
-            return PRICES.get(name)
-        cached = own.input if own.cached is None else own.cached
-        return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
-
     @asynccontextmanager
     async def _equipped(self, folder: Path) -> AsyncIterator[Toolbox]:
         """Tools for a while, with a shell of their own."""
@@ -408,7 +337,7 @@ class Hone:
         fenced = (Fenced(tool, folder, self.home) for tool in file_tools(folder))
         local = (*fenced, search_tool(folder))
         labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
-        search = self._http if self.settings.search else None
+        search = self._models.http if self.settings.search else None
         web = web_tools(self._gated, search, self.settings.search, clock=self._clock)
         tools: tuple[Tool, ...] = (
             *labelled,
