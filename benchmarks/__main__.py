@@ -11,10 +11,13 @@ from tempfile import TemporaryDirectory
 from benchmarks.figures import Row
 from benchmarks.machine import described, facts
 from benchmarks.plot import picture
-from benchmarks.scenarios import HONE, ROOT, SCENARIOS, Bench
+from benchmarks.review import review
+from benchmarks.scenarios import HONE, ROOT, Bench
+from benchmarks.scenarios import SCENARIOS as OTHERS
 from benchmarks.table import as_json, placed, processor, table
 
 OUT = ROOT / "docs" / "benchmarks"
+SCENARIOS = {**OTHERS, "review": review}
 
 
 def main() -> None:

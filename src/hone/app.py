@@ -1,4 +1,4 @@
-"""The composition root: settings in, a Hone out. The one place that names adapters."""
+"""The composition root: settings in, a Hone out. The one place that puts the rooms together."""
 
 import asyncio
 import os
@@ -182,7 +182,7 @@ class Hone:
     async def _reader(self, stored: Stored) -> Agent:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
         wanted = self.settings.learning.model or stored.prefix.model
-        folder = self._folder_of(stored.header)
+        folder = Path(stored.header.folder)
         toolbox, _ = self._tools(folder)  # a review may run nothing, so there is nothing to close
         agent, _ = await self._agent(wanted, folder, toolbox)
         same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)

@@ -386,6 +386,20 @@ async def test_a_branch_after_a_move_keeps_what_it_shares_and_no_more(
         assert rows(path, "SELECT count(*) FROM nodes") == [0]
 
 
+async def test_with_a_session_go_its_forks_and_children_but_not_the_users_branches(
+    sessions: Sessions,
+) -> None:
+    whole = said("one", "two")
+    await sessions.start(Header(A, NOW), PREFIX, whole.nodes)
+    fork = replace(Header(B, NOW), origin=Origin.REVIEW, parent=A, shared=2)
+    await sessions.start(fork, PREFIX, said("look back", on=whole).nodes[2:])
+    await sessions.start(replace(fork, id=C, parent=B, origin=Origin.COMPACT), PREFIX, ())
+    await sessions.start(replace(fork, id=D, origin=Origin.USER), PREFIX, ())
+    await sessions.delete(A)
+    assert [each.header.id for each in await sessions.list(None, None)] == [D]
+    assert len((await sessions.load(D)).transcript) == 2
+
+
 async def test_a_deleted_session_is_gone_its_branch_readable_and_its_cost_known(sessions: Sessions) -> None:
     transcript = await begin(sessions, A)
     await sessions.append(A, said("alone", on=transcript).nodes[3:], SPENT)
@@ -554,7 +568,8 @@ def call(step: Step, fresh: SessionId, known: Mapping[SessionId, Stored]) -> Cal
             prefix = known[id].prefix if shared and id in known and step.wrong != "prefix" else prefix
             base = now.upto(shared) if shared else Transcript(prefix.digest)
             nodes = said(*step.words, on=base).nodes[shared + (step.wrong == "nodes") :]
-            header = Header(fresh, NOW, origin=Origin.REVIEW, parent=id, shared=shared)
+            origin = Origin.REVIEW if step.pick % 2 else Origin.USER
+            header = Header(fresh, NOW, origin=origin, parent=id, shared=shared)
             return lambda store: store.start(header, prefix, nodes)
         case "append":
             base = now.upto(len(now) - 1) if step.wrong == "nodes" else now
@@ -617,8 +632,8 @@ async def agree(path: Path, steps: Sequence[Step]) -> None:
         assert await view(store) == seen
         kept = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
         assert set(rows(path, "SELECT digest FROM contents")) == kept
-    for each in await store.list(origin=None):
-        await store.delete(each.header.id)
+    while left := await store.list(origin=None):
+        await store.delete(left[0].header.id)
     assert await store.spending() == await reference.spending()
     await store.close()
     for table in ("sessions", "nodes", "chains", "contents", "prefixes", "counters"):

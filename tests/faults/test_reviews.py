@@ -275,7 +275,7 @@ async def test_a_review_killed_at_any_write_is_applied_exactly_once(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     field = Range(tmp_path, WRITES, tier.random())
-    points = await field.shoot(tier.size(short=6, full=200))
+    points = await field.shoot(tier.size(short=6, full=300))
     figures(f"at a write ({points} points): {field.tally}")
     assert not field.tally.wrong, "\n".join(field.tally.wrong)
 

@@ -32,6 +32,7 @@ from hone.settings import Learning, Settings
 from hone.skills.folder import Create, Patch
 from tests.cli.driving import environment
 from tests.cli.driving import hone as command
+from tests.given import NOON
 from tests.rig import Puppet
 
 BOTH = frozenset(Topic)
@@ -203,7 +204,7 @@ async def test_a_review_whose_session_is_deleted_or_that_is_cancelled_records_no
             if end == "deleted":
                 await hone.sessions.delete(session.id)
             else:
-                await hone.jobs.cancel(job.id, hone._clock.now())
+                await hone.jobs.cancel(job.id, NOON)
 
         if at_work:
             await meanwhile(hone, model, finish)

@@ -108,7 +108,8 @@ class Sessions(Protocol):
     async def rename(self, session: SessionId, title: str) -> None: ...
 
     async def delete(self, session: SessionId) -> None:
-        """Removes the session and the contents that no other session shares. What it cost stays known."""
+        """Removes the session, the forks and children that Hone made of it, and the contents that no other
+        session shares. The user's branches stay. What it cost stays known."""
         ...
 
     async def spending(self, session: SessionId | None = None) -> Sequence[Spending]: ...

@@ -200,6 +200,7 @@ class Keeper:
                 target = change.target
                 before = now[target] if target in now else await self.press.taken_in(target)
                 try:
+                    self._spare(target, before, change.author.actor)
                     after = self._applied(target, before, await _steps(staged, change))
                 except Refused:
                     changes.append(replace(change, standing=Standing.PENDING, confirmed=False, cause=MET))
@@ -213,6 +214,11 @@ class Keeper:
             for target, files in now.items():
                 await self._print(target, files)
             return entries
+
+    def _spare(self, target: Target, files: Files, actor: Actor) -> None:
+        """Raises Refused for a skill that has come under protection since."""
+        if not places.is_journal(target) and files and protected(places.name_of(target), facts(files), actor):
+            raise Refused(MET)
 
     async def is_standing(self, entry: Entry) -> bool:
         """Whether a change has effect, or still waits for an answer."""

@@ -166,8 +166,8 @@ class Reviewer:
             return await bench.jobs.complete(job.id, changes, contents, cached, bench.clock.now())
 
         entries = await bench.library.keeper.settle(staged, finish)
-        await self._rate(job, source, entries)
         emit(Learned(await bench.jobs.job(job.id), tuple(entries)))
+        await self._rate(job, source, entries)
         return entries
 
     async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:

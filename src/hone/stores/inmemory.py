@@ -110,6 +110,9 @@ class InMemorySessions:
         tree = self.trees.pop(session)
         if tree not in self.trees.values():
             self.counters.pop(tree, None)
+        for each in [stored.header for stored in self._stored.values()]:
+            if each.parent == session and each.origin is not Origin.USER and each.id in self._stored:
+                await self.delete(each.id)
 
     async def spending(self, session: SessionId | None = None) -> Sequence[Spending]:
         return tuple(spent for id, spent in self._spent if session is None or id == session)

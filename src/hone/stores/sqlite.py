@@ -37,6 +37,8 @@ UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, op
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
 DELETE = "DELETE FROM sessions WHERE id = ? RETURNING id, tree, head"
+MADE = "SELECT id FROM sessions WHERE parent = ? AND origin <> ? LIMIT 1"
+"""Forks and children: what Hone made of a session for itself."""
 SPEND = """
 INSERT INTO spending (session, at, model, origin, input, cached, written, output, cost)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -264,6 +266,8 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
     id, root, head = row
     tree.prune(connection, head)
     queue.forsake(connection, id, root)
+    while own := connection.execute(MADE, (id, Origin.USER)).get:
+        _delete(connection, SessionId(own))
 
 
 def _spent(connection: apsw.Connection, session: SessionId | None) -> Sequence[Spending]:

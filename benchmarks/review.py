@@ -1,0 +1,171 @@
+"""What a review costs the conversation: from the model's last byte until the user can go on.
+
+A turn that sets a review off, and one with that review at work beside it, each against the same turn with
+reviews switched off. Both take turns in one process, so that whatever else the machine does hits both alike.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from statistics import median
+
+from benchmarks.figures import Row
+from benchmarks.provider import Arrival, Provider, serving
+from benchmarks.scenarios import ROOT, Bench, environment, play
+from benchmarks.subject import recorded
+from benchmarks.talk import history, spoken
+from hone import Hone
+from hone.core.ids import SessionId
+from hone.core.jobs import State
+from hone.core.ports import Header
+from hone.runtime.background import BREATH
+from hone.runtime.session import Session, ignore
+from hone.settings import Learning, Settings
+
+MESSAGES = 100
+"""Of each conversation."""
+MOST = 1.05
+LATENCY = 0.02
+"""Seconds that the provider takes where a review is at work, so that it has as much to wait for as it has."""
+RESAMPLES = 2_000
+ROOT_SESSION = SessionId("root")
+EVERY = {"on": 10, "due": 1, "off": 0}
+"""Turns from review to review: as they come, all the time, never."""
+KINDS = {
+    "reviews on": ("on", "due"),
+    "a review set off": ("due", "due"),
+    "a review at work": ("due", "beside"),
+}
+"""By whom, and in which of the two turns that are measured each time."""
+
+Window = tuple[int, int]
+"""When a turn was sent and when it was over, in nanoseconds of CLOCK_MONOTONIC."""
+Windows = dict[str, dict[str, list[Window]]]
+Pairs = list[tuple[float, float]]
+
+
+def review(bench: Bench) -> Iterator[Row]:
+    """The provider notes when a request is there; its last byte leaves at once, or after its latency."""
+    pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
+    environ = environment(bench.folder())
+    with serving(environ) as quick, serving(environ, LATENCY) as slow:
+        for number in range(1, bench.runs + 1):
+            waits = {"due": measured(bench, quick, 0.0), "beside": measured(bench, slow, LATENCY)}
+            for kind, (side, turn) in KINDS.items():
+                found = waits[turn][turn]
+                pairs[kind] += zip(found[side], found["off"], strict=True)
+            bench.tell(number, bench.runs)
+    for kind, both in pairs.items():
+        on, off = tuple(value for value, _ in both), tuple(value for _, value in both)
+        low, high = interval(both)
+        name = f"last byte to prompt, {kind} / reviews off ({low:.2f}–{high:.2f})"
+        yield Row(name, "ms", on, off, MOST * median(off))
+
+
+def measured(bench: Bench, provider: Provider, latency: float) -> dict[str, dict[str, list[float]]]:
+    """Milliseconds, by turn and side."""
+    home = bench.folder()
+    command = [sys.executable, "-m", "benchmarks.review", "--home", str(home)]
+    command += ["--turns", str(3 * bench.turns), "--latency", str(latency)]
+    provider.notes()
+    told: Windows = json.loads(play(command, environment(home, provider.url), ROOT))
+    arrivals = provider.notes().arrivals
+    return {
+        turn: {side: [waited(each, arrivals) - latency * 1000 for each in some] for side, some in by.items()}
+        for turn, by in told.items()
+    }
+
+
+def waited(window: Window, arrivals: Sequence[Arrival]) -> float:
+    """Milliseconds from the request until the turn was over. A review asks for more than its conversation."""
+    sent, over = window
+    own = min((each for each in arrivals if sent <= each.at <= over), key=lambda each: each.size)
+    return (over - own.at) / 1e6
+
+
+def ratio(pairs: Pairs) -> float:
+    return median(on for on, _ in pairs) / median(off for _, off in pairs)
+
+
+def interval(pairs: Pairs) -> tuple[float, float]:
+    """Between which the ratio of the medians lies in 95 of 100 samples of these pairs."""
+    random = Random(1)
+    drawn = sorted(ratio(random.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
+    return drawn[RESAMPLES * 25 // 1000], drawn[RESAMPLES * 975 // 1000]
+
+
+async def converse(home: Path, turns: int, latency: float) -> Windows:
+    """A turn that may set a review off; if the provider takes its time, another one beside the review."""
+    found: Windows = {
+        turn: {side: [] for side in EVERY} for turn in (("due", "beside") if latency else ("due",))
+    }
+    sides = {side: await opened(home / side, every) for side, every in EVERY.items()}
+    order, random = list(sides), Random(1)
+    for number in range(turns + 1):
+        random.shuffle(order)
+        for side in order:
+            windows = await taken(sides[side], len(found), random.uniform(0, 2 * latency))
+            for turn, window in zip(found, windows, strict=True):
+                found[turn][side] += [window] if number else []  # the first of each does not count
+    for side, hone in sides.items():
+        await check(hone, len(found) * (turns + 1) // EVERY[side] if EVERY[side] else 0)
+        await hone.close()
+    return found
+
+
+async def check(hone: Hone, wanted: int) -> None:
+    done = sum(job.state is State.DONE for job in await hone.jobs.jobs())
+    if done != wanted:
+        raise SystemExit(f"{done} reviews were done instead of {wanted}: this is another workload")
+
+
+async def opened(home: Path, every: int) -> Hone:
+    """With a conversation to branch off, so that all turns count together."""
+    home.mkdir()
+    settings = Settings(model="openai/scripted", learning=Learning(turns=every, iterations=0))
+    hone = Hone(home=home, folder=home, settings=settings)
+    prefix = (await hone.session()).agent.prefix
+    header = Header(ROOT_SESSION, datetime.now(UTC), folder=str(home))
+    await hone.sessions.start(header, prefix, recorded(prefix.digest, history(MESSAGES)).nodes)
+    hone.background.attend(ignore)
+    return hone
+
+
+async def taken(hone: Hone, turns: int, phase: float) -> list[Window]:
+    """The second turn comes at some moment of the review, if there is one."""
+    sessions = [await hone.resume(await hone.branch(ROOT_SESSION)) for _ in range(turns)]
+    windows = []
+    for number, session in enumerate(sessions):
+        if number:
+            await asyncio.sleep(BREATH + phase)
+        windows.append(await timed(session))
+    await hone.background.drain()
+    return windows
+
+
+async def timed(session: Session) -> Window:
+    sent = time.monotonic_ns()
+    turn = await session.send(spoken(0))
+    over = time.monotonic_ns()
+    if turn.error:
+        raise SystemExit(f"Hone did not answer: {turn.error}")
+    return sent, over
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.review", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--turns", type=int, required=True)
+    parser.add_argument("--latency", type=float, required=True)
+    options = parser.parse_args()
+    print(json.dumps(asyncio.run(converse(options.home, options.turns, options.latency))))
+
+
+if __name__ == "__main__":
+    main()
