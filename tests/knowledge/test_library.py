@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from hone.core.clock import ManualClock
-from hone.core.ledger import Actor
 from hone.core.ids import SessionId
+from hone.core.ledger import Actor
 from hone.core.skill import Birth, Deed
 from hone.knowledge.disk import Disk
 from hone.knowledge.keeper import OWNER, Keeper
