@@ -302,7 +302,7 @@ async def test_what_was_learned_is_told_above_the_prompt_and_what_is_being_typed
         await user.enter("/undo 1")
         await user.sees("Change 1 is undone by change 2.")
         await user.enter("/reviews")
-        await user.sees(" memory ", " done ", "1 turns")
+        await user.sees(" memory ", " done ", "1 turn")
         assert await user.leave() == 0
     assert profile(home) == ""
     assert user.text.count("✎ learned") == 1

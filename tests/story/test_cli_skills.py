@@ -430,7 +430,7 @@ async def test_what_hone_has_to_say_comes_after_each_turn(home: Path) -> None:
         await user.prompt()
         (home / "MEMORY.md").symlink_to("/etc/passwd")
         await user.enter("two")
-        await user.sees("MEMORY.md is a link", "Until then Hone goes by what it knew before.")
+        await user.sees("MEMORY.md is a link", "Until then")
         assert await user.leave() == 0
 
 
