@@ -137,7 +137,7 @@ def test_a_link_is_glanced_at_and_listed_as_what_it_is(tmp_path: Path) -> None:
     home, _ = surround(tmp_path)
     disk = Disk(home)
     assert disk.glance("skills/link") == glance(home / "skills" / "link")
-    assert set(disk.glances("skills", "SKILL.md")) == {*disk.folders("skills")} == {"real"}
+    assert set(disk.glances("skills", "SKILL.md")) == disk.folders("skills") == {"real"}
     kinds = {found.path: found.kind for found in disk.listing("skills")}
     assert kinds["skills/link"] is kinds["skills/loop"] is kinds["skills/real/references/link"] is Kind.LINK
     assert kinds["skills/pipe"] is Kind.OTHER
@@ -235,7 +235,7 @@ def test_what_is_not_there_is_nothing_and_makes_nothing(disk: Disk, tmp_path: Pa
     assert disk.glance(PATH) is None
     assert disk.glances("skills", "SKILL.md") == {}
     assert disk.listing() == disk.listing("skills") == []
-    assert disk.folders() == disk.folders("skills") == []
+    assert disk.folders() == disk.folders("skills") == set()
     assert not disk.remove(PATH)
     assert not disk.move("skills/a", "skills/.archive/a")
     disk.sweep()
@@ -442,7 +442,7 @@ def test_glances_over_all_folders_are_the_single_glances(disk: Disk, tmp_path: P
     (tmp_path / "home" / "skills" / "file").touch()
     expected = {name: disk.glance(f"skills/{name}/SKILL.md") for name in ("a", "b", "c", "none")}
     assert disk.glances("skills", "SKILL.md") == expected
-    assert disk.folders("skills") == [*expected]
+    assert disk.folders("skills") == {*expected}
     with pytest.raises(Refused):
         disk.glances("skills", "references/x.md")
 

@@ -129,15 +129,15 @@ class Disk:
             self._gather(folder, names, len(names) + depth, most, found)
         return sorted(found)
 
-    def folders(self, path: str = "") -> Sequence[str]:
+    def folders(self, path: str = "") -> set[str]:
         """The names of the folders right below a folder; none if there is none."""
         names = parts(path) if path else ()
         with self._plainly(names):
             try:
                 with self._folder(names) as folder:
-                    return sorted(filter(_fits, _folders(folder)))
+                    return set(filter(_fits, _folders(folder)))
             except FileNotFoundError:
-                return []
+                return set()
 
     def glance(self, path: str) -> Glance | None:
         """At whatever lies there, be it a link."""

@@ -100,7 +100,7 @@ class Press:
 
     async def folders(self, place: str) -> set[str] | None:
         """The names of the folders right below a place; None if there is no place to look at."""
-        return await self.aside(lambda: set(self.disk.folders(place)))
+        return await self.aside(lambda: self.disk.folders(place))
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
         """Those whose documents are no longer the files that were printed: a look at the disk, no reading."""
