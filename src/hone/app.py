@@ -48,6 +48,7 @@ from hone.prompt.sections import instructions, journal
 from hone.runtime.background import Background
 from hone.runtime.consent import Consent
 from hone.runtime.folders import Folders
+from hone.runtime.imports import PROVIDER as IMPORTED
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
 from hone.runtime.review import Bench, Bounds, Reviewer
@@ -181,8 +182,8 @@ class Hone:
 
     async def _reader(self, stored: Stored) -> Agent:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
-        wanted = self.settings.learning.model or stored.prefix.model
-        folder = Path(stored.header.folder)
+        wanted = self.settings.learning.model or _model_of(stored)
+        folder = Path(stored.header.folder or self.folder)
         toolbox, _ = self._tools(folder)  # a review may run nothing, so there is nothing to close
         agent, _ = await self._agent(wanted, folder, toolbox)
         same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
@@ -206,7 +207,7 @@ class Hone:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
-        agent, _ = await self._agent(model or stored.prefix.model, folder, self._toolbox(folder))
+        agent, _ = await self._agent(model or _model_of(stored), folder, self._toolbox(folder))
         services = await self._services(folder)
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
@@ -244,6 +245,8 @@ class Hone:
         return asyncio.run(whole())
 
     def _folder_of(self, header: Header) -> Path:
+        if not header.folder:
+            return self.folder
         if Path(header.folder).is_dir():
             return Path(header.folder)
         self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
@@ -399,6 +402,11 @@ class Stores:
     jobs: Jobs
     close: Callable[[], Awaitable[None]]
     closed: str = ""
+
+
+def _model_of(stored: Stored) -> str:
+    """Empty for a conversation with another agent: whoever is asked now goes on with it."""
+    return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
 
 
 def relief(agent: Agent, spare: Agent | None) -> Agent | None:

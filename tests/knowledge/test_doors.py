@@ -59,12 +59,17 @@ DOORS = {
     "folder.apply": {f"{KEEPER} Keeper._shelve", f"{KEEPER} Keeper._applied", f"{PRESS} _accepted"},
     "jobs.complete": {"runtime/review.py Reviewer._complete.finish"},
     "keeper.settle": {"runtime/review.py Reviewer._complete"},
-    "keeper.note": {"cli/memory.py _change.act", "knowledge/tools.py memory_tool.memory"},
+    "keeper.note": {
+        "cli/memory.py _change.act",
+        "knowledge/tools.py memory_tool.memory",
+        "runtime/imports/proposing.py _made",
+    },
     "keeper.shelve": {
         "cli/skills.py new.act",
         "cli/skills.py install.act",
         "cli/skills.py _shelve.act",
         "knowledge/tools.py managing_tool.skill_manage",
+        "runtime/imports/proposing.py _made",
     },
     "keeper.undo": {
         "cli/demo.py Demo._undo",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ COMMANDS = {
     "run": "run",
     "sessions": "sessions",
     "traces": "traces",
+    "import": "imports",
     "memory": "memory",
     "skills": "skills",
     "log": "log",
@@ -38,7 +40,7 @@ COMMANDS = {
     "doctor": "doctor",
     "demo": "demo",
 }
-"""The module beside this one that has the click command of that name in it."""
+"""The module beside this one that has the click command of that name in it; `import` is its `import_`."""
 
 EPILOG = """\b
 Examples:
@@ -75,7 +77,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"hone.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command = getattr(import_module(f"hone.cli.{COMMANDS[cmd_name]}"), word)
         return command if isinstance(command, click.Command) else None
 
 

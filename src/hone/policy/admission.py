@@ -11,6 +11,7 @@ from hone.policy.quoting import quotes
 
 Quoted = Callable[[str, Sequence[str]], bool]
 
+BROUGHT = "it was brought in from elsewhere"
 _FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
@@ -41,9 +42,12 @@ def judge(
     quoted: Quoted = quotes,
 ) -> Verdict:
     """`entries` are the journal entries that would be new; None for a change of a skill, which no quote can
-    cover. Raises Refused where the actor may not, or rests on nothing."""
-    if author.actor is Actor.OWNER:
+    cover. What the owner hands in without having said it, as with an import, waits to be read. Raises Refused
+    where the actor may not, or rests on nothing."""
+    if author.actor is Actor.OWNER and author.ground is Trust.OWNER:
         return Verdict(Standing.ACTIVE, confirmed=True)
+    if author.actor is Actor.OWNER:
+        return Verdict(Standing.PENDING, cause="; ".join((BROUGHT, *flags)))
     if mode is Mode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     if not author.evidence:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,12 +32,14 @@ class Parcel:
     left: tuple[str, ...] = ()
 
 
-def pack(folder: Path, name: str = "") -> Parcel:
-    """The folder as a skill named as its document says, or `name`. Raises Refused with advice."""
+def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> Parcel:
+    """The folder as a skill named as its document says, or `name`. `adapt` makes the document one of the open
+    format, if it is another one. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
         raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is no skill.")
     files, left = _gathered(folder)
-    text = decoded(DOCUMENT, files[DOCUMENT])
+    text = adapt(decoded(DOCUMENT, files[DOCUMENT]))
+    files[DOCUMENT] = text.encode()
     document = parse(text)
     if name and name != document.name:
         files[DOCUMENT] = _renamed(text, name).encode()

@@ -1,0 +1,58 @@
+"""The database of Hermes Agent, read and never written."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from hone.core.errors import Corrupt
+from hone.core.visible import one_line
+from hone.runtime.imports.conversation import Account, Conversation, Row
+from hone.runtime.imports.hermes import read
+
+_SESSIONS = (
+    *("id", "source", "parent_session_id", "started_at", "end_reason", "title", "cwd", "model_config"),
+    "chat_type",
+)
+_MESSAGES = (
+    *("id", "role", "content", "tool_call_id", "tool_calls", "timestamp", "reasoning", "reasoning_content"),
+    *("active", "compacted", "_compressed_summary", "display_kind", "observed"),
+)
+
+
+def conversations(path: Path, account: Account) -> Iterator[Conversation]:
+    """Raises Corrupt if it is no such database, or breaks off."""
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            connection.set_busy_timeout(5_000)
+            yield from _conversations(connection, account)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise Corrupt(f"{one_line(str(path), 200)} cannot be read: {error}.") from error
+
+
+def _conversations(connection: apsw.Connection, account: Account) -> Iterator[Conversation]:
+    columns = {name: _present(connection, name, wanted) for name, wanted in _TABLES.items()}
+    if not all({"id"} <= set(each) for each in columns.values()):
+        raise apsw.SQLError("it has no table of sessions and messages")
+    order = "started_at, id" if "started_at" in columns["sessions"] else "id"
+
+    def messages(session: str) -> Iterator[Row]:
+        query = f"SELECT {', '.join(columns['messages'])} FROM messages WHERE session_id = ? ORDER BY id"
+        for row in connection.execute(query, (session,)):
+            yield dict(zip(columns["messages"], row, strict=True))
+
+    listed = connection.execute(f"SELECT {', '.join(columns['sessions'])} FROM sessions ORDER BY {order}")
+    sessions = [dict(zip(columns["sessions"], row, strict=True)) for row in listed]
+    yield from read(sessions, messages, account)
+
+
+_TABLES = {"sessions": _SESSIONS, "messages": _MESSAGES}
+
+
+def _present(connection: apsw.Connection, table: str, wanted: tuple[str, ...]) -> list[str]:
+    """Of the columns we know, those that this version of it has."""
+    there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    return [column for column in wanted if column in there]
