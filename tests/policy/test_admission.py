@@ -33,6 +33,15 @@ OWNER = (
 OTHERS = [Actor.AGENT, Actor.REVIEW, Actor.CURATOR]
 
 
+def test_what_the_owner_hands_in_without_having_said_it_waits_whatever_the_mode() -> None:
+    own = Author(Actor.OWNER)
+    assert judge(own, Mode.OFF, entries=["a"]) == Verdict(Standing.ACTIVE, confirmed=True)
+    for ground in (Trust.FOREIGN, Trust.LOCAL, Trust.AGENT):
+        for mode in Mode:
+            verdict = judge(replace(own, ground=ground), mode, entries=["a"], flags=["odd"], scripts=True)
+            assert verdict == Verdict(Standing.PENDING, cause="it was brought in from elsewhere; odd")
+
+
 def talk(poison: str, owner: str = OWNER) -> Transcript:
     return said(
         (user(owner), Trust.OWNER),

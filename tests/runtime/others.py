@@ -1,7 +1,7 @@
 """What other agents leave on a disk, written after the descriptions of their formats: one short talk."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -255,7 +255,7 @@ def write(folder: Path, source: str, turns: int = 1) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if source == "hermes":
         return hermes(folder / "hermes")
-    made = {
+    made: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
         "claude-code": (f"projects/-work-parser/{SESSION}.jsonl", claude),
         "openai": ("log.jsonl", openai),
         "codex": (f"sessions/2025/10/29/rollout-2025-10-29T00-59-38-{SESSION}.jsonl", codex),

@@ -107,9 +107,9 @@ def _tell(found: "Survey", files: int, *, foreign: bool) -> None:
 
 def _tell_left(found: "Survey") -> None:
     account = found.account
-    if account.left:
+    if left := +account.left:
         click.echo("Not taken over:")
-        for kind, number in account.left.most_common():
+        for kind, number in left.most_common():
             click.echo(f"  {number:,} {kind}")
     if account.malformed:
         click.echo(f"{_count(account.malformed, 'line')} cannot be read and are left out:")
@@ -152,7 +152,7 @@ async def _stored(
     click.echo(f"Stored {_count(stored, 'conversation')}. See them: hone sessions list")
     for id in met:
         click.echo(f"{id} has changed here in the meantime and stays as it is.", err=True)
-    if stored + len(met) < found.due:
+    if not met and stored < found.due:
         click.echo("Some files have changed in the meantime; import them once more.", err=True)
     return stored == found.due
 

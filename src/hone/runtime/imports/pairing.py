@@ -29,6 +29,7 @@ LONGEST = 50_000
 """Characters of a tool's result."""
 UNANSWERED = "calls without a result, which got one that says so"
 UNASKED = "results without a call"
+THOUGHTS = "thoughts that nothing was said after"
 CUT = "ends of long results"
 LOST = "(The beginning of this conversation is not there.)"
 
@@ -69,7 +70,11 @@ class _Pairs:
             again, self._held = self._held, deque()
             for piece in again:
                 self.feed(piece)
-        return self._placed
+        kept = [piece for piece in self._placed if not _is_mute(piece.message)]
+        self._account.left[THOUGHTS] += len(self._placed) - len(kept)
+        if kept and kept[0].message.role is Role.ASSISTANT:
+            kept.insert(0, Piece(said(LOST), Trust.AGENT, kept[0].at))
+        return kept
 
     def _take(self, piece: Piece) -> None:
         answered = piece.message.result
@@ -115,10 +120,8 @@ class _Pairs:
         parts = self._settled([part for each in piece.message.parts if (part := _fit(each))])
         if not parts:
             return
-        if not self._placed:
-            self._placed.append(Piece(said(LOST), Trust.AGENT, piece.at))
-        before = self._placed[-1]
-        if before.message.role is Role.ASSISTANT:
+        before = self._placed[-1] if self._placed else None
+        if before and before.message.role is Role.ASSISTANT:
             message = Message(Role.ASSISTANT, _joined(before.message.parts, parts))
             self._placed[-1] = replace(before, message=message)
         else:
@@ -139,6 +142,11 @@ class _Pairs:
         """Of all ids so far, those that could be met: there may be very many."""
         wanted = {call.id for call in reply.calls}
         return (wanted | {f"call_{number}_{index}" for index in range(len(reply.parts))}) & self._ids
+
+
+def _is_mute(message: Message) -> bool:
+    """A thought that nothing follows: no provider takes it for a reply."""
+    return message.role is Role.ASSISTANT and not message.text and not message.calls
 
 
 def _joined(before: Sequence[Part], after: Sequence[Part]) -> tuple[Part, ...]:

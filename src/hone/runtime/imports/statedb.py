@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 
@@ -10,6 +11,8 @@ from hone.core.visible import one_line
 from hone.runtime.imports.conversation import Account, Conversation, Row
 from hone.runtime.imports.hermes import read
 
+BROKEN = (apsw.Error, UnicodeDecodeError)
+"""What a damaged database raises."""
 _SESSIONS = (
     *("id", "source", "parent_session_id", "started_at", "end_reason", "title", "cwd", "model_config"),
     "chat_type",
@@ -23,14 +26,20 @@ _MESSAGES = (
 def conversations(path: Path, account: Account) -> Iterator[Conversation]:
     """Raises Corrupt if it is no such database, or breaks off."""
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             connection.set_busy_timeout(5_000)
             yield from _conversations(connection, account)
         finally:
             connection.close()
-    except apsw.Error as error:
+    except BROKEN as error:
         raise Corrupt(f"{one_line(str(path), 200)} cannot be read: {error}.") from error
+
+
+def _address(path: Path) -> str:
+    """If nobody has it open, it is read without the files that SQLite would put beside it."""
+    quiet = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    return f"file:{quote(str(path.absolute()))}?mode=ro{quiet}"
 
 
 def _conversations(connection: apsw.Connection, account: Account) -> Iterator[Conversation]:
@@ -41,8 +50,11 @@ def _conversations(connection: apsw.Connection, account: Account) -> Iterator[Co
 
     def messages(session: str) -> Iterator[Row]:
         query = f"SELECT {', '.join(columns['messages'])} FROM messages WHERE session_id = ? ORDER BY id"
-        for row in connection.execute(query, (session,)):
-            yield dict(zip(columns["messages"], row, strict=True))
+        try:
+            for row in connection.execute(query, (session,)):
+                yield dict(zip(columns["messages"], row, strict=True))
+        except BROKEN as error:
+            account.fault(f"session {session}", f"it cannot be read to its end ({error})")
 
     listed = connection.execute(f"SELECT {', '.join(columns['sessions'])} FROM sessions ORDER BY {order}")
     sessions = [dict(zip(columns["sessions"], row, strict=True)) for row in listed]

@@ -13,6 +13,7 @@ from hone.runtime.imports.carrying import WANTED, Import, Standing, Trail, carry
 from hone.runtime.imports.conversation import Account
 from hone.runtime.imports.sources import Portion
 
+TRIES = 3
 Told = Callable[[int], object]
 """Is told how far it has come: bytes read, or messages stored."""
 
@@ -25,7 +26,7 @@ class Survey:
     account: Account = field(default_factory=Account)
     standings: dict[SessionId, Standing] = field(default_factory=dict)
     trails: dict[SessionId, Trail] = field(default_factory=dict)
-    wanted: dict[str, int] = field(default_factory=dict)
+    wanted: dict[tuple[SessionId, str], int] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     added: int = 0
     first: datetime | None = None
@@ -64,7 +65,7 @@ async def _note(store: Sessions, found: Survey, each: Import) -> None:
         here = Trail.of(stored.transcript) if stored else None
     standing = compared(here, trail)
     if standing in WANTED:
-        found.wanted[each.transcript.head] = len(trail.digests)
+        found.wanted[id, each.transcript.head] = len(trail.digests)
         found.added += len(trail.digests) - (len(here.digests) if here else 0)
     if id not in found.standings or found.standings[id] not in WANTED:
         found.standings[id] = standing
@@ -93,19 +94,25 @@ async def bring(
     store: Sessions, source: str, portions: Sequence[Portion], found: Survey, told: Told, *, foreign: bool
 ) -> tuple[int, list[SessionId]]:
     """Stores what the survey found and nothing else: a file that has changed since is left for the next time.
-    Gives how many sessions got something, and those that somebody else was quicker with."""
+    Gives how many sessions have it now, and those that went another way meanwhile."""
     stored: set[SessionId] = set()
-    met: list[SessionId] = []
+    met: set[SessionId] = set()
     for portion in portions:
         for each in _imports(source, portion, Account(), [], foreign=foreign):
-            length = found.wanted.get(each.transcript.head)
+            length = found.wanted.get((each.header.id, each.transcript.head))
             if length is None:
                 continue
-            try:
-                standing = await carry(store, each)
-            except Conflict:
-                met.append(each.header.id)
-            else:
-                stored |= {each.header.id} if standing in WANTED else set()
+            standing = await _carried(store, each)
+            (met if standing is Standing.OTHER else stored).add(each.header.id)
             told(length)
-    return len(stored), met
+    return len(stored), sorted(met)
+
+
+async def _carried(store: Sessions, each: Import) -> Standing:
+    """Somebody else may import the same at this moment: then there is nothing left to add."""
+    for _ in range(TRIES):
+        try:
+            return await carry(store, each)
+        except Conflict:
+            continue
+    return Standing.OTHER

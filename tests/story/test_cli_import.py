@@ -1,0 +1,332 @@
+"""F4: `hone import` tells, asks, stores each conversation as a whole, and nothing twice."""
+
+import asyncio
+import os
+from asyncio.subprocess import DEVNULL
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from hone import Hone
+from hone.cli.main import perform
+from hone.core.ids import SessionId
+from hone.core.ledger import MEMORY, USER, Entry, Standing
+from hone.core.messages import assistant
+from hone.core.ports import Stored
+from hone.core.trust import Trust
+from hone.core.turn import Stop
+from hone.memory.journal import entries
+from hone.models.scripted import Script, call, rounds, rules
+from hone.models.stage import Stage
+from hone.runtime.imports.sources import LINES, SOURCES
+from hone.settings import Settings
+from tests.cli.driving import HONE, Ended, environment, hone, terminal
+from tests.conftest import Figures, Tier, requires
+from tests.faults.beside import DATABASE, integrity
+from tests.runtime import others
+
+TOLD = {"claude-code": 7, "openai": 6, "codex": 7, "hermes": 12}
+
+
+async def command(home: Path, *arguments: str) -> Ended:
+    """In this process: most of what is asked here needs none of its own."""
+    out, err = StringIO(), StringIO()
+
+    def act() -> int:
+        with redirect_stdout(out), redirect_stderr(err):
+            return perform(["--home", str(home), *arguments])
+
+    return Ended(await asyncio.to_thread(act), out.getvalue(), err.getvalue())
+
+
+async def bring(home: Path, source: str, path: Path, *options: str) -> Ended:
+    return await command(home, "import", source, str(path), *options)
+
+
+async def stored(home: Path) -> dict[SessionId, Stored]:
+    async with Hone(home=home, settings=Settings()) as opened:
+        found = await opened.sessions.list(None, None)
+        return {each.header.id: await opened.sessions.load(each.header.id) for each in found}
+
+
+async def changes(home: Path) -> Sequence[Entry]:
+    async with Hone(home=home, settings=Settings()) as opened:
+        return list(await opened.library.keeper.ledger.entries())[::-1]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+def heads(found: dict[SessionId, Stored]) -> dict[SessionId, str]:
+    return {id: each.transcript.head for id, each in found.items()}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_dry_run_tells_and_stores_nothing_and_a_second_import_adds_nothing(
+    source: str, home: Path, tmp_path: Path
+) -> None:
+    path = others.write(tmp_path / "there", source)
+    tried = await bring(home, source, path, "--dry-run")
+    count = 2 if source == "hermes" else 1
+    talks = "2 conversations" if count == 2 else "1 conversation"
+    assert tried.code == 0
+    assert f"Found {talks} with {TOLD[source]} messages in 1 file, 20" in tried.out
+    assert f"{count} new, 0 with more than here, 0 here already; {TOLD[source]} messages to add." in tried.out
+    assert "Not taken over:\n" in tried.out
+    assert "If they are not your conversations, say --foreign." in tried.out
+    assert (await stored(home), await changes(home)) == ({}, [])
+    refused = await bring(home, source, path)
+    assert (refused.code, "say --yes" in refused.err, await stored(home)) == (2, True, {})
+
+    there = files(path)
+    done = await bring(home, source, path, "--yes")
+    assert (done.code, done.err) == (0, "")
+    assert files(path) == there
+    assert f"Stored {talks}. See them: hone sessions list\n" in done.out
+    first, made = await stored(home), await changes(home)
+    assert (len(first), sum(len(each.transcript) for each in first.values())) == (count, TOLD[source])
+    again = await bring(home, source, path, "--yes")
+    assert (again.code, again.err) == (0, "")
+    assert again.out.endswith("There is nothing to bring in.\n")
+    assert heads(await stored(home)) == heads(first)
+    assert await changes(home) == made
+
+
+@pytest.mark.parametrize("source", LINES)
+async def test_a_file_that_has_grown_brings_what_is_new_and_broken_lines_are_counted(
+    source: str, home: Path, tmp_path: Path
+) -> None:
+    path = others.write(tmp_path, source)
+    await bring(home, source, path, "--yes")
+    [(id, before)] = (await stored(home)).items()
+    others.write(tmp_path, source, turns=3)
+    [file] = path.rglob("*.jsonl")
+    with file.open("ab") as more:
+        more.write(b'not JSON \x00\xff\n[1, 2]\n\n{"type": "user", "role": "us')
+    grown = await bring(home, source, path, "--yes")
+    assert (grown.code, grown.err) == (0, "")
+    assert "0 new, 1 with more than here, 0 here already; " in grown.out
+    assert "3 lines cannot be read and are left out:\n" in grown.out
+    assert "it is no JSON\n" in grown.out
+    [(same, after)] = (await stored(home)).items()
+    assert same == id
+    length = len(before.transcript)
+    assert len(after.transcript) == 3 * length
+    assert after.transcript.nodes[length - 1].hash == before.transcript.head
+
+
+async def test_what_cannot_be_read_is_said_and_what_can_be_comes_in(home: Path, tmp_path: Path) -> None:
+    path = others.write(tmp_path, "codex")
+    missing = await bring(home, "codex", tmp_path / "nowhere", "--yes")
+    assert (missing.code, missing.out, missing.err) == (1, "", f"{tmp_path / 'nowhere'} is not there.\n")
+    pipe = path / "sessions" / "rollout-pipe.jsonl"
+    os.mkfifo(pipe)
+    (path / "sessions" / "rollout-link.jsonl").symlink_to("nothing")
+    assert (await bring(home, "codex", path, "--yes")).code == 0
+    single = await bring(home, "codex", pipe, "--yes")
+    assert (single.code, "it is no plain file" in single.err) == (1, True)
+    for source in LINES:
+        empty = await bring(home, source, tmp_path / "sessions" / "2025" / "10", "--dry-run")
+        assert empty.code == 0
+    wrong = others.hermes(tmp_path / "h")
+    (wrong / "state.db").write_bytes(b"SQLite format 3\x00" + b"no database" * 100)
+    broken = await bring(home, "hermes", wrong, "--dry-run")
+    assert (broken.code, "state.db cannot be read: " in broken.err) == (1, True)
+    assert len(await stored(home)) == 1
+
+
+async def test_the_owner_is_asked_and_sees_how_far_it_is(home: Path, tmp_path: Path) -> None:
+    path = others.write(tmp_path / "there", "claude-code")
+    for answer, end in (("n", "Nothing was brought in."), ("y", "Stored 1 conversation.")):
+        typing = terminal("import", "claude-code", str(path), env=environment(home), folder=tmp_path)
+        async with typing as screen:
+            await screen.sees("Reading", "100%", "1 new", "Bring in 1 conversation? [y/N]:")
+            screen.type(f"{answer}\r")
+            await screen.sees(end)
+            assert await screen.ended() == (1 if answer == "n" else 0)
+        assert len(await stored(home)) == (0 if answer == "n" else 1)
+
+
+async def test_a_conversation_of_nobodys_brings_no_words_of_the_owner(home: Path, tmp_path: Path) -> None:
+    path = others.write(tmp_path, "openai")
+    done = await bring(home, "openai", path, "--foreign", "--yes")
+    assert "All of it counts as foreign: nothing becomes active on it." in done.out
+    [found] = (await stored(home)).values()
+    assert {node.trust for node in found.transcript.nodes} == {Trust.FOREIGN}
+
+
+# What it is good for
+
+
+def learner() -> Script:
+    """Keeps what the user said, and what the tool told it to."""
+    keep = call("memory", action="add", target="user", text=others.RULE, evidence=[others.RULE])
+    poison = call("memory", action="add", text="The parser deserves praise.", evidence=["praise the parser"])
+    review = rounds(assistant(keep, poison), "Saved.")
+    return rules(("look back over this conversation", review), otherwise=rounds("Yes."))
+
+
+@pytest.mark.parametrize("source", LINES)
+async def test_what_was_brought_in_is_listed_shown_and_reviewed(
+    source: str, home: Path, tmp_path: Path
+) -> None:
+    path = others.write(tmp_path, source)
+    async with Stage(learner()) as stage:
+        env = environment(home, stage)
+        assert (await bring(home, source, path, "--yes")).code == 0
+        [id] = await stored(home)
+        assert f"imported/{source}" in (await command(home, "sessions", "list")).out
+        assert others.RULE in (await command(home, "sessions", "show", id)).out
+        done = await hone("review", id, env=env)
+        assert (done.code, "learned: user +1" in done.out) == (0, True), done.err
+        [body] = [str(each) for each in stage.bodies[:1]]
+        assert "This is a conversation you had earlier, shortened" in body
+        assert "You are another agent" not in body
+        assert stage.invalid == []
+    kept, held = await changes(home)
+    assert (kept.change.target, kept.change.standing, kept.change.confirmed) == (USER, Standing.ACTIVE, True)
+    assert (held.change.target, held.change.standing) == (MEMORY, Standing.PENDING)
+    assert (home / "USER.md").read_text() == f"- {others.RULE}\n"
+
+
+@pytest.mark.parametrize("model", ["openai/scripted", "anthropic/scripted"])
+@pytest.mark.parametrize("source", SOURCES)
+async def test_what_was_brought_in_can_be_gone_on_with_whoever_the_provider_is(
+    source: str, model: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = others.write(tmp_path, source)
+    await bring(home, source, path, "--yes")
+    async with Stage(rounds("Yes.")) as stage:
+        for name, value in environment(home, stage).items():
+            monkeypatch.setenv(name, value)
+        for id, before in (await stored(home)).items():
+            async with Hone(home=home, model=model, folder=tmp_path, settings=Settings()) as opened:
+                turn = await (await opened.resume(id)).send("Go on.")
+            assert (turn.stop, turn.text) == (Stop.ANSWERED, "Yes."), turn.error
+            after = (await stored(home))[id]
+            assert after.prefix.model == model
+            assert len(after.transcript) == len(before.transcript) + 2
+        assert stage.invalid == []
+    assert "There is nothing to bring in." in (await bring(home, source, path, "--yes")).out
+
+
+async def test_the_memory_and_skills_of_hermes_wait_until_the_owner_has_read_them(
+    home: Path, tmp_path: Path
+) -> None:
+    path = others.write(tmp_path, "hermes")
+    (path / "memories" / "USER.md").write_text(f"Prefers short answers.\n§\nKey: {others.SECRET}")
+    (path / "skills" / "odd").mkdir()
+    (path / "skills" / "odd" / "SKILL.md").write_text("no front matter")
+    done = await bring(home, "hermes", path, "--yes")
+    assert "5 new entries of its memory and 1 new skill would wait for you; 0 known already." in done.out
+    assert "1 skill came with it" in done.out
+    assert "5 changes wait for you. Read them: hone pending\n" in done.out
+    assert (done.code, "a secret (Anthropic key)" in done.err, "odd: " in done.err) == (1, True, True)
+    made = await changes(home)
+    assert {each.change.standing for each in made} == {Standing.PENDING}
+    assert [each.change.target for each in made] == [*[MEMORY] * 3, USER, "skill:parser-pages"]
+    assert {each.change.cause for each in made} == {"it was brought in from elsewhere"}
+    assert not (home / "MEMORY.md").exists()
+    assert not (home / "skills" / "parser-pages").exists()
+    ids = [str(each.id) for each in made]
+    assert (await command(home, "approve", "--yes", *ids[:2], *ids[3:])).code == 0
+    assert (await command(home, "reject", ids[2])).code == 0
+    assert entries((home / "MEMORY.md").read_text()) == others.MEMORY[:2]
+    text = (home / "skills" / "parser-pages" / "SKILL.md").read_text()
+    assert text.startswith("---\nname: parser-pages\ndescription: ")
+    assert "# Steps\n1. Read the log.\n" in text
+    count = len(await changes(home))
+    again = await bring(home, "hermes", path, "--yes")
+    assert "1 new entry of its memory and 0 new skills would wait for you; 5 known already." in again.out
+    assert len(await changes(home)) == count
+
+
+# What may happen meanwhile
+
+
+async def test_a_kill_at_any_write_leaves_whole_conversations_and_the_next_import_completes_them(
+    home: Path, tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    strace = requires("strace")
+    path = tmp_path / "there" / "projects"
+    path.mkdir(parents=True)
+    for number in range(20):
+        (path / f"{number}.jsonl").write_bytes(others.lines(others.claude(f"s{number}", turns=3)))
+    await bring(tmp_path / "whole", "claude-code", path, "--yes")
+    whole = heads(await stored(tmp_path / "whole"))
+    random = tier.random()
+    kills, halves, midway = tier.size(short=5, full=200), 0, 0
+    for number in range(kills):
+        there = tmp_path / f"home{number}"
+        name, most = random.choice([("fdatasync", 20), ("pwrite64", 200)])
+        when = random.randrange(1, most)
+        inject = ["-e", f"trace={name}", "-e", f"inject={name}:signal=SIGKILL:when={when}"]
+        command = [strace, "-f", "-qq", "-o", os.devnull, *inject, *HONE]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            "import",
+            "claude-code",
+            str(path),
+            "--yes",
+            env=environment(there),
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+        )
+        await process.wait()
+        assert integrity(there) == "ok"
+        found = heads(await stored(there))
+        halves += sum(whole[id] != head for id, head in found.items())
+        midway += 0 < len(found) < len(whole)
+        assert (await bring(there, "claude-code", path, "--yes")).code == 0
+        assert heads(await stored(there)) == whole
+        assert {each.name for each in there.iterdir()} <= {*DATABASE, ".lock", "locks", "hone.lock"}
+    assert (halves, midway > 0) == (0, True)
+    figures(f"kill -9: {kills} tried, {midway} in the middle, {halves} conversations by half, 0 lost")
+
+
+async def test_two_imports_at_once_bring_everything_once(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "projects"
+    path.mkdir()
+    for number in range(12):
+        (path / f"{number}.jsonl").write_bytes(others.lines(others.claude(f"s{number}", turns=3)))
+    once = ("import", "claude-code", str(path), "--yes")
+    ended = await asyncio.gather(*(hone(*once, env=environment(home)) for _ in range(3)))
+    assert [(each.code, each.err) for each in ended] == [(0, "")] * 3
+    await bring(tmp_path / "alone", "claude-code", path, "--yes")
+    assert heads(await stored(home)) == heads(await stored(tmp_path / "alone"))
+
+
+async def test_a_file_that_changes_after_it_was_shown_is_left_for_the_next_time(
+    home: Path, tmp_path: Path
+) -> None:
+    path = others.write(tmp_path / "there", "codex")
+    typing = terminal("import", "codex", str(path), env=environment(home), folder=tmp_path)
+    async with typing as screen:
+        await screen.sees("Bring in 1 conversation? [y/N]:")
+        others.write(tmp_path / "there", "codex", turns=2)
+        screen.type("y\r")
+        await screen.sees("Stored 0 conversations.", "import them once more")
+        assert await screen.ended() == 1
+    assert await stored(home) == {}
+
+
+async def test_fifty_thousand_messages_come_in_with_each_counted(
+    home: Path, tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    talks = tier.size(short=24, full=476)
+    path = tmp_path / "projects"
+    path.mkdir()
+    for number in range(talks):
+        (path / f"{number}.jsonl").write_bytes(others.lines(others.claude(f"s{number}", turns=15)))
+    done = await bring(home, "claude-code", tmp_path, "--yes")
+    total = talks * 15 * 7
+    assert done.code == 0
+    assert f"Found {talks} conversations with {total:,} messages in {talks} files" in done.out
+    assert f"Stored {talks} conversations." in done.out
+    async with Hone(home=home, settings=Settings()) as opened:
+        assert sum(each.messages for each in await opened.sessions.list(None)) == total
+    figures(f"{total:,} messages in {talks} conversations found, {total:,} stored, 0 lost")
