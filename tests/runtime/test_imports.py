@@ -353,6 +353,21 @@ def test_a_result_finds_its_call_over_what_was_said_between_and_the_rest_is_coun
     assert +account.left == {UNASKED: 1, UNANSWERED: 1, CUT: 1}
 
 
+def test_results_that_come_in_another_order_than_their_calls_are_all_kept() -> None:
+    account = Account()
+    given_ = [
+        found.assistant([ToolCall("a", "run", "{}")], None),
+        found.user("and?", OWNER, None),
+        found.assistant([ToolCall("b", "run", "{}")], None),
+        found.result("b", "second", None),
+        found.result("a", "first", None),
+    ]
+    made = [piece.message for piece in paired([found.user("go", OWNER, None), *given_], account)]
+    assert [message.result.text for message in made if message.result] == ["first", "second"]
+    assert [message.role for message in made] == [USER, HE, TOOL, USER, HE, TOOL]
+    assert +account.left == {}
+
+
 def test_many_calls_without_results_take_no_longer_than_they_are_long() -> None:
     call = ToolCall("a", "run", "{}")
     given_ = [

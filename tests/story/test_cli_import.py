@@ -70,6 +70,7 @@ async def test_a_dry_run_tells_and_stores_nothing_and_a_second_import_adds_nothi
     source: str, home: Path, tmp_path: Path
 ) -> None:
     path = others.write(tmp_path / "there", source)
+    there = files(path)
     tried = await bring(home, source, path, "--dry-run")
     count = 2 if source == "hermes" else 1
     talks = "2 conversations" if count == 2 else "1 conversation"
@@ -82,7 +83,6 @@ async def test_a_dry_run_tells_and_stores_nothing_and_a_second_import_adds_nothi
     refused = await bring(home, source, path)
     assert (refused.code, "say --yes" in refused.err, await stored(home)) == (2, True, {})
 
-    there = files(path)
     done = await bring(home, source, path, "--yes")
     assert (done.code, done.err) == (0, "")
     assert files(path) == there
