@@ -7,7 +7,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from io import BufferedWriter
@@ -129,13 +129,14 @@ class Disk:
             self._gather(folder, names, len(names) + depth, most, found)
         return sorted(found)
 
-    def folders(self, path: str = "") -> set[str]:
-        """The names of the folders right below a folder; none if there is none."""
+    def folders(self, path: str = "", known: Collection[str] = ()) -> set[str]:
+        """The names of the folders right below a folder; none if there is none. Those that are `known` are
+        not looked at again: whatever has their name is taken for a folder."""
         names = parts(path) if path else ()
         with self._plainly(names):
             try:
-                with self._folder(names) as folder:
-                    return set(filter(_fits, _folders(folder)))
+                with self._folder(names) as folder, os.scandir(folder) as entries:
+                    return {each.name for each in entries if each.name in known or _is_folder(each)}
             except FileNotFoundError:
                 return set()
 
@@ -371,6 +372,10 @@ def _glance(status: os.stat_result) -> Glance:
 def _folders(folder: int) -> list[str]:
     with os.scandir(folder) as entries:
         return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    return entry.is_dir(follow_symlinks=False) and _fits(entry.name)
 
 
 def _lstat(name: str, folder: int) -> os.stat_result | None:

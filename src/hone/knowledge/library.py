@@ -112,7 +112,7 @@ class Library:
         """Prints folders that are missing, clears those that were archived, makes cards. Names those that are
         known, and folders that are new."""
         names = await self._shelf.names()
-        lying = await self.keeper.press.folders(places.SKILLS)
+        lying = await self.keeper.press.folders(places.SKILLS, names)
         if lying is None:
             return names, ()
         for name in sorted(name for name, archived in names.items() if archived is (name in lying)):

@@ -1,5 +1,6 @@
 """What is known now, for the next prompt, and what has become known since, for one that is already fixed."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,17 +12,30 @@ from hone.knowledge import places
 from hone.knowledge.library import Library
 from hone.memory.journal import entries
 
+TRIES = 5
+"""How often what is known is read while others change it."""
+
 
 async def snapshot(library: Library, folder: Path) -> Snapshot:
-    """Parts of the journal that are switched off stay out."""
+    """Parts of the journal that are switched off stay out. It is read again if something was changed
+    meanwhile: what is not in it must not count as known."""
+    for _ in range(TRIES):
+        before = await library.keeper.ledger.latest()
+        found = await _snapshot(library, folder, before)
+        if await library.keeper.ledger.latest() == before:
+            break
+    return found
+
+
+async def _snapshot(library: Library, folder: Path, upto: ChangeId) -> Snapshot:
     keeper = library.keeper
-    said = {}
-    for target in journals(folder):
+
+    async def said(target: Target) -> tuple[str, ...]:
         on = keeper.rules.limits[places.name_of(target)] > 0
-        said[target] = entries(await keeper.text(target)) if on else ()
-    skills, total = await library.ranked(str(folder))
-    upto = await keeper.ledger.latest()
-    memory, user, own = said.values()
+        return entries(await keeper.text(target)) if on else ()
+
+    parts = asyncio.gather(*map(said, journals(folder)))
+    (skills, total), (memory, user, own) = await asyncio.gather(library.ranked(str(folder)), parts)
     return Snapshot(memory, user, own, tuple(skills), total, upto)
 
 

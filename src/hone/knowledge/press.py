@@ -1,7 +1,7 @@
 """Prints what the ledger says as files, and takes in what the owner wrote into them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Printer(Protocol):
 
     async def is_quiet(self, target: Target, files: Files) -> bool: ...
 
-    async def folders(self, place: str) -> set[str] | None: ...
+    async def folders(self, place: str, known: Collection[str]) -> set[str] | None: ...
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]: ...
 
@@ -98,9 +98,9 @@ class Press:
     async def held(self, target: Target) -> Files:
         return await folding.held(self._ledger, target)
 
-    async def folders(self, place: str) -> set[str] | None:
+    async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
         """The names of the folders right below a place; None if there is no place to look at."""
-        return await self.aside(lambda: self.disk.folders(place))
+        return await self.aside(lambda: self.disk.folders(place, known))
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
         """Those whose documents are no longer the files that were printed: a look at the disk, no reading."""

@@ -110,7 +110,7 @@ class Unprinted:
     async def is_quiet(self, target: Target, files: Files) -> bool:
         return True
 
-    async def folders(self, place: str) -> set[str] | None:
+    async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
         return None
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
