@@ -135,8 +135,10 @@ class Disk:
         names = parts(path) if path else ()
         with self._plainly(names):
             try:
-                with self._folder(names) as folder, os.scandir(folder) as entries:
-                    return {each.name for each in entries if each.name in known or _is_folder(each)}
+                with self._folder(names) as folder:
+                    lying = set(os.listdir(folder))
+                    others = {name for name in lying.difference(known) if not _is_folder(name, folder)}
+                    return lying - others
             except FileNotFoundError:
                 return set()
 
@@ -374,8 +376,9 @@ def _folders(folder: int) -> list[str]:
         return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    return entry.is_dir(follow_symlinks=False) and _fits(entry.name)
+def _is_folder(name: str, folder: int) -> bool:
+    status = _lstat(name, folder)
+    return status is not None and stat.S_ISDIR(status.st_mode) and _fits(name)
 
 
 def _lstat(name: str, folder: int) -> os.stat_result | None:

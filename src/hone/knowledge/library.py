@@ -18,7 +18,7 @@ from hone.skills import bundled, similar
 from hone.skills.document import parse
 from hone.skills.naming import SHAPE
 
-FIRST = 100
+FIRST = 80
 """How many skills compete for a place in the prompt."""
 
 
@@ -125,7 +125,8 @@ class Library:
         changed = await self.keeper.press.touched([skill(each.name) for each in skills])
         for target in changed:
             await self.keeper.files(target)
-        await self._make_cards()
+        if changed:
+            await self._make_cards()
         return bool(changed)
 
     async def _make_cards(self) -> None:

@@ -1,6 +1,5 @@
 """What is known now, for the next prompt, and what has become known since, for one that is already fixed."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,13 +28,12 @@ async def snapshot(library: Library, folder: Path) -> Snapshot:
 
 async def _snapshot(library: Library, folder: Path, upto: ChangeId) -> Snapshot:
     keeper = library.keeper
-
-    async def said(target: Target) -> tuple[str, ...]:
+    said = {}
+    for target in journals(folder):
         on = keeper.rules.limits[places.name_of(target)] > 0
-        return entries(await keeper.text(target)) if on else ()
-
-    parts = asyncio.gather(*map(said, journals(folder)))
-    (skills, total), (memory, user, own) = await asyncio.gather(library.ranked(str(folder)), parts)
+        said[target] = entries(await keeper.text(target)) if on else ()
+    memory, user, own = said.values()
+    skills, total = await library.ranked(str(folder))
     return Snapshot(memory, user, own, tuple(skills), total, upto)
 
 

@@ -108,6 +108,8 @@ class SqliteLedger:
         return await self._database.read(partial(_holdings, beginning=beginning))
 
     async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
+        if not digests:
+            return {}
         return await self._database.read(partial(_contents, digests=tuple(digests)))
 
     async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
