@@ -173,7 +173,7 @@ def test_the_canaries_would_sing() -> None:
     random = Random(1)
     sung = 0
     with area(os.geteuid()) as place:
-        for number in range(30):
+        for number in range(60):
             text, canary = payload(random, number)
 
             async def script(shell: Session, text: str = text) -> None:
@@ -181,4 +181,4 @@ def test_the_canaries_would_sing() -> None:
 
             play(session(place / "folder", pretended()), script)
             sung += bool(canaries(place, canary))
-    assert sung >= 5
+    assert sung >= 10
