@@ -1,6 +1,7 @@
 """Edits of a skill's folder: what is refused, then what each one does, then a law over all of them."""
 
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,8 @@ from hone.skills.folder import (
     WriteFile,
     apply,
 )
+from tests.conftest import Figures, Tier
+from tests.knowledge.nasty import names
 
 NAME = "release-notes"
 TEXT = written(NAME, "Write them.", "1. Collect.\n2. Write.\n2. Write.")
@@ -214,3 +217,25 @@ def test_scripts_are_noticed_when_new_or_changed_wherever_they_lie() -> None:
     }
     assert touches_scripts(before, after) == ("assets/run", "scripts/b.py", "scripts/c")
     assert touches_scripts(after, before) == ("scripts/b.py",)
+
+
+def test_of_20_000_names_and_arguments_over_all_actions_no_skill_is_born_outside_create(
+    tier: Tier, figures: Figures, tmp_path: Path
+) -> None:
+    count = tier.size(short=2_000, full=20_000)
+    born = 0
+    strays: list[object] = []
+    for nasty in names(tier.random(), count, tmp_path):
+        document = f"---\nname: {nasty}\ndescription: A craft.\n---\n\nWork.\n"
+        edits: list[Edit] = [Create(document, Birth.AGENT), Rewrite(document), Patch("a", "b", nasty)]
+        edits += [WriteFile(nasty, b"x"), RemoveFile(nasty), Archive(), Restore(), Pin()]
+        for edit in edits:
+            nothing: Files = {}
+            for name, files in ((nasty, nothing), (NAME, LEARNED)):
+                with suppress(Refused, Conflict):
+                    after = apply(name, files, edit)
+                    born += not files
+                    strays += [(name, edit)] if not files and not isinstance(edit, Create) else []
+                    strays += [path for path in after if ".." in path.split("/") or path.startswith("/")]
+    figures(f"{count:,} names and arguments over 8 actions: {born} skills made, {len(strays)} not by create")
+    assert strays == []
