@@ -11,7 +11,8 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, State, Topic
 from hone.core.ledger import Entry
-from hone.runtime.background import BREATH, Background
+from hone.models.polite import Aside, unhindered
+from hone.runtime.background import BREATH, PATIENCE, Background
 from hone.runtime.review import Reviewer
 from hone.stores.inmemory import InMemoryJobs, InMemorySessions
 from hone.stores.reference import InMemoryLedger
@@ -50,8 +51,10 @@ class Bench(Reviewer):
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     tidied: list[Collection[Job]] = field(default_factory=list)
+    steps: list[Aside] = field(default_factory=list)
 
-    async def work(self, id: JobId, emit: Emit) -> Sequence[Entry] | None:
+    async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
+        self.steps.append(aside)
         self.now += 1
         self.most = max(self.most, self.now)
         self.done.append(id)
@@ -240,6 +243,47 @@ async def test_drain_does_not_wait_for_quiet() -> None:
     clock.over.set()
     await settle()
     assert bench.done == [1, 2]
+    await background.close()
+
+
+async def at_work(clock: ManualClock) -> tuple[Background, Aside]:
+    background, bench = made(1, clock=clock)
+    bench.gate.clear()
+    background.attend(silent)
+    await bench.begun.wait()
+    return background, bench.steps[0]
+
+
+async def test_a_review_at_work_stands_still_until_the_users_turn_is_over() -> None:
+    background, aside = await at_work(ManualClock())
+    await aside()
+    background.occupied(True)
+    step = asyncio.ensure_future(aside())
+    await settle()
+    assert not step.done()
+    background.occupied(False)
+    await step
+    await background.close()
+
+
+async def test_a_review_stands_still_for_a_minute_in_all_and_then_goes_on_beside_the_turn() -> None:
+    clock = ManualClock()
+    background, aside = await at_work(clock)
+    background.occupied(True)
+    step = asyncio.ensure_future(aside())
+    await settle()
+    clock.advance(PATIENCE / 2)
+    await settle()
+    assert not step.done()
+    background.occupied(False)
+    await step
+    background.occupied(True)
+    step = asyncio.ensure_future(aside())
+    await settle()
+    assert not step.done()
+    clock.advance(PATIENCE / 2)
+    await step
+    await aside()
     await background.close()
 
 

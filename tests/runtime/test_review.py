@@ -123,6 +123,34 @@ async def test_the_conversation_goes_on_while_it_is_reviewed(home: Path) -> None
         assert [each.messages for each in await hone.jobs.waiting()] == [4]
 
 
+async def test_a_review_asks_for_the_way_before_every_step_and_takes_none_until_it_is_free(
+    home: Path,
+) -> None:
+    model = Held(saving(action="add", text="Hello was said."))
+    model.go.set()
+    async with Hone(home=home, model=model, settings=EVERY) as hone:
+        _, job = await due(hone)
+        ways = [asyncio.Event() for _ in range(2)]
+        steps: asyncio.Queue[int] = asyncio.Queue()
+
+        async def aside() -> None:
+            steps.put_nowait(1)
+            if ways:
+                await ways.pop(0).wait()
+
+        first, second = ways
+        review = asyncio.ensure_future(hone.reviewer.work(job.id, lambda _: None, aside))
+        await steps.get()
+        assert (await hone.jobs.job(job.id)).tries == 0
+        first.set()
+        await steps.get()
+        assert not model.asked.is_set()
+        second.set()
+        await review
+        assert (await hone.jobs.job(job.id)).state is State.DONE
+        assert steps.qsize() >= 4  # in the first reply, before and in the second one, and at the end
+
+
 async def test_an_entry_that_the_owner_edits_by_hand_meanwhile_stays_and_the_reviews_word_waits(
     home: Path,
 ) -> None:

@@ -2,16 +2,20 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
+from hone.models.polite import Aside
 from hone.runtime.review import Reviewer
 from hone.runtime.session import ignore
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
+PATIENCE = 60.0
+"""Seconds that a review steps aside in all: a turn that takes longer than that is mostly waiting itself."""
 
 
 class Background:
@@ -85,6 +89,22 @@ class Background:
             if self._idle.is_set() and turns == self._turns:
                 return
 
+    def _aside(self) -> Aside:
+        """For one review: waits while a turn of the user's is on."""
+        left = PATIENCE
+
+        async def aside() -> None:
+            nonlocal left
+            while left > 0 and not self._idle.is_set():
+                began = self._clock.monotonic()
+                with suppress(TimeoutError):
+                    async with self._clock.timeout(left):
+                        await self._idle.wait()
+                await self._clock.sleep(BREATH)
+                left -= self._clock.monotonic() - began
+
+        return aside
+
     async def _left(self) -> Sequence[Job]:
         """What is queued and was not tried here. Whoever next has the store has what we cannot read."""
         try:
@@ -100,7 +120,7 @@ class Background:
             return
         self.working = job.id
         try:
-            await self._reviewer.work(job.id, self._emit)
+            await self._reviewer.work(job.id, self._emit, self._aside())
             after = await self._jobs.job(job.id)
             tried = after.tries > job.tries or bool(after.error)
         except StoreError:

@@ -23,6 +23,7 @@ from hone.knowledge.library import Library
 from hone.knowledge.staging import Staged
 from hone.knowledge.tools import Source, knowledge_tools
 from hone.models.metered import Metered
+from hone.models.polite import Aside, Polite, unhindered
 from hone.models.priced import Price
 from hone.policy.permits import REVIEW
 from hone.policy.results import result
@@ -69,16 +70,16 @@ class Reviewer:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
 
-    async def work(self, id: JobId, emit: Emit) -> Sequence[Entry] | None:
+    async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
         """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
-        wrong is written down with the job and raised to nobody."""
+        wrong is written down with the job and raised to nobody. `aside` is awaited before each step."""
         bench = self._bench
         job = await bench.jobs.job(id)
         with claim(bench.home, job.tree) as held:
             if not held or (await bench.jobs.job(id)).state is not State.QUEUED:
                 return None
             try:
-                return await self._attempt(job, emit)
+                return await self._attempt(job, emit, aside)
             except Conflict:
                 return None  # it was cancelled or completed meanwhile
             except HoneError as error:
@@ -93,8 +94,9 @@ class Reviewer:
         """Takes away the locks that killed processes left."""
         sweep(self._bench.home, {job.tree for job in waiting})
 
-    async def _attempt(self, job: Job, emit: Emit) -> Sequence[Entry] | None:
+    async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
         bench = self._bench
+        await aside()
         if reason := await self._spent():
             await bench.jobs.fail(job.id, reason, bench.clock.now(), again=True)
             return None
@@ -103,9 +105,11 @@ class Reviewer:
         source = Source(job.session, whole.upto(job.messages))
         library, staged = bench.library.staged()
         session, asked = await self._session(job, stored, source, library)
+        session.agent = replace(session.agent, model=Polite(session.agent.model, aside))
         await bench.jobs.begin(job.id, session.id)
         async with bench.clock.timeout(bench.bounds.seconds):
             turn = await session.send(asked)
+            await aside()
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
             await self._failed(job, turn.error)
             return None
