@@ -21,6 +21,7 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Note
 from hone.core.model import Model
 from hone.core.ports import Header, Sessions, Stored
+from hone.core.recall import Recall
 from hone.core.scene import Ask, nobody
 from hone.core.skill import Shelf
 from hone.core.tool import Tool, Toolbox
@@ -61,6 +62,7 @@ from hone.tools.delegate import delegate_tool
 from hone.tools.fenced import Fenced
 from hone.tools.files import file_tools
 from hone.tools.labelled import Labelled
+from hone.tools.recall import recall_tool
 from hone.tools.sandbox.choice import Sandbox
 from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
@@ -137,6 +139,10 @@ class Hone:
     @property
     def sessions(self) -> Sessions:
         return self._opened.sessions
+
+    @property
+    def recall(self) -> Recall:
+        return self._opened.recall
 
     @property
     def library(self) -> Library:
@@ -348,6 +354,7 @@ class Hone:
             *web,
             todo,
             delegate_tool(),
+            recall_tool(self.recall, self.sessions, self._clock),
             *knowledge_tools(self.library, str(folder)),
             *self._plugins.tools,
         )
@@ -371,6 +378,7 @@ class Hone:
             from hone.stores.database import Database
             from hone.stores.jobs import SqliteJobs
             from hone.stores.ledger import SqliteLedger
+            from hone.stores.recall import SqliteRecall
             from hone.stores.shelf import SqliteShelf
             from hone.stores.sqlite import SqliteSessions
 
@@ -380,16 +388,19 @@ class Hone:
                 SqliteLedger(database),
                 SqliteShelf(database),
                 SqliteJobs(database),
+                SqliteRecall(database),
                 database.close,
             )
         from hone.stores.inmemory import InMemoryJobs, InMemorySessions
+        from hone.stores.recalled import InMemoryRecall
         from hone.stores.reference import InMemoryLedger, InMemoryShelf
 
         closed = f"{self.home} cannot be written: this conversation is not kept, and nothing is learned."
         self._say(closed)
         sessions, kept = InMemorySessions(), InMemoryLedger()
         jobs = InMemoryJobs(kept, sessions)
-        return Stores(sessions, kept, InMemoryShelf(kept), jobs, sessions.close, closed)
+        recall = InMemoryRecall(sessions)
+        return Stores(sessions, kept, InMemoryShelf(kept), jobs, recall, sessions.close, closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +411,7 @@ class Stores:
     ledger: Ledger
     shelf: Shelf
     jobs: Jobs
+    recall: Recall
     close: Callable[[], Awaitable[None]]
     closed: str = ""
 

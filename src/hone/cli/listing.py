@@ -14,6 +14,8 @@ from hone.prompt.news import headline
 
 FOLDED = 4
 """Lines of a call or a result that are shown unless all are asked for."""
+AROUND = 3
+"""Messages before and after the one that is asked for."""
 SPEAKERS = {Role.USER: "you", Role.ASSISTANT: "hone", Role.TOOL: "result"}
 
 
@@ -44,10 +46,12 @@ def moment(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-def transcript(stored: Stored, paint: Paint, *, full: bool = False) -> Iterator[str]:
-    """Line by line; the numbers are those that `branch --at` takes."""
+def transcript(stored: Stored, paint: Paint, *, full: bool = False, at: int | None = None) -> Iterator[str]:
+    """Line by line, all or what is around a message; the numbers are those that `branch --at` takes."""
     yield from heading(stored, paint)
     for number, node in enumerate(stored.transcript.nodes, 1):
+        if at is not None and abs(number - min(at, len(stored.transcript))) > AROUND:
+            continue
         yield ""
         yield from entry(number, node, paint, full=full)
 

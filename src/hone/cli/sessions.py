@@ -50,11 +50,51 @@ def list_(options: Options, limit: int, everything: bool, as_json: bool) -> None
 
 
 @sessions.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", "-n", type=click.IntRange(1, 100), default=10, show_default=True, help="How many.")
+@click.option(
+    "--since", metavar="WHEN", help="Not older than a day like 2026-03-01, or an age: 12h, 30d, 8w."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def search(options: Options, words: tuple[str, ...], limit: int, since: str | None, as_json: bool) -> int:
+    """Find what was said: a whole question, or WORDS, "phrases" and beginnings* of words.
+
+    Any of the words will do; what holds the most and the rarest of them comes first. A day or month in the
+    question counts, too.
+    """
+    from hone.cli.found import as_json as printed
+    from hone.cli.found import lines
+    from hone.cli.home import with_home
+    from hone.cli.paint import paint_for
+    from hone.core.recall import Query
+    from hone.tools.recall import nothing
+
+    now = datetime.now(UTC)
+    query = Query(
+        " ".join(words), limit, _since(since, now) if since else None, today=now.astimezone().date()
+    )
+    found = with_home(options, lambda hone: hone.recall.search(query))
+    if as_json:
+        click.echo(printed(found))
+    elif found.hits:
+        for line in lines(found, paint_for(sys.stdout)):
+            print(line)
+        if found.waiting:
+            click.echo(f"{found.waiting:,} older messages cannot be found yet; search again.", err=True)
+    else:
+        click.echo(nothing(found))
+    return 0 if found.hits else FAILED
+
+
+@sessions.command()
 @click.argument("id")
 @click.option("--full", is_flag=True, help="Show calls and results whole.")
+@click.option("--at", type=click.IntRange(1), help="Only the messages around this one.")
+@click.option("--earlier", is_flag=True, help="As it was before notes took the place of older messages.")
 @click.option("--json", "as_json", is_flag=True, help="Print what `export --format json` would.")
 @click.pass_obj
-def show(options: Options, id: str, full: bool, as_json: bool) -> None:
+def show(options: Options, id: str, full: bool, at: int | None, earlier: bool, as_json: bool) -> None:
     """Print the session ID as a readable transcript."""
     from hone.cli.listing import transcript
     from hone.cli.paint import paint_for
@@ -62,15 +102,18 @@ def show(options: Options, id: str, full: bool, as_json: bool) -> None:
 
     async def act(store: "Sessions") -> "tuple[Stored, Sequence[Spending]]":
         found = await store.find(id)
-        return await store.load(found), await store.spending(found)
+        lines = await store.earlier(found) if earlier else ()
+        fitting = [line for line in lines if len(line.transcript) >= (at or 1)]
+        stored = fitting[-1] if fitting else await store.load(found)
+        return stored, await store.spending(found)
 
     stored, spent = with_store(options, act)
     if as_json:
         click.echo(exported(stored, "json"), nl=False)
         return
-    for line in transcript(stored, paint_for(sys.stdout), full=full):
+    for line in transcript(stored, paint_for(sys.stdout), full=full, at=at):
         print(line)
-    if spent:
+    if spent and at is None:
         print(f"\n{account(each.usage for each in spent)}")
 
 
@@ -191,6 +234,13 @@ def parse_age(age: str) -> timedelta:
     if unit not in HOURS or not (number.isascii() and number.isdigit() and len(number) < 6):
         raise click.UsageError(f"{age!r} is no age. Write hours, days or weeks: 12h, 30d, 8w.")
     return timedelta(hours=int(number) * HOURS[unit])
+
+
+def _since(when: str, now: datetime) -> datetime:
+    try:
+        return datetime.fromisoformat(when).astimezone(UTC)
+    except ValueError:
+        return now - parse_age(when)
 
 
 def exported(stored: "Stored", form: str) -> str:

@@ -1,6 +1,6 @@
 """Sessions and jobs in the memory of this process: the reference for every other store."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -116,6 +116,15 @@ class InMemorySessions:
 
     async def spending(self, session: SessionId | None = None) -> Sequence[Spending]:
         return tuple(spent for id, spent in self._spent if session is None or id == session)
+
+    def lines(self) -> Iterator[tuple[SessionId, Stored, bool]]:
+        """Each line of each session with its tree, oldest session first; True: the session has left it."""
+        for stored in sorted(self._stored.values(), key=lambda each: each.header.created):
+            id = stored.header.id
+            yield self.trees[id], stored, False
+            yield from (
+                (self.trees[id], replace(line, header=stored.header), True) for line in self._left.get(id, ())
+            )
 
     async def close(self) -> None:
         """There is nothing to let go of."""

@@ -18,6 +18,7 @@ from hone.core.messages import decode, digest
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, chained
 from hone.core.trust import Trust
+from hone.stores import passages
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -52,7 +53,7 @@ ORDER BY line.depth DESC LIMIT 1
 
 PUT_PREFIX = "INSERT INTO prefixes (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 PUT_CHAIN = "INSERT INTO chains (prefix) SELECT id FROM prefixes WHERE digest = ? RETURNING id"
-PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id"
 PUT_NODE = """
 INSERT INTO nodes (chain, parent, former, content, depth, trust, at, hash)
 SELECT ?, ?, ?, id, ?, ?, ?, ? FROM contents WHERE digest = ? RETURNING id
@@ -63,7 +64,9 @@ SELECT EXISTS (SELECT 1 FROM nodes WHERE parent = ?1) OR EXISTS (SELECT 1 FROM s
     OR EXISTS (SELECT 1 FROM nodes WHERE former = ?1)
 """
 DROP_NODE = "DELETE FROM nodes WHERE id = ? RETURNING parent, former, content, chain"
-DROP_CONTENT = "DELETE FROM contents WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE content = ?1)"
+DROP_CONTENT = """
+DELETE FROM contents WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE content = ?1) RETURNING id, body
+"""
 DROP_CHAIN = "DELETE FROM chains WHERE id = ? RETURNING prefix"
 DROP_PREFIX = "DELETE FROM prefixes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chains WHERE prefix = ?1)"
 
@@ -104,11 +107,15 @@ def put_nodes(
     formers: Iterable[int | None] = repeat(None),
 ) -> Place:
     """Adds the nodes after the place; returns the place after them."""
+    fresh: list[passages.Fresh] = []
     for node, former in zip(nodes, formers, strict=False):
-        connection.execute(PUT_CONTENT, (node.digest, node.encoded))
+        content = connection.execute(PUT_CONTENT, (node.digest, node.encoded)).get
+        if content is not None:
+            fresh.append((content, node.message, node.at))
         depth, at = place.depth + 1, stamp(node.at)
         row = (place.chain, place.id, former, depth, int(node.trust), at, node.hash, node.digest)
         place = Place(_put(connection, PUT_NODE, row), place.chain, depth, node.hash, at)
+    passages.put(connection, fresh)
     return place
 
 
@@ -163,17 +170,19 @@ def prune(connection: apsw.Connection, head: int) -> None:
     """Removes what nobody needs any more of a line: its head, the nodes before, and what they were before a
     move. What is damaged is removed as far as it goes."""
     waiting: list[int | None] = [head]
+    gone: list[Any] = []
     while waiting:
         node = waiting.pop()
         if node is None or connection.execute(NEEDED, (node,)).get:
             continue
         dropped: list[Any] = connection.execute(DROP_NODE, (node,)).fetchall()
         for parent, former, content, chain in dropped:
-            connection.execute(DROP_CONTENT, (content,))
+            gone += connection.execute(DROP_CONTENT, (content,)).fetchall()
             if parent is None:
                 prefix = connection.execute(DROP_CHAIN, (chain,)).get
                 connection.execute(DROP_PREFIX, (prefix,))
             waiting += (parent, former)
+    passages.drop(connection, gone)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ SEPARATE = (
 )
 """Letters of scripts that do not part their words, or hang endings on them: Han, kana, Hangul."""
 LETTER = re.compile(f"[{SEPARATE}]")
+LETTERS = re.compile(f"[{SEPARATE}]+")
 RUN = re.compile(f"[{SEPARATE}]+|[^{SEPARATE}]+")
 BREAK = re.compile(r"[\s\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
 

@@ -1,0 +1,120 @@
+"""Finding again what was said: a question, the passages that may answer it, and the port that knows them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+from unicodedata import combining, normalize
+
+from hone.core.ids import SessionId
+from hone.core.messages import Message, Role
+from hone.core.ports import Header
+from hone.core.trust import Trust
+
+LIMIT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`words` is a whole question, or words, "phrases" and prefix*. `since` and `until` bound when it was
+    said; `today` is what "last week" is counted from. Messages with a digest in `seen` are left out: whoever
+    asks has them before their eyes."""
+
+    words: str
+    limit: int = LIMIT
+    since: datetime | None = None
+    until: datetime | None = None
+    today: date | None = None
+    seen: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A message by its number in its session; `text` is what was said, not yet shortened."""
+
+    number: int
+    role: Role
+    trust: Trust
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage with its neighbours in the session where it was first said. `tree` is the conversation that
+    this session is, or is a branch or fork of. `left` tells that the session has gone on without this
+    message, for which notes stand by now."""
+
+    header: Header
+    tree: SessionId
+    passage: Passage
+    before: Passage | None = None
+    after: Passage | None = None
+    left: bool = False
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Best first. `tried` are the terms that were looked for, `dropped` those that were not: words of every
+    sentence, or of too many messages. `waiting` counts the older messages that cannot be found yet."""
+
+    hits: tuple[Hit, ...] = ()
+    tried: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    waiting: int = 0
+
+    @property
+    def trees(self) -> list[list[Hit]]:
+        """The hits by conversation, the conversation of the best hit first."""
+        grouped: dict[SessionId, list[Hit]] = {}
+        for hit in self.hits:
+            grouped.setdefault(hit.tree, []).append(hit)
+        return list(grouped.values())
+
+
+class Recall(Protocol):
+    """Search over all that is stored. Each message is found once in a conversation, however many branches,
+    forks and earlier lines hold it."""
+
+    async def search(self, query: Query) -> Found: ...
+
+
+WIDTH, LEAD = 400, 100
+"""Characters of an excerpt, and of what stands before the first word that fits."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
+    """The part of a text where most of the terms stand, in one line."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    wanted = {stem(word) for term in terms for word in _WORD.findall(term.lower())}
+    places = [match.start() for match in _WORD.finditer(line) if stem(match[0].lower()) in wanted]
+    found = max(
+        places, key=lambda start: sum(start <= each < start + width - LEAD for each in places), default=0
+    )
+    begin = 0 if found <= LEAD else line.rfind(" ", 0, found - LEAD // 2) + 1
+    end = begin + width
+    return ("… " if begin else "") + line[begin:end].rstrip() + (" …" if end < len(line) else "")
+
+
+def stem(word: str) -> str:
+    """Near enough to tell that two words are forms of one."""
+    plain = "".join(each for each in normalize("NFKD", word) if not combining(each))
+    return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", plain) if len(plain) > 4 else plain.removesuffix("s")
+
+
+RESULT, CALL, SPEECH = 4_000, 1_000, 100_000
+"""Characters of a tool's result, of a call and of speech that can be found."""
+
+
+def said(message: Message) -> str:
+    """All that can be found of a message: the speaker's words, the calls, and the beginning of a result."""
+    pieces = [message.text[:SPEECH]]
+    pieces += [f"{call.name} {call.arguments}"[:CALL] for call in message.calls]
+    if message.result:
+        pieces.append(message.result.text[:RESULT])
+    return "\n".join(piece for piece in pieces if piece)

@@ -1,0 +1,238 @@
+"""What somebody asks, taken apart: terms, phrases, a time, a speaker."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from hone.core.messages import Role, sound
+from hone.stores.passages import pairs
+from hone.stores.words import BREAK, LETTER, RUN
+
+MOST = 60
+"""Terms of one question; a whole page is answered by its beginning."""
+YEARS = 6
+"""How far back a month without a year may lie."""
+
+SHORTEST, ENDING = 3, 2
+"""Letters of a beginning that are looked for at least, and letters that a stem may have changed."""
+
+QUOTED = re.compile(r'["“”„«»]([^"“”„«»]+)["“”„«»]')
+APOSTROPHE = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
+_EMPTY = """
+a about above after again all also always am an and any anybody anyone anything are around as asked at back
+be because been before being both but by came can come could d did didn do does doesn doing don done down
+during each else end ended ever every exactly few for from get gets getting go goes going gone got had has
+have having he her here hers him his how i if in into is isn it its itself just know last ll m made make
+many may me mention mentioned might mine more most much must my myself no nor not now of off on once one
+only or other our ours out over own please quite re really recall remember remind said same say saying says
+she should so some somebody someone something still such suppose supposed t talk talked talking tell than
+that the their theirs them then there these they thing things this those though through to told too under
+until up us use used using ve very want wanted was wasn we went were weren what whatever when where which
+while who whole whom whose why will with without won would yet you your yours conversation conversations
+session sessions discuss discussed
+"""
+EMPTY = frozenset(_EMPTY.split())
+"""Words of every sentence, and of asking what was said."""
+OWN = re.compile(
+    r"\b(?:did|had|have|do|was|were|am|would|could) i\b|\bi (?:said|told|asked|mentioned|wrote)\b"
+)
+THEIRS = re.compile(
+    r"\b(?:did|had|have|do|were|would|could) you\b"
+    r"|\byou (?:said|told|suggest|recommend|propose|advise|gave|explain)"
+    r"|\byour (?:advice|suggestion|recommendation|tip|idea|answer)"
+)
+_MONTHS = """
+january jan|february feb|march|april apr|may|june jun|july jul|august aug|september sep sept|
+october oct|november nov|december dec"""
+MONTHS = {name: number for number, names in enumerate(_MONTHS.split("|"), 1) for name in names.split()}
+SEASONS = {
+    "spring": (3, 4, 5),
+    "summer": (6, 7, 8),
+    "autumn": (9, 10, 11),
+    "fall": (9, 10, 11),
+    "winter": (12, 1, 2),
+}
+PARTS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (10, 21), "middle": (10, 21)}
+PARTS |= {"late": (20, 31), "end": (20, 31)}
+_NAMES = "|".join(MONTHS)
+ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
+DATED = re.compile(
+    rf"(?:\b(?P<part>{'|'.join(PARTS)})[\s-]+(?:of\s+)?)?"
+    rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?"
+    rf"\b(?P<month>{_NAMES})\b\.?(?:\s+(?:the\s+)?(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d))?"
+    rf"(?:,?\s+(?:of\s+|in\s+)?(?P<year>(?:19|20)\d{{2}})\b)?"
+)
+RELATIVE = re.compile(r"\b(today|yesterday|(?:last|this|past|previous) (?:week|month|year))\b")
+SEASON = re.compile(rf"\b(?:in|last|this|that|of|over|during) (?:the )?({'|'.join(SEASONS)})\b")
+WORDS_OF_TIME = re.compile(r"(?:in|on|of|at|by|since|until|around|during|from|to)\s+$")
+
+Span = tuple[date, date]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
+    times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
+    if nothing else is asked for."""
+
+    terms: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    speaker: Role | None = None
+    beginnings: tuple[str, ...] = ()
+
+    def fits(self, text: str) -> bool:
+        """Whether a text has one of the beginnings, if they are all that is asked for."""
+        if not self.beginnings:
+            return True
+        return any(bare(word).startswith(self.beginnings) for word in words(text))
+
+
+def parse(text: str, today: date | None = None) -> Question:
+    plain = sound(text)
+    phrases = tuple(dict.fromkeys(filter(None, (_phrase(each) for each in QUOTED.findall(plain)))))
+    rest = QUOTED.sub(" ", plain)
+    low = APOSTROPHE.sub("", rest).lower()
+    spans = _times(low, today)
+    found = _terms(low)
+    told = [term for term in found if term not in EMPTY and not _small(term)]
+    kept = told or ([] if phrases or spans else found)
+    dropped = tuple(term for term in found if term not in kept)
+    starred = tuple(bare(term[:-1]) for term in kept if term.endswith("*") and not LETTER.match(term))
+    only = starred if len(starred) == len(kept) and not phrases else ()
+    return Question(tuple(map(_quoted, kept[:MOST])), phrases[:MOST], dropped, spans, _speaker(low), only)
+
+
+def plain(term: str) -> str:
+    """An expression as somebody would write it."""
+    return term.replace('"', "")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as an index would part them."""
+    return re.findall(r"[^\W_]+", sound(text).lower())
+
+
+def bare(word: str) -> str:
+    """Without accents."""
+    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
+
+
+def _speaker(low: str) -> Role | None:
+    own, theirs = OWN.search(low), THEIRS.search(low)
+    if bool(own) == bool(theirs):
+        return None
+    return Role.USER if own else Role.ASSISTANT
+
+
+def _small(term: str) -> bool:
+    return len(term) == 1 and term.isascii() and not term.isdigit()
+
+
+def _terms(text: str) -> list[str]:
+    """Each once: words, words written together as a phrase, pairs of letters, prefixes with a star."""
+    found: dict[str, None] = {}
+    for word in text.split():
+        star = "*" if len(word) > 2 and word.rstrip("?!.,;:)").endswith("*") else ""
+        pieces = _pieces(word)
+        for place, piece in enumerate(pieces):
+            found[piece + (star if place == len(pieces) - 1 else "")] = None
+        if len(pieces) > 1 and not LETTER.search(word):
+            found[" ".join(pieces)] = None
+    return list(found)
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: list[str] = []
+    for piece in BREAK.split(text.lower()):
+        for run in RUN.findall(piece):
+            if not LETTER.match(run):
+                pieces += words(run)
+            else:
+                pieces += pairs(run) or [f"{run}*"]
+    return pieces
+
+
+def _quoted(term: str) -> str:
+    """The index holds stems, so a beginning is looked for with a few letters less, and looked at again."""
+    if not term.endswith("*"):
+        return f'"{term}"'
+    first = term[:-1]
+    return f'"{first[: max(SHORTEST, len(first) - ENDING)]}"*'
+
+
+def _phrase(text: str) -> str:
+    """Words one after the other. A single letter of a script without spaces is the beginning of a pair."""
+    pieces = _pieces(text)
+    star = pieces and (pieces[-1].endswith("*") or text.rstrip().endswith("*"))
+    words = " ".join(piece.rstrip("*") for piece in pieces)
+    return f'"{words}"{"*" if star else ""}' if words.strip() else ""
+
+
+def _times(low: str, today: date | None) -> tuple[Span, ...]:
+    """The times a text speaks of. Their words stay terms: a message may speak of a day, or be of that day."""
+    spans: list[Span] = []
+    for match in ISO.finditer(low):
+        spans += _days(int(match[1]), int(match[2]), int(match[3]) if match[3] else None)
+    for match in DATED.finditer(low):
+        if _means_time(match, low):
+            spans += _months(match, today)
+    if today:
+        spans += [_relative(match[1], today) for match in RELATIVE.finditer(low)]
+    for match in SEASON.finditer(low):
+        numbers = SEASONS[match[1]]
+        spans += [span for year in _years(today) for number in numbers for span in _days(year, number, None)]
+    return tuple(spans)
+
+
+def _means_time(match: re.Match[str], text: str) -> bool:
+    """`may` and `march` are also other words: they need a number or a word of time beside them."""
+    if match["month"] not in ("may", "march", "mar", "jun", "jan", "dec", "sep", "apr"):
+        return True
+    if any(match[each] for each in ("part", "before", "after", "year")):
+        return True
+    return bool(WORDS_OF_TIME.search(text[: match.start()])) or match["month"] == "march"
+
+
+def _months(match: re.Match[str], today: date | None) -> list[Span]:
+    month = MONTHS[match["month"]]
+    years = [int(match["year"])] if match["year"] else _years(today)
+    day = match["before"] or match["after"]
+    spans: list[Span] = []
+    for year in years:
+        if match["part"] and not day:
+            first, last = PARTS[match["part"]]
+            whole = _days(year, month, None)
+            spans += [(one.replace(day=first), one.replace(day=min(last, two.day))) for one, two in whole]
+        else:
+            spans += _days(year, month, int(day) if day else None)
+    return spans
+
+
+def _years(today: date | None) -> list[int]:
+    return [today.year - back for back in range(YEARS)] if today else []
+
+
+def _days(year: int, month: int, day: int | None) -> list[Span]:
+    try:
+        if day:
+            return [(date(year, month, day), date(year, month, day))]
+        following = date(year + month // 12, month % 12 + 1, 1)
+        return [(date(year, month, 1), following - timedelta(days=1))]
+    except ValueError:
+        return []
+
+
+def _relative(words: str, today: date) -> Span:
+    match words.split():
+        case ["today"]:
+            return today, today
+        case ["yesterday"]:
+            return today - timedelta(days=1), today - timedelta(days=1)
+        case [_, "week"]:
+            return today - timedelta(days=today.weekday() + 7), today
+        case [_, "month"]:
+            return (today.replace(day=1) - timedelta(days=1)).replace(day=1), today
+    return date(max(1, today.year - 1), 1, 1), today

@@ -1,0 +1,125 @@
+"""Finding what was said in earlier conversations, and reading around it."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from hone.core.clock import Clock
+from hone.core.errors import HoneError
+from hone.core.permit import Effect
+from hone.core.ports import Header, Sessions
+from hone.core.recall import Found, Hit, Passage, Query, Recall, excerpt, said
+from hone.core.scene import Scene
+from hone.core.tool import Kind, Outcome, Tool
+from hone.core.trust import Trust, lowest
+from hone.core.turn import Origin
+from hone.core.visible import one_line
+from hone.tools.define import tool
+from hone.tools.files import Positive
+
+MOST = 50
+WIDTH, BESIDE, WHOLE = 500, 160, 2_000
+"""Characters of a passage, of its neighbours, and of a message that is read."""
+REACH = 4
+"""Messages before and after the one that is read."""
+
+
+def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
+    @tool(effects={Effect.READ}, readonly=True, kind=Kind.OTHER)
+    async def session_search(
+        scene: Scene,
+        query: Annotated[str, 'a whole question, or words, "a phrase", prefix*; dates count'] = "",
+        limit: Positive = 10,
+        session: Annotated[str, "instead: read this session"] = "",
+        at: Annotated[int, "around this message"] = 1,
+    ) -> Outcome:
+        """Find what was said in earlier conversations, or read one around a message."""
+        try:
+            if session:
+                return await _read(sessions, session, at)
+            seen = frozenset(node.digest for node in scene.transcript.nodes)
+            today = clock.now().astimezone().date()
+            found = await recall.search(Query(query, min(limit, MOST), today=today, seen=seen))
+        except HoneError as error:
+            return Outcome(str(error), failed=True, trust=Trust.AGENT)
+        return Outcome(told(found), trust=_label(found))
+
+    return session_search
+
+
+async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
+    stored = await sessions.load(await sessions.find(beginning))
+    nodes = stored.transcript.nodes
+    first = max(1, min(at, len(nodes)) - REACH)
+    chosen = nodes[first - 1 : first + 2 * REACH]
+    lines = [
+        _line(Passage(number, node.message.role, node.trust, node.at, said(node.message)), (), WHOLE)
+        for number, node in enumerate(chosen, first)
+    ]
+    head = f"{_called(stored.header)}, {len(nodes):,} messages:"
+    return Outcome("\n".join([head, *lines]), trust=min(Trust.AGENT, lowest(node.trust for node in chosen)))
+
+
+def told(found: Found) -> str:
+    if not found.hits:
+        return nothing(found)
+    sections = ["\n".join(_section(hits, found.tried)) for hits in found.trees]
+    return "\n\n".join([*sections, *_remarks(found)])
+
+
+def nothing(found: Found) -> str:
+    """What was tried, and what to try instead."""
+    if not found.tried:
+        return "There is nothing to look for in this query. Give a few words of what was said."
+    looked = f"No message has any of: {', '.join(found.tried)}."
+    left = f" Not looked for, being in every sentence: {', '.join(found.dropped)}." if found.dropped else ""
+    return " ".join(
+        [f"{looked}{left} Try other words, or the beginning of one with a star.", *_remarks(found)]
+    )
+
+
+def _remarks(found: Found) -> list[str]:
+    if not found.waiting:
+        return []
+    return [f"{found.waiting:,} older messages cannot be found yet; they are being added with each search."]
+
+
+def _section(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
+    """One conversation: its sessions, and in each the passages in the order they were said."""
+    lines: list[str] = []
+    for header in {hit.header.id: hit.header for hit in hits}.values():
+        own = [hit for hit in hits if hit.header.id == header.id]
+        lines += [f"{_called(header)}:", *_passages(own, terms)]
+    return lines
+
+
+def _passages(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
+    shown: dict[tuple[bool, int], str] = {}
+    for hit in hits:
+        mark = " (notes stand for it by now)" if hit.left else ""
+        shown[hit.left, hit.passage.number] = _line(hit.passage, terms, WIDTH, mark)
+    for hit in hits:
+        for beside in (hit.before, hit.after):
+            if beside and beside.text:
+                shown.setdefault((hit.left, beside.number), _line(beside, terms, BESIDE))
+    return [shown[key] for key in sorted(shown)]
+
+
+def _line(passage: Passage, terms: Sequence[str], width: int, mark: str = "") -> str:
+    """A message cannot look like another one: it is on one line, behind its number."""
+    who = f"#{passage.number} {passage.role}, {passage.at:%Y-%m-%d}, {passage.trust.name.lower()}{mark}"
+    return f"  [{who}] {one_line(excerpt(passage.text, terms, width), width + 10)}"
+
+
+def _called(header: Header) -> str:
+    kind = "Session" if header.parent is None else "Branch"
+    if header.origin is not Origin.USER:
+        kind = str(header.origin).capitalize()
+    of = f" of {header.parent}" if header.parent else ""
+    title = f" {one_line(header.title, 80)!r}" if header.title else ""
+    return f"{kind} {header.id}{of}{title}, begun {header.created:%Y-%m-%d}"
+
+
+def _label(found: Found) -> Trust:
+    """The lowest of all that is shown; never better than the agent's own words, among which it stands."""
+    shown = [each for hit in found.hits for each in (hit.passage, hit.before, hit.after) if each]
+    return min(Trust.AGENT, lowest(each.trust for each in shown))
