@@ -150,3 +150,32 @@ async def test_prune_leaves_what_is_young(home: Path, tmp_path: Path) -> None:
         assert (pruned.code, pruned.out) == (0, "No session is older than 1h.\n")
         assert session in (await at.sessions("list")).out
         assert stat.S_IMODE(os.stat(home / "hone.db").st_mode) == 0o600
+
+
+async def test_what_was_said_is_found_by_a_question_and_opened_at_its_message(
+    home: Path, tmp_path: Path
+) -> None:
+    async with desk(home, tmp_path) as at:
+        first = await at.run("how many rows does the \x1b[31m harbour table have?")
+        await at.run("what is for lunch?")
+        found = await at.sessions("search", "what", "was", "it", "about", "the", "harbours?")
+        assert found.code == 0
+        assert f"Session {first}" in found.out
+        assert "\\x1b[31m harbour" in found.out
+        assert f"hone sessions show {first} --at 1" in found.out
+        shown = (await at.sessions("show", first, "--at", "1")).out
+        assert "harbour" in shown
+        whole = json.loads((await at.sessions("search", "harbour", "--json", "-n", "1")).out)
+        assert [(each["session"], each["message"], each["trust"]) for each in whole["hits"]] == [
+            (first, 1, "owner")
+        ]
+
+
+async def test_a_search_that_finds_nothing_tells_what_it_tried(home: Path, tmp_path: Path) -> None:
+    async with desk(home, tmp_path) as at:
+        await at.run("how many rows?")
+        nothing = await at.sessions("search", "the", "submarine")
+        assert (nothing.code, "submarine" in nothing.out) == (1, True)
+        assert (await at.sessions("search", "rows", "--since", "2999-01-01")).code == 1
+        wrong = await at.sessions("search", "rows", "--since", "soon")
+        assert (wrong.code, "is no age" in wrong.err) == (2, True)

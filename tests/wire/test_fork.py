@@ -29,7 +29,7 @@ PLUGIN: list[Tool] = [
 ]
 BUILT_IN = [
     *("delegate", "execute_code", "patch", "process", "read_file", "search_files", "terminal", "todo"),
-    *("web_fetch", "write_file"),
+    *("session_search", "web_fetch", "write_file"),
 ]
 KNOWING = ["memory", "skill_manage", "skill_view", "skills_list"]
 """What a review is for."""

@@ -49,7 +49,7 @@ def list_(options: Options, limit: int, everything: bool, as_json: bool) -> None
         click.echo("There are no sessions yet. Start one: hone")
 
 
-@sessions.command()
+@sessions.command(short_help="Find what was said in any of them.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", "-n", type=click.IntRange(1, 100), default=10, show_default=True, help="How many.")
 @click.option(

@@ -20,6 +20,8 @@ T = TypeVar("T")
 PATIENCE = 10.0
 """Seconds to wait for another process."""
 READERS = 4
+CACHE = 64 * 1024
+"""Kibibytes that the writer may keep in memory, if there is so much to keep."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 
 
@@ -88,6 +90,8 @@ class Database:
         connection = connect(self._path, self._patience)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
         connection.pragma("synchronous", "FULL")
+        # Digests come in no order: where there are many, their index must be at hand.
+        connection.pragma("cache_size", -CACHE)
         # What is deleted is overwritten, not only forgotten.
         connection.pragma("secure_delete", True)
         return connection

@@ -2,10 +2,14 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
 
 from hone.core.messages import Role, sound
+from hone.core.recall import stem
 from hone.stores.passages import pairs
 from hone.stores.words import BREAK, LETTER, RUN
 
@@ -74,7 +78,7 @@ Span = tuple[date, date]
 class Question:
     """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
     times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
-    if nothing else is asked for."""
+    if nothing else is asked for. `kin` are terms that often stand for the others; they count for less."""
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -82,6 +86,7 @@ class Question:
     spans: tuple[Span, ...] = ()
     speaker: Role | None = None
     beginnings: tuple[str, ...] = ()
+    kin: tuple[str, ...] = ()
 
     def fits(self, text: str) -> bool:
         """Whether a text has one of the beginnings, if they are all that is asked for."""
@@ -102,7 +107,23 @@ def parse(text: str, today: date | None = None) -> Question:
     dropped = tuple(term for term in found if term not in kept)
     starred = tuple(bare(term[:-1]) for term in kept if term.endswith("*") and not LETTER.match(term))
     only = starred if len(starred) == len(kept) and not phrases else ()
-    return Question(tuple(map(_quoted, kept[:MOST])), phrases[:MOST], dropped, spans, _speaker(low), only)
+    related = _kin(kept) if told else ()
+    terms = tuple(map(_quoted, kept[:MOST]))
+    return Question(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related)
+
+
+def _kin(terms: Sequence[str]) -> tuple[str, ...]:
+    """Words that often stand for those asked for, as terms."""
+    known = {stem(term) for term in terms}
+    found = dict.fromkeys(word for term in terms for word in kinship().get(stem(term), ()))
+    return tuple(f'"{word}"' for word in found if stem(word) not in known)[:MOST]
+
+
+@cache
+def kinship() -> dict[str, tuple[str, ...]]:
+    """By the stem of the first word of a line: the others. Everyday English, for a second look."""
+    lines = Path(__file__).with_name("kin.txt").read_text(encoding="utf-8").splitlines()
+    return {stem(first): tuple(rest) for first, *rest in (line.split() for line in lines)}
 
 
 def plain(term: str) -> str:

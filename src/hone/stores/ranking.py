@@ -15,12 +15,15 @@ from hone.stores.question import EMPTY, Question, Span, plain
 
 SCORED = 10_000
 """Messages that are scored for one question, about a microsecond each."""
+EXTRA = 5_000
+"""The same for words that count for less."""
+KIN, SMALL, FEW = 0.6, 0.3, 2
 COMMON = 20_000
 """Messages after which a term is no longer counted, and left out if there are others."""
 CANDIDATES, SPREADING = 200, 100
 DAYS = 62
 """Up to here a span is looked up by days, beyond by months."""
-NEAR, NEXT_BUT_ONE = 0.45, 0.15
+NEAR, NEXT_BUT_ONE = 0.45, 0.3
 """How much of a neighbour's score counts for a message."""
 
 COUNT = f"SELECT count(*) FROM (SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT {COMMON})"
@@ -72,6 +75,9 @@ def rank(connection: apsw.Connection, question: Question, query: Query) -> Ranke
         _collect(connection, scores, RANK, _both(expression, only))
         if times and not only:
             _collect(connection, scores, RANK, _both(expression, times))
+    if not plan.exact:
+        _add(connection, scores, _both(_small(connection, question), only) if scores else "", SMALL)
+        _add(connection, scores, _both(_kin(connection, question), only), KIN)
     latest = plan.latest or (() if scores or not times else (times,))
     for expression in latest:
         if len(scores) < CANDIDATES:
@@ -104,12 +110,30 @@ def _plan(connection: apsw.Connection, question: Question) -> _Plan:
     return _Plan((), (*whole, *common), tried, question.dropped)
 
 
-def _affordable(terms: Sequence[str], counts: dict[str, int]) -> list[str]:
+def _kin(connection: apsw.Connection, question: Question) -> str:
+    return " OR ".join(_counted(connection, question.kin, EXTRA))
+
+
+def _small(connection: apsw.Connection, question: Question) -> str:
+    """Small words tell something where there is little else to go by."""
+    if len(question.terms) > FEW:
+        return ""
+    terms = [f'"{word}"' for word in question.dropped if len(word) > 1]
+    return " OR ".join(_counted(connection, terms, EXTRA))
+
+
+def _counted(connection: apsw.Connection, terms: Sequence[str], most: int) -> list[str]:
+    counts = {term: int(connection.execute(COUNT, (term,)).get) for term in terms}
+    known = sorted((term for term in counts if counts[term]), key=lambda term: counts[term])
+    return _affordable(known, counts, most)
+
+
+def _affordable(terms: Sequence[str], counts: dict[str, int], most: int = SCORED) -> list[str]:
     """The rarest ones, as long as all messages that hold one of them can be scored."""
     taken, rows = [], 0
     for term in terms:
         rows += counts[term]
-        if rows > SCORED:
+        if rows > most:
             break
         taken.append(term)
     return taken
@@ -132,8 +156,16 @@ def _collect(connection: apsw.Connection, scores: dict[int, float], how: str, ex
         scores[id] = max(score, scores.get(id, 0.0))
 
 
+def _add(connection: apsw.Connection, scores: dict[int, float], expression: str, weight: float) -> None:
+    more: dict[int, float] = {}
+    if expression:
+        _collect(connection, more, RANK, expression)
+    for id, score in more.items():
+        scores[id] = scores.get(id, 0.0) + weight * score
+
+
 def _both(expression: str, times: str) -> str:
-    return f"({expression}) AND ({times})" if times else expression
+    return f"({expression}) AND ({times})" if times and expression else expression
 
 
 def _bounds(query: Query) -> tuple[Span, ...]:

@@ -22,7 +22,7 @@ FILLING = 20
 """Batches of older messages that a search adds before it answers."""
 TREES = 3
 """Conversations in which the same words are shown."""
-IN_TIME, SPOKEN, ASIDE, QUOTED = 1.6, 1.15, 0.5, 0.8
+IN_TIME, SPOKEN, ASIDE, QUOTED = 1.6, 1.4, 0.5, 0.8
 """Counts for more: said when, or by whom, the question means. For less: Hone's own forks, and results."""
 
 HEADER = "SELECT id, created, title, origin, folder, parent, shared FROM sessions WHERE id = ?"

@@ -1,0 +1,238 @@
+"""The index in SQLite: kept with the contents, filled for older databases, read beside writers."""
+
+import asyncio
+import subprocess
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.core.ids import SessionId
+from hone.core.messages import assistant, user
+from hone.core.ports import Header
+from hone.core.prefix import Prefix
+from hone.core.recall import Query
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.stores import passages
+from hone.stores.database import MIGRATIONS, Database
+from hone.stores.recall import SqliteRecall
+from hone.stores.sqlite import SqliteSessions
+from tests.conftest import Figures, Tier
+
+NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
+PREFIX, OTHER = Prefix("scripted/one", "One."), Prefix("scripted/two", "Two.")
+A, B = SessionId("a"), SessionId("b")
+WORDS = ["apple", "boiler", "cellar", "东京", "rain", "Zürich"]
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from hone.core.messages import user
+from tests.stores.test_recall import *
+async def main(path, name, count):
+    store = SqliteSessions.open(Path(path))
+    chain = talk(name)
+    await store.start(Header(SessionId(name), NOW), PREFIX, chain.nodes)
+    print("begun", flush=True)
+    for number in range(int(count)):
+        chain = chain.then(user(f"{name} harbour {number}"), Trust.OWNER, NOW)
+        await store.append(SessionId(name), chain.nodes[-1:])
+    await store.close()
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def talk(*texts: str, prefix: Prefix = PREFIX) -> Transcript:
+    chain = Transcript(prefix.digest)
+    for text in texts:
+        chain = chain.then(user(text), Trust.OWNER, NOW)
+    return chain
+
+
+def raw(path: Path) -> closing[apsw.Connection]:
+    return closing(apsw.Connection(str(path)))
+
+
+def left(path: Path) -> tuple[list[int], list[int], list[str]]:
+    """The ids of contents, of passages, and the words that the index holds."""
+    with raw(path) as connection:
+        connection.execute("CREATE VIRTUAL TABLE temp.held USING fts5vocab (main, passage_words, row)")
+        contents = [id for (id,) in connection.execute("SELECT id FROM contents ORDER BY id")]
+        known = [id for (id,) in connection.execute("SELECT id FROM passages ORDER BY id")]
+        return contents, known, [term for (term,) in connection.execute("SELECT term FROM temp.held")]
+
+
+def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) -> None:
+    async def story(store: SqliteSessions) -> None:
+        await store.start(Header(A, NOW), PREFIX, talk("the xqzvkwj canary", "another message").nodes)
+        for number in range(50):
+            await store.start(Header(SessionId(f"s{number}"), NOW), PREFIX, talk(f"xqzvkw {number}").nodes)
+        await store.delete(A)
+        await store.close()
+
+    path = tmp_path / "hone.db"
+    asyncio.run(story(SqliteSessions.open(path)))
+    with raw(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("INSERT INTO passage_words (passage_words) VALUES ('integrity-check')")
+    contents, known, words = left(path)
+    assert contents == known
+    assert not {"xqzvkwj", "canari", "anoth"} & set(words)
+    assert b"canari" not in path.read_bytes()
+
+
+async def play(store: SqliteSessions, steps: list[tuple[str, int, str]]) -> list[SessionId]:
+    """What can be done with sessions, one step after the other; gives those that are there in the end."""
+    alive: list[SessionId] = []
+    for number, (deed, which, text) in enumerate(steps):
+        name, new = (alive[which % len(alive)] if alive else A), SessionId(f"s{number}")
+        if deed == "start" or not alive:
+            await store.start(Header(new, NOW), PREFIX, talk(text, "yes").nodes)
+            alive.append(new)
+            continue
+        stored = await store.load(name)
+        chain = stored.transcript
+        match deed:
+            case "append":
+                longer = chain.then(assistant(text), Trust.AGENT, NOW)
+                await store.append(name, longer.nodes[-1:])
+            case "branch":
+                header = Header(new, NOW, parent=name, shared=1 + which % len(chain))
+                await store.start(header, stored.prefix, ())
+                alive.append(new)
+            case "move":
+                await store.move(name, OTHER, chain.rooted(OTHER.digest))
+            case "shorten":
+                short = talk(chain.nodes[0].message.text, text, prefix=stored.prefix)
+                await store.shorten(name, chain.head, short)
+            case "delete":
+                await store.delete(name)
+                alive.remove(name)
+    return alive
+
+
+deeds = st.sampled_from(["start", "append", "append", "branch", "move", "shorten", "delete"])
+steps = st.lists(st.tuples(deeds, st.integers(0, 9), st.sampled_from(WORDS)), max_size=25)
+
+
+@given(steps)
+def test_over_any_history_each_content_is_indexed_once_and_every_hit_can_be_opened(
+    history: list[tuple[str, int, str]],
+) -> None:
+    async def whole(path: Path) -> None:
+        database = Database.open(path)
+        store, recall = SqliteSessions(database), SqliteRecall(database)
+        alive = await play(store, history)
+        held: set[str] = set()
+        for name in alive:
+            lines = (*await store.earlier(name), await store.load(name))
+            held |= {node.message.text for line in lines for node in line.transcript.nodes}
+        for word in WORDS:
+            hits = (await recall.search(Query(f'"{word}"', 50))).hits
+            assert bool(hits) == (word in held)
+            for hit in hits:
+                id, number = hit.header.id, hit.passage.number
+                kept = await store.earlier(id) if hit.left else [await store.load(id)]
+                said = [each.transcript.nodes[number - 1 : number] for each in kept]
+                assert hit.passage.text in [node.message.text for nodes in said for node in nodes]
+        for name in alive:
+            await store.delete(name)
+        await database.close()
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "hone.db"
+        asyncio.run(whole(path))
+        assert left(path) == ([], [], [])
+
+
+def older(path: Path, texts: list[str]) -> None:
+    """A database as it was before there was an index."""
+    asyncio.run(_filled(path, texts))
+    with raw(path) as connection:
+        connection.execute(
+            "DROP TABLE passages; DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX sessions_chain"
+        )
+        connection.pragma("user_version", RECALL)
+
+
+RECALL = next(place for place, script in enumerate(MIGRATIONS) if "recall" in script.name)
+
+
+async def _filled(path: Path, texts: list[str]) -> None:
+    store = SqliteSessions.open(path)
+    await store.start(Header(A, NOW), PREFIX, talk(*texts).nodes)
+    await store.close()
+
+
+async def test_older_messages_are_added_by_the_first_search(tmp_path: Path) -> None:
+    path = tmp_path / "hone.db"
+    await asyncio.to_thread(older, path, [f"harbour number{n}" for n in range(2_500)])
+    database = Database.open(path)
+    recall = SqliteRecall(database)
+    assert await database.read(passages.waiting) == 2_500
+    found = await recall.search(Query("number1"))
+    assert ([hit.passage.number for hit in found.hits[:1]], found.waiting) == ([2], 0)
+    await database.close()
+
+
+async def test_adding_goes_on_where_it_was_broken_off_and_leaves_out_what_was_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "hone.db"
+    await asyncio.to_thread(older, path, ["first", "second", "third"])
+    database = Database.open(path)
+    store = SqliteSessions(database)
+    assert await database.write(lambda connection: passages.fill(connection, 2)) == 2
+    assert await database.read(passages.waiting) == 1
+    await store.start(Header(B, NOW), PREFIX, talk("fourth").nodes)
+    await store.delete(A)
+    found = await SqliteRecall(database).search(Query("first second third fourth"))
+    assert ([hit.passage.text for hit in found.hits], found.waiting) == (["fourth"], 0)
+    await store.delete(B)
+    await database.close()
+    assert await asyncio.to_thread(left, path) == ([], [], [])
+
+
+@pytest.mark.parametrize("damage", ["UPDATE contents SET body = x'00' WHERE id = 1", "DELETE FROM passages"])
+async def test_a_damaged_row_is_left_out_and_its_session_can_be_deleted(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "hone.db"
+    await _filled(path, ["harbour one", "harbour two"])
+    with raw(path) as connection:
+        connection.execute(damage)
+    database = Database.open(path)
+    hits = (await SqliteRecall(database).search(Query('"harbour two"'))).hits
+    assert [hit.passage.text for hit in hits] == ["harbour two"]
+    await SqliteSessions(database).delete(A)
+    assert (await SqliteRecall(database).search(Query('"harbour two"'))).hits == ()
+    await database.close()
+
+
+async def test_search_answers_while_three_processes_write(
+    tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    count = tier.size(short=60, full=2_000)
+    path = tmp_path / "hone.db"
+    await _filled(path, ["harbour"])
+    command = (sys.executable, "-c", WRITER, str(path))
+    writers = [
+        subprocess.Popen((*command, f"w{each}", str(count)), stdout=subprocess.PIPE) for each in range(3)
+    ]
+    database = Database.open(path)
+    recall, searches = SqliteRecall(database), 0
+    while any(writer.poll() is None for writer in writers):
+        assert (await recall.search(Query("which harbour was it?"))).hits
+        searches += 1
+    for writer in writers:
+        writer.communicate()
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    with raw(path) as connection:
+        written = connection.execute(
+            "SELECT count(*) FROM passage_words WHERE passage_words MATCH 'harbour'"
+        ).get
+    figures(f"{searches} searches beside 3 writers, 0 errors; {written} of {3 * count + 1} messages indexed")
+    assert written == 3 * count + 1
+    await database.close()
