@@ -25,7 +25,7 @@ from hone.stores.question import EMPTY
 from hone.stores.recall import SqliteRecall
 from hone.stores.sqlite import SqliteSessions
 
-COUNT, SESSION, TOGETHER = 100_000, 200, 5
+COUNT, SESSION, TOGETHER = 100_000, 200, 20
 VOCABULARY = 80_000
 HAN = 3_000
 """Letters that are drawn from, of which some are frequent as words are."""
@@ -87,8 +87,9 @@ def parsed() -> argparse.Namespace:
 async def measured(path: Path, count: int, queries: int) -> str:
     database = Database.open(path)
     store, recall, language = SqliteSessions(database), SqliteRecall(database), Language(7)
-    rate, text, sample = await fill(store, language, count)
-    rows = [("bulk insert", f"{rate:,.0f} messages/s", f"≥ {FASTEST:,}", rate >= FASTEST)]
+    rate, busy, text, sample = await fill(store, language, count)
+    told = f"{rate:,.0f} messages/s ({busy:,.0f} a second of the processor)"
+    rows = [("bulk insert", told, f"≥ {FASTEST:,}", rate >= FASTEST)]
     size = sum(os.path.getsize(each) for each in path.parent.iterdir())
     rows.append(("size on disk", f"{size / text:.2f} × the text", f"≤ {LARGEST:g} ×", size / text <= LARGEST))
     for kind, questions in asked(language, sample, queries).items():
@@ -106,18 +107,21 @@ async def measured(path: Path, count: int, queries: int) -> str:
 Row = tuple[str, str, str, bool]
 
 
-def spread(kind: str, aim: float, took: Sequence[float]) -> Row:
-    half, most = quantile(took, 0.5), quantile(took, 0.95)
-    return f"search: {kind}", f"p50 {half:.1f} ms, p95 {most:.1f} ms", f"p95 ≤ {aim:g} ms", most <= aim
+def spread(kind: str, aim: float, took: Sequence[tuple[float, float]]) -> Row:
+    (half, _), (most, busy) = (
+        [quantile(each, share) for each in zip(*took, strict=True)] for share in (0.5, 0.95)
+    )
+    found = f"p50 {half:.1f} ms, p95 {most:.1f} ms ({busy:.1f} ms of the processor)"
+    return f"search: {kind}", found, f"p95 ≤ {aim:g} ms", most <= aim
 
 
 def quantile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-async def fill(store: SqliteSessions, language: Language, count: int) -> tuple[float, int, list[str]]:
-    """Messages a second while the store had them, bytes of text, and some of the texts."""
-    text, spent, sample = 0, 0.0, []
+async def fill(store: SqliteSessions, language: Language, count: int) -> tuple[float, float, int, list[str]]:
+    """Messages a second on the wall and of the processor, bytes of text, and some of the texts."""
+    text, spent, worked, sample = 0, 0.0, 0.0, []
     for batch in range(0, count, SESSION * TOGETHER):
         made = []
         for number in range(batch, min(batch + SESSION * TOGETHER, count), SESSION):
@@ -125,10 +129,11 @@ async def fill(store: SqliteSessions, language: Language, count: int) -> tuple[f
             text += sum(len(each.encode()) for each in texts)
             sample.append(texts[0])
             made.append(session(f"s{number:09}", texts, BEGUN + timedelta(minutes=number)))
-        begun = time.perf_counter()
+        begun, busy = time.perf_counter(), time.process_time()
         await asyncio.gather(*(store.start(header, PREFIX, chain.nodes) for header, chain in made))
         spent += time.perf_counter() - begun
-    return count / spent, text, sample
+        worked += time.process_time() - busy
+    return count / spent, count / worked, text, sample
 
 
 def session(name: str, texts: Sequence[str], at: datetime) -> tuple[Header, Transcript]:
@@ -172,12 +177,13 @@ def asked(language: Language, sample: Sequence[str], queries: int) -> dict[str, 
     return {kind: [next(make()) for _ in range(queries)] for kind, make in kinds.items()}
 
 
-async def timed(recall: SqliteRecall, questions: Sequence[str]) -> list[float]:
+async def timed(recall: SqliteRecall, questions: Sequence[str]) -> list[tuple[float, float]]:
+    """Milliseconds on the wall and of the processor: on a shared machine the latter tells more."""
     took = []
     for question in questions:
-        begun = time.perf_counter()
+        begun, busy = time.perf_counter(), time.process_time()
         found = await recall.search(Query(question))
-        took.append((time.perf_counter() - begun) * 1000)
+        took.append(((time.perf_counter() - begun) * 1000, (time.process_time() - busy) * 1000))
         if not found.hits:
             raise SystemExit(f"nothing was found for: {question}")
     return took

@@ -13,14 +13,14 @@ from hone.core.recall import Query
 from hone.stores.passages import exact, month
 from hone.stores.question import EMPTY, Question, Span, plain
 
-SCORED = 10_000
+SCORED = 5_000
 """Messages that are scored for one question, about a microsecond each."""
-EXTRA = 5_000
+EXTRA = 2_000
 """The same for words that count for less."""
 KIN, SMALL, FEW = 0.6, 0.3, 2
-COMMON = 20_000
+COMMON = 10_000
 """Messages after which a term is no longer counted, and left out if there are others."""
-CANDIDATES, SPREADING = 200, 100
+CANDIDATES, SPREADING = 200, 60
 DAYS = 62
 """Up to here a span is looked up by days, beyond by months."""
 NEAR, NEXT_BUT_ONE = 0.45, 0.3
@@ -89,18 +89,17 @@ def rank(connection: apsw.Connection, question: Question, query: Query) -> Ranke
 
 def _plan(connection: apsw.Connection, question: Question) -> _Plan:
     must, terms = " AND ".join(question.phrases), question.terms
-    often = int(connection.execute(COUNT, (must,)).get) if must else 0
-    if must and not often:  # then the words of the phrases must do
+    stands = bool(must) and connection.execute(LATEST, (must, 1)).get is not None
+    if must and not stands:  # then the words of the phrases must do
         loose = [word for phrase in question.phrases for word in plain(phrase).split()]
         told = [word for word in loose if word not in EMPTY] or loose
         terms = tuple(dict.fromkeys((*terms, *(f'"{word}"' for word in told))))
     counts = {term: int(connection.execute(COUNT, (term,)).get) for term in terms}
     tried = (*question.phrases, *counts)
     known = sorted((term for term in counts if counts[term]), key=lambda term: counts[term])
-    if often:
+    if stands:
         better = (f"({must}) AND ({' OR '.join(known)})",) if known else ()
-        scored = (*better, must) if often <= SCORED else better
-        return _Plan(scored, (must,), tried, question.dropped, exact=True)
+        return _Plan(better, (must,), tried, question.dropped, exact=True)
     lead = _affordable(known, counts)
     tail = [term for term in known if term not in lead and counts[term] < COMMON]
     common = tuple(term for term in known if counts[term] >= COMMON)
