@@ -1,7 +1,7 @@
 """A process beside the tests: `python review_worker.py DEED HOME FOLDER FORMAT URL`.
 
-`talk` goes on with the conversation and says `due` when that turn has ended; `finish` only says so. Then both
-do the reviews that are queued, and say `over`.
+`talk` goes on with the conversation and says `due` when that turn has ended; `finish` only says so. After the
+next line of the input both do the reviews that are queued, and say `over`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ SETTINGS = Settings(tries=1, learning=Learning(turns=1, iterations=0))
 
 
 def say(line: str) -> None:
-    """With a system call that nothing else makes, so that the others can be counted from there."""
+    """With a system call that nothing else makes, so that the others can be counted up to there."""
     os.writev(sys.stdout.fileno(), [f"{line}\n".encode()])
 
 
@@ -29,6 +29,7 @@ async def work(deed: str, home: Path, folder: Path, format: Format, url: str) ->
             (known,) = await hone.sessions.list()
             await (await hone.resume(known.header.id)).send("second wish")
         say("due")
+        sys.stdin.readline()
         hone.background.attend(ignore)
         await hone.background.drain()
         say("over")

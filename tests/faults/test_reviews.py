@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import platform
 import re
+import shutil
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -10,9 +12,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import cycle
 from pathlib import Path
 from random import Random
+from time import monotonic
+from typing import Literal
+
+import pytest
 
 from hone import Hone
 from hone.core.jobs import Job, State
@@ -25,25 +30,21 @@ from hone.models.stage import Stage
 from hone.models.stage.shapes import Format
 from hone.runtime.session import ignore
 from hone.stores.ledger import SqliteLedger
-from tests.conftest import Figures, Tier, requires
-from tests.faults import review_worker
-from tests.faults.beside import DATABASE, ROOT, integrity, rest
+from tests.conftest import Figures, Tier
+from tests.faults import review_worker, tracer
+from tests.faults.beside import DATABASE, ROOT, hear, integrity, rest, tell
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS
 from tests.faults.review_worker import SETTINGS
 
-WRITES = (
-    *("write", "pwrite64", "fdatasync", "fsync", "ftruncate", "flock", "utimensat", "rename", "renameat"),
-    *("renameat2", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir"),
-)
-OTHERS = ("openat", "read", "pread64", "close", "futex", "sendto", "recvfrom", "epoll_wait", "fcntl", "mmap")
-LINE = re.compile(r"(\d+) +(\w+)\(")
-DUE = 'writev(1, [{iov_base="due'
-SOME = 60
 DEEDS = ("talk", "finish")
+AGAIN = 0.25
+"""How often the next process is killed too."""
 LESSON = re.compile(r"Lesson (\d) of try (\d+)\.")
 
-Point = tuple[str, int]
+Kind = Literal["writes", "any"]
+
+numbered = pytest.mark.skipif(platform.machine() != "x86_64", reason="the tracer knows the calls of x86-64")
 
 
 class Learner:
@@ -74,9 +75,9 @@ class Learner:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scene:
-    """A home with a conversation whose reviews are due; the worker's turn adds one."""
+    """A home with a conversation; of its turns some are reviewed, and others due when the worker says so."""
 
     home: Path
     folder: Path
@@ -84,17 +85,14 @@ class Scene:
     stage: Stage
     learner: Learner
     due: int = 1
+    reviewed: int = 0
+
+    @property
+    def turns(self) -> int:
+        return self.reviewed + self.due
 
     def open(self) -> Hone:
         return furnish(self.home, self.folder, provider(self.format, self.stage.url), settings=SETTINGS)
-
-    async def prepare(self) -> None:
-        self.home.mkdir(mode=0o700)
-        self.folder.mkdir()
-        async with self.open() as hone:
-            session = await hone.session()
-            for _ in range(self.due):
-                await session.send("a wish")
 
     async def start(self, deed: str, *under: str) -> Process:
         command = [*under, sys.executable, "-W", "error", review_worker.__file__, deed]
@@ -105,7 +103,7 @@ class Scene:
 
 @dataclass
 class Tally:
-    kills: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
     due: int = 0
     tries: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -115,11 +113,13 @@ class Tally:
 
     def __str__(self) -> str:
         words = ", ".join(f"{self.count(word)} {word}" for word in ("lost", "doubled", "unsound", "debris"))
-        return f"{self.kills} kills, {self.due} reviews due, {words} ({self.tries} begun)"
+        kills = ", ".join(f"{count} {where}" for where, count in self.kills.items())
+        total = self.kills.total()
+        return f"{total} kills ({kills}), {self.due} reviews due, {words} ({self.tries} begun)"
 
 
-async def aftermath(scene: Scene, tally: Tally) -> None:
-    """What the next process makes of it."""
+async def aftermath(scene: Scene, tally: Tally, story: str = "") -> None:
+    """What the next process makes of it. The story says how it came to this."""
     async with scene.open() as hone:
         hone.background.attend(ignore)
         await hone.background.drain()
@@ -130,18 +130,18 @@ async def aftermath(scene: Scene, tally: Tally) -> None:
         wrong += [f"unsound: {each}" for each in await hone.library.keeper.ledger.unsound()]
         (talk,) = await hone.sessions.list()
         said = [message.text for message in (await hone.sessions.load(talk.header.id)).transcript]
-        if said.count("Done.") != scene.due or talk.messages != 2 * scene.due:
+        if said.count("Done.") != scene.turns or talk.messages != 2 * scene.turns:
             wrong.append(f"unsound: the conversation is {said}")
     sane = integrity(scene.home)
     wrong += [] if sane == "ok" else [f"unsound: {sane}"]
     tally.due += scene.due
     tally.tries += scene.learner.tries
-    tally.wrong += [f"{each} (kill {tally.kills}, {scene.home.name})" for each in wrong + debris(scene)]
+    tally.wrong += [f"{each} ({story})" for each in wrong + debris(scene)]
 
 
 def missing(jobs: Sequence[Job], scene: Scene) -> list[str]:
     found = [f"lost: review {job.id} is {job.state}: {job.error}" for job in jobs if job.state != State.DONE]
-    return found if len(jobs) == scene.due else [*found, f"lost: {len(jobs)} of {scene.due} reviews queued"]
+    return found if len(jobs) == scene.turns else [*found, f"lost: {len(jobs)} of {scene.turns} were queued"]
 
 
 async def astray(hone: Hone, jobs: Sequence[Job], learned: Sequence[Entry]) -> list[str]:
@@ -169,134 +169,187 @@ async def astray(hone: Hone, jobs: Sequence[Job], learned: Sequence[Entry]) -> l
 
 def debris(scene: Scene) -> list[str]:
     wanted = {*DATABASE, ".lock", "MEMORY.md", "skills", "locks"}
-    wanted |= {f"skills/lesson-{number}" for number in range(1, scene.due + 1)}
-    wanted |= {f"skills/lesson-{number}/{DOCUMENT}" for number in range(1, scene.due + 1)}
+    wanted |= {f"skills/lesson-{number}" for number in range(1, scene.turns + 1)}
+    wanted |= {f"skills/lesson-{number}/{DOCUMENT}" for number in range(1, scene.turns + 1)}
     lying = {str(path.relative_to(scene.home)) for path in scene.home.rglob("*")}
     lying |= {path.name for path in scene.folder.iterdir()}
     return [f"debris: {sorted(lying - wanted)}"] if lying - wanted else []
 
 
-def traced(strace: str, log: Path, names: Sequence[str], *more: str) -> list[str]:
-    calls = ",".join(f"?{name}" for name in (*names, "writev"))
-    return [strace, "-f", "-qq", "-o", str(log), "-e", f"trace={calls}", *more]
-
-
-async def rehearse(strace: str, scene: Scene, deed: str, names: Sequence[str]) -> list[Point]:
-    """The calls that are made from the turn's end on, each by its number in its thread."""
-    log = scene.folder.with_suffix(f".{deed}")
-    worker = await scene.start(deed, *traced(strace, log, names))
-    assert await rest(worker) == ["due", "over"]
-    made: Counter[tuple[str, str]] = Counter()
-    points: set[Point] = set()
-    due = False
-    for line in log.read_text().splitlines():
-        if match := LINE.match(line):
-            thread, name = match.groups()
-            due = due or DUE in line
-            made[thread, name] += 1
-            if due and name != "writev":
-                points.add((name, made[thread, name]))
-    return sorted(points)
-
-
-def thinned(points: Sequence[Point], random: Random) -> list[Point]:
-    """Of the calls that are made hundreds of times, such as writing a page, some; of the others, all."""
-    many = {name for name, count in Counter(name for name, _ in points).items() if count > SOME}
-    drawn = [random.sample([each for each in points if each[0] == name], SOME) for name in sorted(many)]
-    return [each for each in points if each[0] not in many] + [each for some in drawn for each in some]
-
-
-async def kill(strace: str, scene: Scene, deed: str, point: Point) -> bool:
-    """True if it was killed after the turn had ended."""
-    name, when = point
-    inject = ["-e", f"inject={name}:signal=SIGKILL:when={when}"]
-    log = scene.folder.with_suffix(".log")
-    worker = await scene.start(deed, *traced(strace, log, [name], *inject))
-    said = await rest(worker)
-    return worker.returncode == -signal.SIGKILL and "due" in said
-
-
-async def stored(scene: Scene) -> int:
-    """How many turns were answered: their reviews are due, whoever was killed."""
-    async with scene.open() as hone:
-        (talk,) = await hone.sessions.list()
-        transcript = (await hone.sessions.load(talk.header.id)).transcript
-        return sum(message.text == "Done." for message in transcript)
-
-
 class Range:
     """Scenes for one test, and what came of them."""
 
-    def __init__(self, path: Path, names: Sequence[str], random: Random) -> None:
-        self.strace = requires("strace")
+    def __init__(self, path: Path, random: Random) -> None:
         self.tally = Tally()
-        self._path, self._names, self._random = path, names, random
+        self.random = random
+        self._path = path
         self._scenes = 0
 
+    async def prepare(self, reviewed: int, due: int) -> Path:
+        """A home with one conversation, of which some turns were reviewed and others are due."""
+        home = self._path / f"{reviewed}-{due}"
+        if not home.exists():
+            home.mkdir(mode=0o700)
+            async with self._scene(home, due) as scene, scene.open() as hone:
+                session = await hone.session()
+                for number in range(reviewed + due):
+                    await session.send("a wish")
+                    if number < reviewed:
+                        await hone.background.drain()
+        return home
+
     @asynccontextmanager
-    async def scene(self, due: int = 1) -> AsyncIterator[Scene]:
-        self._scenes += 1
-        learner, name = Learner(), f"{self._scenes}-{self._names[0]}"
-        async with Stage(learner) as stage:
-            format = FORMATS[self._scenes % 2]
-            home, folder = self._path / f"home{name}", self._path / f"folder{name}"
-            scene = Scene(home, folder, format, stage, learner, due)
-            await scene.prepare()
+    async def scene(self, deed: str) -> AsyncIterator[Scene]:
+        """`talk` has one turn more, whose review is then due; to `finish` it was left by another process."""
+        reviewed = int(deed == "talk")
+        known = await self.prepare(reviewed, due=1 - reviewed)
+        async with self.copy(known, due=1, reviewed=reviewed) as scene:
             yield scene
+
+    @asynccontextmanager
+    async def copy(self, known: Path, due: int, reviewed: int = 0) -> AsyncIterator[Scene]:
+        self._scenes += 1
+        home = self._path / f"home{self._scenes}"
+        shutil.copytree(known, home)
+        async with self._scene(home, due, reviewed) as scene:
+            yield scene
+        shutil.rmtree(home)
+
+    @asynccontextmanager
+    async def _scene(self, home: Path, due: int, reviewed: int = 0) -> AsyncIterator[Scene]:
+        learner, folder = Learner(), self._path / "folder"
+        folder.mkdir(exist_ok=True)
+        async with Stage(learner) as stage:
+            yield Scene(home, folder, self.random.choice(FORMATS), stage, learner, due, reviewed)
         assert stage.invalid == []
 
-    async def points(self) -> dict[str, list[Point]]:
-        found = {}
-        for deed in DEEDS:
-            async with self.scene() as scene:
-                found[deed] = await rehearse(self.strace, scene, deed, self._names)
-        return found
+    async def calls(self, kind: Kind, deed: str) -> list[str]:
+        """What is called between the turn's end and the review's, in a run that nobody disturbs."""
+        async with self.scene(deed) as scene:
+            *said, names = await rest(await scene.start(deed, *traced(kind)))
+            assert said == ["due", "over"]
+            return names.split()
 
-    async def shoot(self, wanted: int) -> int:
-        """Kills the process of the turn or the next one, and sometimes one more. Each point in its turn,
-        in any order. How many there are."""
-        points = await self.points()
-        targets = [(deed, point) for deed in DEEDS for point in thinned(points[deed], self._random)]
-        self._random.shuffle(targets)
-        for deed, point in cycle(targets):
-            async with self.scene() as scene:
-                self.tally.kills += await kill(self.strace, scene, deed, point)
-                if self._random.random() < 0.3:
-                    second = self._random.choice(points["finish"])
-                    self.tally.kills += await kill(self.strace, scene, "finish", second)
-                scene.due = await stored(scene)
-                await aftermath(scene, self.tally)
-            if self.tally.kills >= wanted:
-                return len(targets)
-        raise AssertionError("there is nothing to kill at")
+    async def shoot(self, kind: Kind, deed: str, when: int, again: int = 0) -> bool:
+        """Kills at a call, and if told so the next process too. False if there was no such call."""
+        async with self.scene(deed) as scene:
+            name = await kill(scene, kind, deed, when)
+            asked = scene.learner.tries
+            if again and await kill(scene, kind, "finish", again):
+                self.tally.kills["the next process too"] += 1
+            await aftermath(scene, self.tally, f"{deed}, {name} {when}, then {again}")
+            self.tally.kills[stage(asked, scene.learner.tries)] += bool(name)
+            return bool(name)
+
+    async def time(self, deed: str) -> float:
+        """Seconds from the turn's end to the review's."""
+        async with self.scene(deed) as scene:
+            worker = await begun(scene, deed)
+            start = monotonic()
+            assert await hear(worker) == "over"
+            taken = monotonic() - start
+            await rest(worker)
+            return taken
+
+    async def wait(self, deed: str, delay: float) -> bool:
+        """Kills after a while. False if it was over by then."""
+        async with self.scene(deed) as scene:
+            worker = await begun(scene, deed)
+            try:
+                async with asyncio.timeout(delay):
+                    said = [await hear(worker)]
+            except TimeoutError:
+                worker.kill()
+                said = []
+            said += await rest(worker)
+            assert said == ["over"] or worker.returncode == -signal.SIGKILL
+            asked = scene.learner.tries
+            await aftermath(scene, self.tally, f"{deed}, after {delay:.4f} s")
+            self.tally.kills[stage(asked, scene.learner.tries)] += not said
+            return not said
 
 
-async def test_a_review_killed_at_any_write_is_applied_exactly_once(
+def stage(asked: int, after: int) -> str:
+    """Where a kill met the review: how often had the model been asked by then, and how often in the end?"""
+    if not asked:
+        return "before the model was asked"
+    return "under way" if after > asked else "when it was applied"
+
+
+def traced(kind: Kind, when: int = 0) -> list[str]:
+    return [sys.executable, "-I", "-S", tracer.__file__, kind, str(when)]
+
+
+async def kill(scene: Scene, kind: Kind, deed: str, when: int) -> str:
+    """The call it was killed at; empty if it came to its end before."""
+    *said, names = await rest(await scene.start(deed, *traced(kind, when)))
+    calls = names.split()
+    assert said == (["due"] if len(calls) == when else ["due", "over"])
+    return calls[-1] if len(calls) == when else ""
+
+
+async def begun(scene: Scene, deed: str) -> Process:
+    worker = await scene.start(deed)
+    assert await hear(worker) == "due"
+    await tell(worker, "")
+    return worker
+
+
+@numbered
+async def test_a_review_killed_at_every_write_is_applied_exactly_once(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    field = Range(tmp_path, WRITES, tier.random())
-    points = await field.shoot(tier.size(short=6, full=300))
-    figures(f"at a write ({points} points): {field.tally}")
+    field = Range(tmp_path, tier.random())
+    calls = {deed: await field.calls("writes", deed) for deed in DEEDS}
+    points = [(deed, when) for deed in DEEDS for when in range(1, len(calls[deed]) + 1)]
+    size, missed = tier.size(short=4, full=len(points)), 0
+    for deed, when in field.random.sample(points, size):
+        again = field.random.randint(1, len(calls["finish"])) if field.random.random() < AGAIN else 0
+        missed += not await field.shoot("writes", deed, when, again)
+    names = Counter(calls["talk"] + calls["finish"]).most_common()
+    listed = ", ".join(f"{count} {name}" for name, count in names)
+    figures(f"{size} of {len(points)} writes ({listed}), {missed} not reached: {field.tally}")
+    assert not field.tally.wrong, "\n".join(field.tally.wrong)
+    assert missed <= 1 + size // 50  # a run may make a call or two less than the one that was counted
+
+
+@numbered
+async def test_a_review_killed_at_any_call_is_applied_exactly_once(
+    tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    field = Range(tmp_path, tier.random())
+    calls = {deed: len(await field.calls("any", deed)) for deed in DEEDS}
+    wanted = tier.size(short=2, full=100)
+    while field.tally.kills.total() < wanted:
+        deed = field.random.choice(DEEDS)
+        await field.shoot("any", deed, field.random.randint(1, calls[deed]))
+    figures(f"at any of {sum(calls.values()):,} calls: {field.tally}")
     assert not field.tally.wrong, "\n".join(field.tally.wrong)
 
 
-async def test_a_review_killed_at_any_other_moment_is_applied_exactly_once(
+async def test_a_review_killed_at_any_moment_is_applied_exactly_once(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    field = Range(tmp_path, OTHERS, tier.random())
-    points = await field.shoot(tier.size(short=4, full=100))
-    figures(f"at another call ({points} points): {field.tally}")
+    field = Range(tmp_path, tier.random())
+    taken = {deed: max([await field.time(deed) for _ in range(3 if tier.long else 1)]) for deed in DEEDS}
+    wanted, late = tier.size(short=2, full=150), 0
+    while field.tally.kills.total() < wanted:
+        deed = field.random.choice(DEEDS)
+        late += not await field.wait(deed, field.random.uniform(0.0, taken[deed]))
+    spans = " and ".join(f"{each * 1000:.0f}" for each in taken.values())
+    figures(f"at any moment of {spans} ms, {late} came too late: {field.tally}")
     assert not field.tally.wrong, "\n".join(field.tally.wrong)
 
 
 async def test_of_several_processes_on_one_queue_each_review_is_done_by_one(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    field = Range(tmp_path, WRITES, tier.random())
+    field = Range(tmp_path, tier.random())
+    known = await field.prepare(0, due=6)
     for _ in range(tier.size(short=1, full=10)):
-        async with field.scene(due=6) as scene:
+        async with field.copy(known, due=6) as scene:
             workers = [await scene.start("finish") for _ in range(3)]
-            said = await asyncio.gather(*map(rest, workers))
+            said = await asyncio.gather(*(rest(worker, "") for worker in workers))
             assert said == [["due", "over"]] * 3
             await aftermath(scene, field.tally)
     figures(f"three processes: {field.tally}")
