@@ -1,44 +1,119 @@
-"""A process beside the tests: `python review_worker.py DEED HOME FOLDER FORMAT URL`.
+"""A process beside the tests that has imported all it needs and forks a worker for each line of its input.
 
-`talk` goes on with the conversation and says `due` when that turn has ended; `finish` only says so. After the
-next line of the input both do the reviews that are queued, and say `over`.
+One that should `talk` goes on with the conversation, and says `due` when that turn has ended; one that should
+`finish` only says so. Then it does the reviews that are queued, and says `over`. How it is to be killed between
+the two is in the order: at a call with a number, after so many seconds, or not at all.
 """
 
 import asyncio
 import os
+import select
+import signal
 import sys
+import traceback
 from pathlib import Path
+from time import monotonic
+from typing import Literal
+
+from msgspec import Struct, json
 
 from hone.models.stage.shapes import Format
 from hone.runtime.session import ignore
 from hone.settings import Learning, Settings
+from tests.faults import tracer
 from tests.faults.furnish import furnish, provider
 
 SETTINGS = Settings(tries=1, learning=Learning(turns=1, iterations=0))
 """Every turn is due for a review."""
+DUE, OVER = b"due\n", b"over\n"
+ENDS = ((OVER, 0), (b"", -signal.SIGKILL), (OVER, -signal.SIGKILL))
+"""The last one was killed while it closed."""
+
+Deed = Literal["talk", "finish"]
 
 
-def say(line: str) -> None:
-    """With a system call that nothing else makes, so that the others can be counted up to there."""
-    os.writev(sys.stdout.fileno(), [f"{line}\n".encode()])
+class Order(Struct, frozen=True):
+    deed: Deed
+    home: str
+    folder: str
+    format: Format
+    url: str
+    counted: tracer.Kind | None = None
+    when: int = 0
+    """The number of the call to be killed at, of those that are counted; zero kills at none."""
+    delay: float | None = None
 
 
-async def work(deed: str, home: Path, folder: Path, format: Format, url: str) -> None:
-    async with furnish(home, folder, provider(format, url), settings=SETTINGS) as hone:
-        if deed == "talk":
+class Report(Struct, frozen=True):
+    """Whether a worker was killed before its reviews were over; and after how many seconds either was."""
+
+    killed: bool
+    calls: list[str]
+    seconds: float
+
+
+async def work(order: Order, ears: int, mouth: int) -> None:
+    home, folder = Path(order.home), Path(order.folder)
+    async with furnish(home, folder, provider(order.format, order.url), settings=SETTINGS) as hone:
+        if order.deed == "talk":
             (known,) = await hone.sessions.list()
             await (await hone.resume(known.header.id)).send("second wish")
-        say("due")
-        sys.stdin.readline()
+        os.writev(mouth, [DUE])
+        os.read(ears, 1)
         hone.background.attend(ignore)
         await hone.background.drain()
-        say("over")
+        os.writev(mouth, [OVER])
 
 
-def main(deed: str, home: str, folder: str, format: str, url: str) -> None:
-    wire: Format = "openai" if format == "openai" else "anthropic"
-    asyncio.run(work(deed, Path(home), Path(folder), wire, url))
+def fork(order: Order, ears: int, mouth: int) -> int:
+    if worker := os.fork():
+        os.close(ears)
+        os.close(mouth)
+        return worker
+    try:
+        asyncio.run(work(order, ears, mouth))
+        os._exit(0)
+    finally:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def perform(order: Order) -> Report:
+    ears, go = os.pipe()
+    heard, mouth = os.pipe()
+    worker = fork(order, ears, mouth)
+    if (said := os.read(heard, len(DUE))) != DUE:
+        raise ChildProcessError(f"The worker said {said!r} before its turn had ended.")
+    if order.counted:
+        tracer.attach(worker)
+    os.write(go, b"\n")
+    calls, seconds, status = watch(order, worker, heard)
+    said = os.read(heard, len(OVER))
+    os.close(go)
+    os.close(heard)
+    if (said, status) not in ENDS:
+        raise ChildProcessError(f"The worker said {said!r} and ended with {status}.")
+    return Report(said != OVER, calls, seconds)
+
+
+def watch(order: Order, worker: int, heard: int) -> tuple[list[str], float, int]:
+    """The calls that were counted, the seconds it took to speak, and how it ended."""
+    start = monotonic()
+    if order.counted:
+        calls, status = tracer.trace(worker, order.counted, order.when)
+        return calls, monotonic() - start, status
+    if not select.select([heard], [], [], order.delay)[0]:
+        os.kill(worker, signal.SIGKILL)
+    seconds = monotonic() - start
+    return [], seconds, os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+
+
+def main() -> None:
+    for line in sys.stdin:
+        report = perform(json.decode(line, type=Order))
+        sys.stdout.write(f"{json.encode(report).decode()}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

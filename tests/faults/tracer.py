@@ -1,19 +1,17 @@
-"""A process between a test and the worker it wants killed: `python -I tracer.py KIND WHEN COMMAND…`.
+"""Counts the system calls of a child, over all its threads, and kills it as it enters one of them.
 
-The worker says `due` and waits for a line. From then on until it says `over`, the calls of all its threads
-are counted, `writes` or `any`, and it is killed as it enters the one with the number WHEN; at none if zero.
-What the worker says is passed on, and one more line has the names of the calls that were counted.
-
-strace counts from the start of a process and in each thread apart, so that it cannot name every call.
+strace numbers the calls of each thread apart, and from the start of the process: so it cannot name every call
+after a certain moment.
 """
 
 import ctypes
 import os
 import signal
 import struct
-import subprocess
-import sys
-from collections.abc import Iterator
+from contextlib import suppress
+from typing import Literal
+
+Kind = Literal["writes", "any"]
 
 WRITES = {
     **{1: "write", 18: "pwrite64", 40: "sendfile", 296: "pwritev", 326: "copy_file_range", 328: "pwritev2"},
@@ -70,49 +68,41 @@ def attach(worker: int) -> None:
         ptrace(INTERRUPT, thread)
 
 
-def stops(worker: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The calls of all threads, each as it is entered, until the worker has ended."""
-    while True:
+class Count:
+    """Of the calls from `attach` on until the worker speaks."""
+
+    def __init__(self, kind: Kind, when: int) -> None:
+        self.calls: list[str] = []
+        self._kind, self._when = kind, when
+        self._over = False
+
+    def reached(self, number: int, arguments: tuple[int, ...]) -> bool:
+        """Whether this is the call to be killed at."""
+        name = written(number, arguments) if self._kind == "writes" else str(number)
+        self._over = self._over or number == SAY
+        if name and not self._over:
+            self.calls.append(name)
+            self._over = len(self.calls) == self._when
+            return self._over
+        return False
+
+
+def trace(worker: int, kind: Kind, when: int) -> tuple[list[str], int]:
+    """Until the worker has ended: the calls that were counted, and how it did. It is killed at the one with
+    the number `when`, before that is carried out."""
+    count = Count(kind, when)
+    thread, status = os.waitpid(-1, WALL)
+    while thread != worker or os.WIFSTOPPED(status):
+        if os.WIFSTOPPED(status):
+            with suppress(ProcessLookupError):  # it was killed meanwhile
+                pass_by(worker, thread, status, count)
         thread, status = os.waitpid(-1, WALL)
-        if not os.WIFSTOPPED(status):
-            if thread == worker:
-                return
-            continue
-        sent, event = os.WSTOPSIG(status), status >> 16
-        try:
-            if sent == STOPPED and (call := entered(thread)):
-                yield call
-            ptrace(SYSCALL, thread, 0, 0 if sent == STOPPED or event else sent)
-        except ProcessLookupError:
-            continue  # it was killed meanwhile
+    return count.calls, os.waitstatus_to_exitcode(status)
 
 
-def trace(kind: str, when: int, worker: int) -> list[str]:
-    counted: list[str] = []
-    over = False
-    for number, arguments in stops(worker):
-        over = over or number == SAY
-        name = written(number, arguments) if kind == "writes" else str(number)
-        if over or not name:
-            continue
-        counted.append(name)
-        if len(counted) == when:
-            os.kill(worker, signal.SIGKILL)
-            over = True
-    return counted
-
-
-def main(kind: str, when: str, *command: str) -> None:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
-        assert worker.stdin
-        assert worker.stdout
-        said = worker.stdout.readline()
-        attach(worker.pid)
-        worker.stdin.write(b"\n")
-        worker.stdin.flush()
-        counted = trace(kind, int(when), worker.pid)
-        sys.stdout.write((said + worker.stdout.read()).decode() + " ".join(counted) + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def pass_by(worker: int, thread: int, status: int, count: Count) -> None:
+    """A thread has stopped at a call, at its own beginning, or for a signal that it should get."""
+    sent, event = os.WSTOPSIG(status), status >> 16
+    if sent == STOPPED and (call := entered(thread)) and count.reached(*call):
+        os.kill(worker, signal.SIGKILL)
+    ptrace(SYSCALL, thread, 0, 0 if sent == STOPPED or event else sent)
