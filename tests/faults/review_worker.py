@@ -1,8 +1,8 @@
 """A process beside the tests that has imported all it needs and forks a worker for each line of its input.
 
 One that should `talk` goes on with the conversation, and says `due` when that turn has ended; one that should
-`finish` only says so. Then it does the reviews that are queued, and says `over`. How it is to be killed between
-the two is in the order: at a call with a number, after so many seconds, or not at all.
+`finish` only says so. Then it does the reviews that are queued, and says `over`. Between the two it is killed
+as the order has it: at a call with a number, after so many seconds, or not at all.
 """
 
 import asyncio
