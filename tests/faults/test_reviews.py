@@ -268,6 +268,7 @@ def stage(asked: int, after: int) -> str:
 
 
 @numbered
+@pytest.mark.timeout(1_800)
 async def test_a_review_killed_at_every_write_is_applied_exactly_once(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
@@ -300,6 +301,7 @@ async def test_a_review_killed_at_any_call_is_applied_exactly_once(
     assert not field.tally.wrong, "\n".join(field.tally.wrong)
 
 
+@pytest.mark.timeout(1_800)
 async def test_a_review_killed_at_any_moment_is_applied_exactly_once(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
