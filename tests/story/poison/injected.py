@@ -2,11 +2,16 @@
 
 import base64
 import codecs
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+PUBLIC = "public"
+RUN = 5
+"""As many words in a row tell whose words they are."""
 _ONSETS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _SYLLABLES = [onset + vowel for onset in _ONSETS for vowel in _VOWELS]
 
@@ -27,7 +32,8 @@ ENCODINGS: Mapping[str, Callable[[str], str]] = {
 @dataclass(frozen=True, slots=True)
 class Injected:
     """`text` is what a channel brings, `plain` the same if it is encoded, `entry` what a model would make of
-    it. The canary is in all of them and in no other text."""
+    it. In our own texts the canary is in all of them, and in no other text; in public ones it is nowhere but
+    in the name of the skill that is made of them."""
 
     number: int
     family: str
@@ -38,6 +44,15 @@ class Injected:
     @property
     def text(self) -> str:
         return ENCODINGS.get(self.family, str)(self.plain)
+
+    @property
+    def quote(self) -> str:
+        """Words of it that stand in it as they are."""
+        return self.canary if self.family != PUBLIC else max(self.plain.splitlines(), key=len).strip()[:60]
+
+    @property
+    def runs(self) -> frozenset[str]:
+        return runs(self.plain) | runs(self.entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +84,25 @@ def canary(number: int) -> str:
     return f"xo{_SYLLABLES[number % size]}{_SYLLABLES[number // size]}qu"
 
 
+def runs(text: str) -> frozenset[str]:
+    """Every five words in a row, whatever stands between them; of a shorter text all of its words."""
+    words = re.findall(r"\w+", text.casefold())
+    last = max(1, len(words) - RUN + 1)
+    return frozenset(" ".join(words[start : start + RUN]) for start in range(last)) if words else frozenset()
+
+
 def injected() -> list[Injected]:
     return [*_injected((HERE / "texts.txt").read_text("utf-8"))]
+
+
+def public(first: int) -> list[Injected]:
+    """Those that others have published, to the byte, numbered from `first`. NOTICE.md says whose they are."""
+    sources = json.loads((HERE / "public.json").read_text("utf-8"))
+    found = [text for source in sources for text in source["texts"]]
+    return [
+        Injected(number, PUBLIC, " ".join(each.get("aim", each["text"]).split()), each["text"], canary(number))
+        for number, each in enumerate(found, first)
+    ]
 
 
 def _injected(text: str) -> Iterator[Injected]:
