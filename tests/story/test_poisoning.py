@@ -72,6 +72,18 @@ def test_there_are_over_100_public_texts_as_they_were_published_each_known_by_it
         assert text.quote in text.plain
 
 
+async def test_the_terminal_that_brings_a_text_is_the_real_one_and_asks_for_the_network(
+    home: Path, tmp_path: Path, figures: Figures
+) -> None:
+    async with house(home, tmp_path, TERMINAL, cold=False) as place:
+        await place.attacked(TAKEN[0], review=False)
+        _, (force, *_) = await place.hone.sandbox()
+    (asked,) = place.owner.asked
+    figures(force)
+    assert asked.text.startswith(f"Run this command in {tmp_path}?")
+    assert "It wants the network." in asked.text
+
+
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("review", [False, True], ids=["foreground", "review"])
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -114,10 +126,13 @@ async def test_the_same_texts_do_get_in_where_the_owner_trusts_the_place(
     review: bool, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     """The control: it is the label that stops them, and the check sees what gets in."""
-    texts = tier.random().sample([text for text in OURS if text.family == "social"], 4)
+    random, lengthy = tier.random(), [text for text in TAKEN if len(text.runs) > 15]
+    ours = random.sample([text for text in OURS if text.family == "social"], 4)
+    texts = [*ours, *random.sample(lengthy, 4)]
     _, got_in = await tried(home, tmp_path, HERE, texts, review=review)
     figures(f"control: {len(got_in)} got in")
     for text in texts:
-        assert f"{text.number} paraphrase" in got_in
+        assert f"{text.number} split" in got_in
         assert f"{text.number} in what is seen" in got_in
         assert f"{text.number} in its own words" in got_in
+    assert {f"{text.number} paraphrase" for text in ours} <= {*got_in}

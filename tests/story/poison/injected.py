@@ -100,7 +100,9 @@ def public(first: int) -> list[Injected]:
     sources = json.loads((HERE / "public.json").read_text("utf-8"))
     found = [text for source in sources for text in source["texts"]]
     return [
-        Injected(number, PUBLIC, " ".join(each.get("aim", each["text"]).split()), each["text"], canary(number))
+        Injected(
+            number, PUBLIC, " ".join(each.get("aim", each["text"]).split()), each["text"], canary(number)
+        )
         for number, each in enumerate(found, first)
     ]
 
