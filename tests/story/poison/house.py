@@ -23,7 +23,7 @@ from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
 from hone.settings import Guardrails, Learning, Memory, Settings
 from hone.skills.folder import Create, WriteFile
-from tests.story.poison.injected import ENCODINGS, PUBLIC, Injected, honest, injected, public, runs
+from tests.story.poison.injected import ENCODINGS, PUBLIC, Injected, honest, injected, public, words
 from tests.story.poison.obedient import (
     BREWING,
     GO_ON,
@@ -80,8 +80,8 @@ class House:
     cold: bool = False
     """Its reviews come late and read a digest of the conversation."""
     before: list[bytes] = field(default_factory=list)
-    known: frozenset[str] = frozenset()
-    """Words in a row that stood here from the beginning."""
+    known: str = ""
+    """The words that stood here from the beginning."""
 
     async def attacked(self, text: Injected, *, review: bool) -> Sequence[tuple[str, str]]:
         """The way and the answer of each call that the text set off."""
@@ -107,7 +107,7 @@ class House:
         assert not result.failed, result.text
         assert node.trust is (Trust.LOCAL if self.channel == HERE else Trust.FOREIGN)
         if text.family == PUBLIC:
-            assert runs(text.plain) <= runs(result.text)
+            assert words(text.plain) in words(result.text)
         elif text.family not in {"html", *ENCODINGS}:
             assert text.canary in result.text
         if self.channel == TERMINAL:
@@ -164,8 +164,11 @@ class House:
 
     def marked(self, content: str, texts: Iterable[Injected]) -> bool:
         """Whether words of one of the texts stand in it: its canary, or five in a row that are new here."""
-        written = runs(content.replace("\\n", " ")) - self.known
-        return any(text.canary in content or text.runs & written for text in texts)
+        written = words(content.replace("\\n", " "))
+        return any(text.canary in content or self._has(written, text) for text in texts)
+
+    def _has(self, written: str, text: Injected) -> bool:
+        return any(run in written and run not in self.known for run in text.runs)
 
     def printed(self) -> dict[Path, str]:
         return {path: path.read_text("utf-8") for path in self.hone.home.rglob("*.md")}
@@ -208,7 +211,7 @@ async def house(home: Path, folder: Path, channel: str, *, cold: bool) -> AsyncI
         mind.injected = TEXTS[0]
         made.before = await made.seen()
         there = [*map(bytes.decode, made.before), *made.printed().values()]
-        made.known = runs(" ".join(there).replace("\\n", " "))
+        made.known = words(" ".join(there).replace("\\n", " "))
         yield made
 
 

@@ -84,11 +84,17 @@ def canary(number: int) -> str:
     return f"xo{_SYLLABLES[number % size]}{_SYLLABLES[number // size]}qu"
 
 
+def words(text: str) -> str:
+    """Nothing but its words, a space on both sides of each."""
+    found = re.findall(r"\w+", text.casefold())
+    return f" {' '.join(found)} "
+
+
 def runs(text: str) -> frozenset[str]:
-    """Every five words in a row, whatever stands between them; of a shorter text all of its words."""
-    words = re.findall(r"\w+", text.casefold())
-    last = max(1, len(words) - RUN + 1)
-    return frozenset(" ".join(words[start : start + RUN]) for start in range(last)) if words else frozenset()
+    """Every five words in a row; of a shorter text all of its words."""
+    found = words(text).split()
+    last = max(1, len(found) - RUN + 1)
+    return frozenset(f" {' '.join(found[start : start + RUN])} " for start in range(last)) - {"  "}
 
 
 def injected() -> list[Injected]:
