@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import apsw
@@ -28,6 +29,19 @@ metadata:
 # Steps
 1. Read the log.
 """
+
+
+GENUINE = Path(__file__).parent / "genuine"
+
+
+def genuine(folder: Path, source: str) -> Path:
+    """What the other agent itself wrote. See genuine/README.md."""
+    copytree(GENUINE / source, folder)
+    if source == "hermes":
+        with closing(apsw.Connection(str(folder / "state.db"))) as connection:
+            connection.execute((folder / "state.sql").read_text())
+        (folder / "state.sql").unlink()
+    return folder
 
 
 def lines(rows: Iterable[object]) -> bytes:

@@ -18,7 +18,7 @@ from hone.core.visible import one_line, visible
 from hone.prompt.compose import compose
 from hone.runtime.imports import PROVIDER
 from hone.runtime.imports.conversation import Account, Conversation
-from hone.runtime.imports.pairing import paired
+from hone.runtime.imports.pairing import LOST, paired
 
 TITLE = 100
 
@@ -90,16 +90,19 @@ def _folder(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """As much of a transcript as is needed to compare it: what was said, and how long the last word is."""
+    """As much of a transcript as is needed to compare it: what was said, how many messages of it were really
+    there, and how long the last one is."""
 
     root: str
     digests: tuple[str, ...]
+    said: int
     last: int
 
     @classmethod
     def of(cls, transcript: Transcript) -> Self:
         nodes = transcript.nodes
-        return cls(transcript.root, tuple(node.digest for node in nodes), len(nodes[-1].encoded))
+        said = len(nodes) - (nodes[0].message.text == LOST)
+        return cls(transcript.root, tuple(node.digest for node in nodes), said, len(nodes[-1].encoded))
 
 
 def compared(here: Trail | None, found: Trail) -> Standing:
@@ -110,7 +113,7 @@ def compared(here: Trail | None, found: Trail) -> Standing:
     if here.digests[:shorter] == found.digests[:shorter]:
         return Standing.LONGER if len(found.digests) > shorter else Standing.SAME
     # Only what grows counts, so that two files of one conversation cannot replace each other for ever.
-    grown = (len(found.digests), found.last) > (len(here.digests), here.last)
+    grown = (found.said, found.last) > (here.said, here.last)
     return Standing.CHANGED if grown and here.root == found.root else Standing.OTHER
 
 

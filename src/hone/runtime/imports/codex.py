@@ -1,6 +1,7 @@
 """Codex CLI: rollout files, whose lines are the items that went to the model and came from it."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
@@ -23,11 +24,14 @@ from hone.runtime.imports.conversation import (
     user,
     words,
 )
-from hone.runtime.imports.wrapping import typed, voice
+from hone.runtime.imports.wrapping import outside, typed, voice
 
 NAME = "codex"
-_COPIES = ("event_msg", "turn_context", "compacted")
+_COPIES = ("event_msg", "turn_context", "compacted", "world_state", "token_usage_record")
 """What tells of an item a second time, or of the settings it was made under."""
+_HELPERS = ("subagent", "memory_consolidation")
+_ENDED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by user$", re.MULTILINE)
+"""How a command ended, said above its output."""
 
 
 def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
@@ -43,11 +47,11 @@ def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterat
                 begun = True
                 conversation.own = string(meta, "id", "session_id") or name
                 conversation.folder = string(meta, "cwd")
-                helper = isinstance(meta.get("source"), dict)
+                helper = isinstance(meta.get("source"), dict) or string(meta, "thread_source") in _HELPERS
             elif meta is None:
                 item = row["payload"] if row.get("type") == "response_item" else row
                 at = moment(row.get("timestamp"))
-                conversation.pieces += _pieces(item, at, account)
+                conversation.take(_pieces(item, at, account), mixed=_is_mixed(item))
         except SYMPTOMS as error:
             account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     if helper:
@@ -86,7 +90,7 @@ def _pieces(item: Any, at: datetime | None, account: Account) -> Iterator[Piece]
 
 
 def _message(item: Row, at: datetime | None, account: Account) -> Iterator[Piece]:
-    text = words(item.get("content"), account)
+    text = words(_own(item), account)
     match item.get("role"):
         case "user":
             said = typed(text)
@@ -100,6 +104,23 @@ def _message(item: Row, at: datetime | None, account: Account) -> Iterator[Piece
             account.left[INSTRUCTIONS] += 1
         case _:
             account.left[UNKNOWN] += 1
+
+
+def _is_mixed(item: Row) -> bool:
+    return item.get("role") == "user" and outside(words(item.get("content"), Account()))
+
+
+def _own(item: Row) -> Any:
+    """What the one who speaks put in, if it says who put in what; else all of it."""
+    content = item.get("content")
+    if item.get("role") != "user":
+        return content
+    passed = item.get("internal_chat_message_metadata_passthrough")
+    made = passed.get("content_item_metadata") if isinstance(passed, dict) else None
+    if not isinstance(content, list) or not isinstance(made, list) or len(made) != len(content):
+        return content
+    sources = [each.get("provenance", {}).get("type", "user") for each in made]
+    return [block for block, source in zip(content, sources, strict=True) if source == "user"]
 
 
 def _call(item: Row, arguments: str, name: str = "") -> ToolCall:
@@ -121,4 +142,6 @@ def _output(output: Any, account: Account) -> tuple[str, bool]:
         code = meta.get("exit_code") if isinstance(meta, dict) else 0
         failed = output.get("success") is False or code not in (0, None)
         return words(output.get("output", output.get("content")), account), failed
-    return words(output, account), False
+    text = words(output, account)
+    head = _ENDED.search(text.partition("Output:\n")[0][:500])
+    return text, head is not None and head[1] != "0"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
@@ -36,12 +36,21 @@ class Piece:
 
 @dataclass(slots=True)
 class Conversation:
-    """`own` is what its source calls it: the same conversation has the same name every time."""
+    """`own` is what its source calls it: the same conversation has the same name every time. It is `mixed` if
+    the other agent was shown something from elsewhere that is not taken over, such as a file."""
 
     own: str
     pieces: list[Piece] = field(default_factory=list)
     title: str = ""
     folder: str = ""
+    mixed: bool = False
+
+    def take(self, pieces: Iterable[Piece], *, mixed: bool = False) -> None:
+        """What the agent says after something foreign is no better, whether that is taken over or not."""
+        self.mixed = self.mixed or mixed
+        for piece in pieces:
+            lower = self.mixed and piece.message.role is Role.ASSISTANT
+            self.pieces.append(replace(piece, trust=Trust.FOREIGN) if lower else piece)
 
 
 @dataclass(slots=True)

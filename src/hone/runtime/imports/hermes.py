@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from hone.core.trust import Trust
@@ -14,6 +15,7 @@ from hone.runtime.imports.conversation import (
     Conversation,
     Piece,
     Row,
+    result,
     string,
 )
 from hone.runtime.imports.openai import pieces, when
@@ -22,6 +24,8 @@ NAME = "hermes"
 SECTION = "§"
 """Alone on a line, it stands between two entries of the memory."""
 WITHDRAWN = "messages that were taken back"
+MOMENT = 0.0005
+"""Seconds. What is written in one go has times that are less apart."""
 _OWN = ("cli", "tui", "desktop", "acp")
 """Where only the owner can have typed. Of what came through a messenger nobody knows whose words they are."""
 _ENCODED = ("\x00json:", "\x01json:")
@@ -58,20 +62,55 @@ def _is_own(session: Row, known: dict[str, Row]) -> bool:
 
 def _said(rows: Iterable[Row], voiced: Trust, where: str, account: Account) -> Iterator[Piece]:
     seen: set[tuple[Any, ...]] = set()
-    for row in rows:
+    for row, written in _together(rows):
         if row.get("active") == 0 and not row.get("compacted"):
             account.left[WITHDRAWN] += 1
             continue
-        same = tuple(row.get(name) for name in ("role", "content", "tool_call_id", "tool_calls", "timestamp"))
-        if same in seen:
+        words = tuple(row.get(name) for name in ("role", "content", "tool_call_id", "tool_calls"))
+        same = (*words, row.get("timestamp"))
+        if same in seen or (written and words in seen):
             account.left[REPEATED] += 1
             continue
-        seen.add(same)
+        seen |= {words, same}
         try:
             owned = not any(row.get(name) for name in ("_compressed_summary", "observed", "display_kind"))
-            yield from pieces(_message(row), account, voiced=voiced if owned else Trust.FOREIGN)
+            yield from _pieces(row, account, voiced if owned else Trust.FOREIGN)
         except SYMPTOMS as error:
             account.fault(where, f"message {row.get('id')} is not as it should be ({type(error).__name__})")
+
+
+def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
+    """With each row whether it was written in one go with a neighbour: when a conversation is shortened, what
+    is kept of it is written once more, under other times."""
+    given = list(rows)
+    if not given:
+        return
+    times = [row.get("timestamp") for row in given]
+    near = [
+        isinstance(one, float) and isinstance(other, float) and abs(other - one) < MOMENT
+        for one, other in pairwise(times)
+    ]
+    for row, before, after in zip(given, [False, *near], [*near, False], strict=True):
+        yield row, before or after
+
+
+def _pieces(row: Row, account: Account, voiced: Trust) -> Iterator[Piece]:
+    failed = row.get("role") == "tool" and _is_failure(row.get("content"))
+    for piece in pieces(_message(row), account, voiced=voiced):
+        answered = piece.message.result
+        yield result(answered.call, answered.text, piece.at, failed=failed) if answered else piece
+
+
+def _is_failure(content: object) -> bool:
+    """Its tools answer with an object, and say in it how they ended."""
+    try:
+        told = json.loads(content) if isinstance(content, str) and content.startswith("{") else None
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(told, dict):
+        return False
+    ended = told.get("exit_code") in (0, None) and told.get("success") is not False
+    return not ended or bool(told.get("error"))
 
 
 def _message(row: Row) -> Row:

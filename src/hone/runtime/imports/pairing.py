@@ -123,7 +123,7 @@ class _Pairs:
         before = self._placed[-1] if self._placed else None
         if before and before.message.role is Role.ASSISTANT:
             message = Message(Role.ASSISTANT, _joined(before.message.parts, parts))
-            self._placed[-1] = replace(before, message=message)
+            self._placed[-1] = replace(before, message=message, trust=min(before.trust, piece.trust))
         else:
             self._placed.append(replace(piece, message=Message(Role.ASSISTANT, parts)))
 

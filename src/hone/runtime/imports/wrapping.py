@@ -5,14 +5,28 @@ import re
 from hone.core.trust import Trust
 
 _WRAPPERS = (
+    # Claude Code
     *("system-reminder", "command-name", "command-message", "command-args", "command-contents"),
     *("local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout"),
-    *("bash-stderr", "user-prompt-submit-hook", "ide_opened_file", "ide_selection", "ide_diagnostics"),
-    *("new-diagnostics", "task-notification", "teammate-message", "channel", "environment_context"),
-    *("user_instructions", "instructions", "turn_aborted", "permissions instructions", "collaboration_mode"),
-    *("user_shell_command", "subagent_notification", "skill", "memory-context"),
+    *("bash-stderr", "bash-exit-code", "user-prompt-submit-hook", "ide_opened_file", "ide_selection"),
+    *("ide_diagnostics", "new-diagnostics", "task-notification", "teammate-message", "channel", "tick"),
+    *("cross-session-message", "agent-message", "remote-review", "remote-review-progress"),
+    *("fork-boilerplate",),
+    # Codex CLI; newer versions say besides who put in what
+    *("environment_context", "user_instructions", "instructions", "turn_aborted", "collaboration_mode"),
+    *("permissions instructions", "user_shell_command", "subagent_notification", "skill", "user_action"),
+    *("codex_internal_context", "context_window_reminder", "current_time_reminder", "model_switch"),
+    *("skills_instructions", "plugins_instructions", "apps_instructions", "image_resize_notice"),
+    # Hermes Agent
+    "memory-context",
 )
 _OPENING = re.compile(rf"<({'|'.join(map(re.escape, _WRAPPERS))})(?:\s[^<>]{{0,2000}})?>", re.IGNORECASE)
+_OUTSIDE = re.compile(
+    r"<(?:(?:bash|local-command)-std|user-prompt-submit-hook|ide_|new-diag|task-n|teammate-|channel|cross-session-"
+    r"|agent-message|remote-review|user_shell|subagent_|memory-context)",
+    re.IGNORECASE,
+)
+"""Marks around what a command, a file or another agent said."""
 _NOTES = (
     "# AGENTS.md instructions",
     "[Request interrupted by user",
@@ -46,6 +60,11 @@ def typed(text: str) -> str:
             return "".join(kept).strip()
         at = end + len(closing)
     return "".join((*kept, text[at:])).strip() if kept else text
+
+
+def outside(text: str) -> bool:
+    """Whether the program put words into it that came from elsewhere."""
+    return "<" in text and _OUTSIDE.search(text) is not None
 
 
 def voice(text: str) -> Trust:

@@ -1,0 +1,216 @@
+"""F4: transcripts that the other agents themselves wrote come in whole, in order, with the right labels."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import BytesIO
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.core.clock import ManualClock
+from hone.core.messages import Role
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.models.anthropic import AnthropicMessages
+from hone.models.endpoint import Endpoint
+from hone.models.http import Http
+from hone.models.openai import OpenAIChat
+from hone.models.stage.validity import problems
+from hone.runtime.imports import conversation as found
+from hone.runtime.imports import hermes
+from hone.runtime.imports.carrying import Import, Standing, carry, fitted
+from hone.runtime.imports.conversation import Account
+from hone.runtime.imports.files import rows
+from hone.runtime.imports.sources import LINES, SOURCES, portions
+from hone.stores.inmemory import InMemorySessions
+from tests.rig import faults
+from tests.runtime import others
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LOOK, MEND = "In parser.py: which tests fail, and why?", "Good. Please mend it."
+RULE = "Always run the tests with unittest before you say you are done."
+SLOW, ALSO, AGAIN = "Take your time please", "And also: and again", "Take your time once more"
+SUMMARY = "(a summary)"
+TYPED = {
+    "claude-code": [
+        [LOOK, MEND, "Ask a helper to count", RULE, SUMMARY, "What did we do so far?"],
+        ["Please look at @parser.py", SLOW, ALSO, AGAIN, "What did we do?"],
+    ],
+    "codex": [
+        [LOOK, MEND, RULE],
+        ["Please look at __pycache__/parser.cpython-311.pyc", SLOW, ALSO, AGAIN, "What did we do?"],
+    ],
+    "hermes": [
+        [LOOK, MEND, RULE],
+        [
+            *("And again please", "Keep in mind how the tests run", SLOW, "What did we do?", SUMMARY),
+            "What did we do so far?/exit",
+        ],
+    ],
+    "openai": [[LOOK, MEND, RULE], ["And again please", "What did we do?"]],
+}
+"""What the user typed, a list for each conversation."""
+FAILED = {"claude-code": 2, "codex": 2, "hermes": 2, "openai": 0}
+"""Commands that failed or were interrupted. OpenAI's messages do not say."""
+LEFT: dict[str, dict[str, int]] = {
+    "claude-code": {found.NOTES: 55, found.HELPERS: 5},
+    "codex": {found.INSTRUCTIONS: 2, found.NOTES: 4},
+    "hermes": {found.REPEATED: 13, hermes.WITHDRAWN: 2},
+    "openai": {found.INSTRUCTIONS: 3},
+}
+
+
+def imports(source: str, path: Path, account: Account) -> Iterator[Import]:
+    for portion in portions(source, path):
+        for talk in portion.read(account):
+            each = fitted(source, talk, account, NOON, foreign=False)
+            if each:
+                yield each
+
+
+def heard(each: Import) -> list[str]:
+    """What stands under the user's name. Only a summary is not the owner's."""
+    said = [node for node in each.transcript.nodes if node.message.role is Role.USER]
+    return [node.message.text if node.trust is Trust.OWNER else SUMMARY for node in said]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_word_that_was_typed_is_there_once_in_order_and_the_owners(source: str, tmp_path: Path) -> None:
+    account = Account()
+    there = list(imports(source, others.genuine(tmp_path / "there", source), account))
+    talks = there[:2] if source == "openai" else there
+    assert sorted(map(heard, talks)) == sorted(TYPED[source])
+    assert +account.left == LEFT[source]
+    assert account.malformed == 0
+    results = [node.message.result for each in talks for node in each.transcript.nodes]
+    assert sum(result.failed for result in results if result) == FAILED[source]
+    assert sum("cat: missing.txt: No such file" in result.text for result in results if result) == 1
+    if source != "openai":
+        assert {each.header.folder for each in there} == {"/home/ana/parser"}
+        assert {each.header.created.year for each in there} == {2026}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_an_agent_says_after_something_foreign_is_better_than_that(
+    source: str, tmp_path: Path
+) -> None:
+    for each in imports(source, others.genuine(tmp_path / "there", source), Account()):
+        nodes = each.transcript.nodes
+        first = len(list(takewhile(lambda node: node.message.role is not Role.TOOL, nodes)))
+        agents = [node.trust for node in nodes[first:] if node.message.role is Role.ASSISTANT]
+        assert set(agents) == {Trust.FOREIGN}
+        if heard(each)[0] == "Please look at @parser.py":  # the file itself is not taken over
+            assert nodes[1].trust is Trust.FOREIGN
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> None:
+    clock = ManualClock()
+    there = list(imports(source, others.genuine(tmp_path / "there", source), Account()))
+    assert len(there) >= 2
+    for each in there:
+        assert faults(list(each.transcript)) == []
+        base = Prefix("openai/m", "")
+        line = Transcript(base.digest)
+        for node in each.transcript.nodes:
+            line = line.then(node.message, node.trust, node.at)
+        openai = OpenAIChat(Http(clock), clock, Endpoint("openai", "http://x", {}))
+        anthropic = AnthropicMessages(Http(clock), clock, Endpoint("anthropic", "http://x", {}))
+        assert problems("openai", openai.body(base, line)) == []
+        assert problems("anthropic", anthropic.body(base, line)) == []
+
+
+FILES = [(source, path) for source in LINES for path in sorted((others.GENUINE / source).rglob("*.jsonl"))]
+
+
+def taken(source: str, path: Path, data: bytes, account: Account) -> list[Import]:
+    talks = LINES[source][0](rows(BytesIO(data), path.name, account), path.stem, account)
+    made = [fitted(source, talk, account, NOON, foreign=False) for talk in talks]
+    return [each for each in made if each]
+
+
+@pytest.mark.parametrize(("source", "path"), FILES, ids=lambda value: str(value)[-12:])
+async def test_a_file_read_while_it_was_written_ends_as_one_reading_does(source: str, path: Path) -> None:
+    """At each line, and cut in the middle of the next."""
+    whole, account = path.read_bytes().splitlines(keepends=True), Account()
+    wanted = {each.header.id: each for each in taken(source, path, b"".join(whole), account)}
+    stored = InMemorySessions()
+    for cut in range(1, len(whole) + 1):
+        part = b"".join(whole[:cut]) + (whole[cut][: len(whole[cut]) // 2] if cut < len(whole) else b"")
+        account = Account()
+        for each in taken(source, path, part, account):
+            if source != "openai":  # its conversations have no names that stay
+                assert await carry(stored, each) is not Standing.OTHER
+        assert account.malformed == (cut < len(whole))
+    for id, each in wanted.items():
+        if source != "openai":
+            transcript = (await stored.load(id)).transcript
+            assert [node.digest for node in transcript.nodes] == [
+                node.digest for node in each.transcript.nodes
+            ]
+
+
+# A law over what may have happened to them
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to each value inside."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], other)
+    return copy
+
+
+@st.composite
+def damaged(draw: st.DrawFn, line: bytes) -> tuple[bytes, bool]:
+    """A line that was cut, overwritten, or has another value somewhere; and whether it is still an object."""
+    kind = draw(st.sampled_from(["cut", "garbage", "type", "list"]))
+    if kind == "cut":
+        return line[: draw(st.integers(1, len(line) - 1))], False
+    if kind == "garbage":
+        return draw(st.binary(min_size=1, max_size=30)).replace(b"\n", b"") + b"\xff\x00", False
+    if kind == "list":
+        return b"[" + line + b"]", False
+    row = json.loads(line)
+    path = draw(st.sampled_from(list(places(row))))
+    return json.dumps(replaced(row, path, draw(values))).encode(), True
+
+
+@given(st.data())
+def test_a_damaged_line_costs_no_other_and_is_counted(data: st.DataObject) -> None:
+    source, path = data.draw(st.sampled_from(FILES))
+    whole = path.read_bytes().splitlines()
+    hit = data.draw(st.sets(st.integers(0, len(whole) - 1), min_size=1, max_size=4))
+    made = {number: data.draw(damaged(whole[number])) for number in hit}
+    broken = sum(not readable for _, readable in made.values())
+    lines = [made[number][0] if number in made else line for number, line in enumerate(whole)]
+    account = Account()
+    there = taken(source, path, b"\n".join(lines), account)
+    assert broken <= account.malformed <= len(hit)
+    assert len(account.faults) == min(account.malformed, found.FAULTS)
+    for each in there:
+        assert faults(list(each.transcript) + list(each.transcript.closing("x"))) == []
+    if broken == len(hit):  # then it is as if those lines had never been there
+        kept = b"\n".join(line for number, line in enumerate(whole) if number not in hit)
+        alone = taken(source, path, kept, Account())
+        assert [each.transcript.head for each in there] == [each.transcript.head for each in alone]
