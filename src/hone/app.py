@@ -20,7 +20,7 @@ from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Note
 from hone.core.model import Model
-from hone.core.ports import Header, Sessions, Stored
+from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
 from hone.core.scene import Ask, nobody
 from hone.core.skill import Shelf
@@ -49,7 +49,6 @@ from hone.prompt.sections import instructions, journal
 from hone.runtime.background import Background
 from hone.runtime.consent import Consent
 from hone.runtime.folders import Folders
-from hone.runtime.imports import PROVIDER as IMPORTED
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
 from hone.runtime.review import Bench, Bounds, Reviewer

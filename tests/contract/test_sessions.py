@@ -29,7 +29,7 @@ from hone.core.messages import (
     user,
 )
 from hone.core.model import Usage
-from hone.core.ports import Header, Sessions, Spending, Stored
+from hone.core.ports import IMPORTED, Header, Sessions, Spending, Stored
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
@@ -442,6 +442,30 @@ async def test_the_list_shows_the_sessions_of_one_origin_or_all(sessions: Sessio
     assert [each.header.id for each in await sessions.list(origin=Origin.REVIEW)] == [B]
     assert [each.header.id for each in await sessions.list(origin=None)] == [C, B, A]
     assert [each.header.id for each in await sessions.list(1, origin=Origin.USER)] == [A]
+
+
+async def test_what_was_brought_in_stands_in_the_list_by_its_own_time_and_is_never_the_latest_of_ones_own(
+    sessions: Sessions,
+) -> None:
+    brought = Prefix(f"{IMPORTED}/codex", "")
+    for id, days, prefix in ((A, 9, PREFIX), (B, 1, PREFIX), (C, 5, brought), (D, 20, brought)):
+        past = NOW - timedelta(days=days)
+        nodes = Transcript(prefix.digest).then(user(id), Trust.OWNER, past).nodes
+        await sessions.start(Header(id, past), prefix, nodes)
+    listed = await sessions.list()
+    assert [(each.header.id, each.source) for each in listed] == [
+        (B, ""),
+        (C, "codex"),
+        (A, ""),
+        (D, "codex"),
+    ]
+    assert [each.header.id for each in await sessions.list(2)] == [B, C]
+    assert [each.header.id for each in await sessions.list(own=True)] == [B, A]
+    stored = await sessions.load(D)
+    await sessions.move(D, OTHER, stored.transcript.rooted(OTHER.digest))  # gone on with, it is one's own
+    assert [each.header.id for each in await sessions.list(own=True)] == [D, B, A]
+    await sessions.start(Header(SessionId("e"), NOW, parent=C, shared=1), brought, ())
+    assert (await sessions.list(1, own=True))[0].header.id == "e"  # and so is a branch
 
 
 async def test_a_summary_tells_model_length_last_time_and_the_users_first_words(sessions: Sessions) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from asyncio.subprocess import DEVNULL
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -191,6 +192,32 @@ async def test_what_was_brought_in_is_listed_shown_and_reviewed(
     assert (kept.change.target, kept.change.standing, kept.change.confirmed) == (USER, Standing.ACTIVE, True)
     assert (held.change.target, held.change.standing) == (MEMORY, Standing.PENDING)
     assert (home / "USER.md").read_text() == f"- {others.RULE}\n"
+
+
+async def test_the_owners_last_conversation_stays_the_last_whatever_is_brought_in(
+    home: Path, tmp_path: Path
+) -> None:
+    async with Stage(rounds("Yes.")) as stage:
+        env = environment(home, stage)
+        nothing = await bring(home, "codex", others.genuine(tmp_path / "codex", "codex"), "--yes")
+        assert nothing.code == 0
+        refused = await hone("-c", "run", "Go on.", env=env)
+        assert (refused.code, refused.err) == (1, "There is no session of yours to go on with yet.\n")
+        assert (await hone("run", "Are you there?", env=env)).out == "Yes.\n"
+        [own] = [id for id in await stored(home) if not id.startswith("codex-")]
+        assert (
+            await bring(home, "claude-code", others.write(tmp_path / "c", "claude-code"), "--yes")
+        ).code == 0
+        assert (await hone("-c", "run", "And now?", env=env)).code == 0
+        assert len((await stored(home))[own].transcript) == 4
+        reviewed = await hone("review", env=env)
+        assert f"Looking back over session {own} for" in reviewed.err
+    listed = (await command(home, "sessions", "list")).out.splitlines()[1:]
+    assert listed == sorted(
+        listed, key=lambda line: re.findall(r"20\d\d-\d\d-\d\d \d\d:\d\d", line), reverse=True
+    )
+    marks = [re.findall(r"imported/\S+ +\[from (\S+)\] ", line) for line in listed]
+    assert sorted(marks) == [[], ["claude-code"], ["codex"], ["codex"]]
 
 
 @pytest.mark.parametrize("model", ["openai/scripted", "anthropic/scripted"])

@@ -66,7 +66,7 @@ async def test_where_nothing_was_said_there_is_nothing_to_look_back_over(home: P
         env = environment(home, stage)
         assert "There was no review yet." in (await hone("reviews", env=env)).out
         for arguments, reason in (
-            (["review"], "There is no session to look back over yet."),
+            (["review"], "There is no session of yours to look back over yet."),
             (["reviews", "show", "7"], "There is no review 7."),
             (["reviews", "cancel", "7"], "There is no review 7."),
         ):

@@ -33,7 +33,7 @@ SLOW = " ".join(f"word{number}" for number in range(20_000))
         (["run", "x"], None, 2, "No model to talk to yet."),
         (["--model", "nowhere/x", "run", "x"], None, 2, "names no known provider"),
         (["run", "--model", "openai/x", "x"], None, 2, "export OPENAI_API_KEY="),
-        (["-c", "run", "x"], None, 1, "There is no session to go on with yet."),
+        (["-c", "run", "x"], None, 1, "There is no session of yours to go on with yet."),
         (["run", "--resume", "zzz", "x"], None, 1, "There is no session"),
         (["sessions", "show", "zzz"], None, 1, "There is no session"),
         (["sessions", "rename", "zzz"], None, 2, "Missing argument"),

@@ -17,9 +17,9 @@ async def open_session(hone: Hone, options: Options) -> Session:
         return await hone.resume(options.resume, options.model)
     if not options.last:
         return await hone.session(options.model)
-    latest = await hone.sessions.list(limit=1)
+    latest = await hone.sessions.list(limit=1, own=True)
     if not latest:
-        raise Missing("There is no session to go on with yet.")
+        raise Missing("There is no session of yours to go on with yet.")
     return await hone.resume(latest[0].header.id, options.model)
 
 

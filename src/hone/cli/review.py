@@ -22,7 +22,7 @@ BY_HAND = "by hand"
 )
 @click.pass_obj
 def review(options: Options, session: str, about: str | None) -> int:
-    """Look back over SESSION, the latest one if none is named, for what is worth keeping.
+    """Look back over SESSION, your latest one if none is named, for what is worth keeping.
 
     It is queued and done at once. Ctrl-C leaves it in the queue.
     """
@@ -41,9 +41,9 @@ async def queued(hone: "Hone", beginning: str, topics: Topics) -> Job:
     from hone.core.errors import Missing, Refused
     from hone.core.turn import Origin
 
-    latest = [] if beginning else await hone.sessions.list(limit=1)
+    latest = [] if beginning else await hone.sessions.list(limit=1, own=True)
     if not beginning and not latest:
-        raise Missing("There is no session to look back over yet.")
+        raise Missing("There is no session of yours to look back over yet.")
     id = await hone.sessions.find(beginning) if beginning else latest[0].header.id
     stored = await hone.sessions.load(id)
     if stored.header.origin is not Origin.USER:

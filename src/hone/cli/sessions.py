@@ -263,6 +263,7 @@ def summaries_json(found: "Sequence[Summary]") -> str:
                 "title": each.header.title,
                 "opening": each.opening,
                 "origin": each.header.origin,
+                "source": each.source,
                 "parent": each.header.parent,
                 "folder": each.header.folder,
                 "model": each.model,

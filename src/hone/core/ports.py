@@ -12,6 +12,9 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 
+IMPORTED = "imported"
+"""In the place of a provider: a conversation with another agent, which nobody here has gone on with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -43,6 +46,12 @@ class Summary:
     messages: int
     updated: datetime
     opening: str
+
+    @property
+    def source(self) -> str:
+        """The agent it was brought in from; empty if it was had or gone on with here."""
+        provider, _, name = self.model.partition("/")
+        return name if provider == IMPORTED and self.header.parent is None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +110,11 @@ class Sessions(Protocol):
         """The one session whose id starts like this. Raises Missing; if several do, it names them."""
         ...
 
-    async def list(self, limit: int | None = None, origin: Origin | None = Origin.USER) -> Sequence[Summary]:
-        """Latest activity first, by sequence and not by clock."""
+    async def list(
+        self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
+    ) -> Sequence[Summary]:
+        """Latest activity first, by sequence and not by clock. What was brought in from elsewhere stands
+        where its own time belongs, or with `own` is left out."""
         ...
 
     async def rename(self, session: SessionId, title: str) -> None: ...

@@ -94,9 +94,16 @@ class InMemorySessions:
     async def find(self, beginning: str) -> SessionId:
         return rules.select(beginning, [id for id in self._stored if id.startswith(beginning)])
 
-    async def list(self, limit: int | None = None, origin: Origin | None = Origin.USER) -> Sequence[Summary]:
+    async def list(
+        self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
+    ) -> Sequence[Summary]:
         chosen = [each for each in self._stored.values() if origin is None or each.header.origin is origin]
-        return tuple(_summary(each) for each in chosen[::-1][:limit])
+        latest = [_summary(each) for each in reversed(chosen)]
+        brought = sorted(
+            (each for each in latest if each.source), key=lambda each: each.updated, reverse=True
+        )
+        ours = (each for each in latest if not each.source)
+        return tuple(rules.interleave(ours, () if own else brought))[:limit]
 
     async def rename(self, session: SessionId, title: str) -> None:
         stored = self._get(session)

@@ -1,12 +1,13 @@
 """What every store of sessions refuses, in which words, and how it shows a conversation in one line."""
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, sound
-from hone.core.ports import Header
+from hone.core.ports import Header, Summary
 from hone.core.transcript import Node
 
 OPENING = 80
@@ -57,6 +58,16 @@ def opening(messages: Iterable[Message]) -> tuple[int, str]:
         if message.role is Role.USER and (words := message.text.split()):
             return number, " ".join(words)[:OPENING]
     return 0, ""
+
+
+def interleave(own: Iterable[Summary], brought: Sequence[Summary]) -> Iterator[Summary]:
+    """What was `brought` in, latest first, stands where its time belongs; of the others no clock decides."""
+    waiting = deque(brought)
+    for each in own:
+        while waiting and waiting[0].updated > each.updated:
+            yield waiting.popleft()
+        yield each
+    yield from waiting
 
 
 def select(beginning: str, ids: Sequence[str]) -> SessionId:

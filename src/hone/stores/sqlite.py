@@ -12,7 +12,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Count, Job, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
-from hone.core.ports import Header, Spending, Stored, Summary
+from hone.core.ports import IMPORTED, Header, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
@@ -25,9 +25,11 @@ SESSION = f"""
 SELECT head, chain, messages, hash, updated, opened, opening, tree, {HEADER} FROM sessions WHERE id = ?
 """
 SUMMARY = f"""
-SELECT model, messages, updated, opening, {HEADER} FROM sessions
-WHERE ?1 IS NULL OR origin = ?1 ORDER BY touched DESC LIMIT ?2
+SELECT model, messages, updated, opening, {HEADER} FROM sessions WHERE (?1 IS NULL OR origin = ?1) AND
 """
+FOREIGN = f"(parent IS NULL AND model GLOB '{IMPORTED}/?*')"
+OURS = f"{SUMMARY} NOT {FOREIGN} ORDER BY touched DESC LIMIT ?2"
+BROUGHT = f"{SUMMARY} {FOREIGN} ORDER BY updated DESC, touched DESC LIMIT ?2"
 START = f"""
 INSERT INTO sessions ({HEADER}, tree, model, head, chain, messages, hash, updated, opened, opening, touched)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions))
@@ -92,8 +94,10 @@ class SqliteSessions:
     async def find(self, beginning: str) -> SessionId:
         return await self._database.read(partial(_find, beginning=beginning))
 
-    async def list(self, limit: int | None = None, origin: Origin | None = Origin.USER) -> Sequence[Summary]:
-        return await self._database.read(partial(_list, limit=limit, origin=origin))
+    async def list(
+        self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
+    ) -> Sequence[Summary]:
+        return await self._database.read(partial(_list, limit=limit, origin=origin, own=own))
 
     async def rename(self, session: SessionId, title: str) -> None:
         await self._database.write(partial(_rename, session=session, title=sound(title)))
@@ -246,12 +250,19 @@ def _find(connection: apsw.Connection, beginning: str) -> SessionId:
     return rules.select(beginning, [id for (id,) in rows])
 
 
-def _list(connection: apsw.Connection, limit: int | None, origin: Origin | None) -> Sequence[Summary]:
-    rows = connection.execute(SUMMARY, (origin, -1 if limit is None else limit))
-    return tuple(
+def _list(
+    connection: apsw.Connection, limit: int | None, origin: Origin | None, *, own: bool
+) -> Sequence[Summary]:
+    most = (origin, -1 if limit is None else limit)
+    brought = [] if own else _summaries(connection, BROUGHT, most)
+    return tuple(rules.interleave(_summaries(connection, OURS, most), brought))[:limit]
+
+
+def _summaries(connection: apsw.Connection, query: str, most: tuple[Origin | None, int]) -> list[Summary]:
+    return [
         Summary(_header(header), model, messages, moment(at), opening)
-        for model, messages, at, opening, *header in rows
-    )
+        for model, messages, at, opening, *header in connection.execute(query, most)
+    ]
 
 
 def _rename(connection: apsw.Connection, session: SessionId, title: str) -> None:

@@ -10,13 +10,12 @@ from typing import Self
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.messages import Role, digest, sound
-from hone.core.ports import Header, Sessions, Stored
+from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.visible import one_line, visible
 from hone.prompt.compose import compose
-from hone.runtime.imports import PROVIDER
 from hone.runtime.imports.conversation import Account, Conversation
 from hone.runtime.imports.pairing import LOST, paired
 
@@ -56,7 +55,7 @@ def name(source: str, own: str) -> SessionId:
 
 def prefix(source: str) -> Prefix:
     """Without system text and without tools: what the other agent was told is none of our instructions."""
-    return compose(f"{PROVIDER}/{source}", (), (), {})
+    return compose(f"{IMPORTED}/{source}", (), (), {})
 
 
 def fitted(
