@@ -35,6 +35,7 @@ from hone.runtime.imports.files import rows
 from hone.runtime.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
 from hone.runtime.imports.sources import LINES, SOURCES, portions
 from hone.runtime.imports.statedb import conversations
+from hone.runtime.imports.survey import ROOM, bring, survey
 from hone.runtime.imports.wrapping import typed, voice
 from hone.stores.inmemory import InMemorySessions
 from tests.conftest import Figures, Tier
@@ -441,6 +442,30 @@ async def test_what_was_gone_on_with_here_is_not_touched_and_a_broken_copy_repla
     await store.append(each.header.id, here.then(words("mine"), OWNER, NOON).nodes[-1:])
     assert await carry(store, imported("codex", others.codex(turns=4))) is Standing.OTHER
     assert (await store.load(each.header.id)).transcript.nodes[-1].message.text == "mine"
+
+
+# What there is no room for
+
+
+@pytest.mark.parametrize("room", [0, 3_000, ROOM])
+async def test_what_was_not_kept_is_read_again_and_left_if_it_has_changed(room: int, tmp_path: Path) -> None:
+    for number in range(4):
+        made = others.lines(others.claude(f"s{number}", turns=1 + number))
+        (tmp_path / f"{number}.jsonl").write_bytes(made)
+    there = portions("claude-code", tmp_path)
+    reader, store = InMemorySessions(), InMemorySessions()
+    whole = await survey(reader, "claude-code", there, int, foreign=False)
+    assert await bring(reader, "claude-code", whole, int, foreign=False) == (4, [])
+    seen = await survey(store, "claude-code", there, int, foreign=False, room=room)
+    assert (len(seen.kept), len(seen.rest)) == {0: (0, 4), 3_000: (2, 2), ROOM: (4, 0)}[room]
+    (tmp_path / "3.jsonl").write_bytes(others.lines(others.claude("s3", turns=9)))
+    told: list[int] = []
+    expected = 4 if room == ROOM else 3
+    assert await bring(store, "claude-code", seen, told.append, foreign=False) == (expected, [])
+    assert sum(told) == 7 * (1 + 2 + 3) + (28 if room == ROOM else 0)
+    for each in await store.list():
+        ours, theirs = await store.load(each.header.id), await reader.load(each.header.id)
+        assert ours.transcript.head == theirs.transcript.head
 
 
 # What is broken

@@ -14,7 +14,6 @@ from hone.core.visible import one_line, visible
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.runtime.imports.proposing import Gathered, Proposal
-    from hone.runtime.imports.sources import Portion
     from hone.runtime.imports.survey import Survey
 
 NAMES = ("claude-code", "openai", "codex", "hermes")
@@ -65,7 +64,7 @@ async def _import(hone: "Hone", source: str, path: Path, foreign: bool, *, dry_r
     if not _agreed(found.due, len(news), yes=yes):
         click.echo("Nothing was brought in.")
         return FAILED
-    stored = await _stored(hone, source, there, found, foreign=foreign)
+    stored = await _stored(hone, source, found, foreign=foreign)
     proposed = await _proposed(hone, news)
     return 0 if stored and proposed and not failed else FAILED
 
@@ -140,15 +139,13 @@ def _agreed(talks: int, news: int, *, yes: bool) -> bool:
     return yes or click.confirm(f"Bring in {what}?")
 
 
-async def _stored(
-    hone: "Hone", source: str, there: "Sequence[Portion]", found: "Survey", *, foreign: bool
-) -> bool:
+async def _stored(hone: "Hone", source: str, found: "Survey", *, foreign: bool) -> bool:
     from hone.runtime.imports.survey import bring
 
     if not found.due:
         return True
     with _progress("Storing", sum(found.wanted.values())) as told:
-        stored, met = await bring(hone.sessions, source, there, found, told, foreign=foreign)
+        stored, met = await bring(hone.sessions, source, found, told, foreign=foreign)
     click.echo(f"Stored {_count(stored, 'conversation')}. See them: hone sessions list")
     for id in met:
         click.echo(f"{id} has changed here in the meantime and stays as it is.", err=True)

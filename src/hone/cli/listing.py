@@ -38,9 +38,7 @@ def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
 
 def _called(summary: Summary) -> str:
     header = summary.header
-    mark = f"[from {summary.source}] " if summary.source else ""
-    if header.origin is not Origin.USER:
-        mark = f"[{header.origin} of {header.parent}] "
+    mark = "" if header.origin is Origin.USER else f"[{header.origin} of {header.parent}] "
     return mark + (header.title or summary.opening)
 
 

@@ -123,10 +123,11 @@ async def look_up(store: Sessions, session: SessionId) -> Stored | None:
         return None
 
 
-async def carry(store: Sessions, found: Import) -> Standing:
-    """Stores what is to be added, in one transaction. Raises Conflict if somebody else was quicker."""
+async def carry(store: Sessions, found: Import, *, new: bool = False) -> Standing:
+    """Stores what is to be added, in one transaction. It need not look if it is known to be `new`. Raises
+    Conflict if somebody else was quicker."""
     id = found.header.id
-    here = await look_up(store, id)
+    here = None if new else await look_up(store, id)
     standing = compared(Trail.of(here.transcript) if here else None, Trail.of(found.transcript))
     if here is None:
         await store.start(found.header, found.prefix, found.transcript.nodes)

@@ -121,5 +121,8 @@ def _block(block: object, account: Account) -> str:
 
 def string(row: Row, *names: str) -> str:
     """The first of these fields that is a text with something in it."""
-    found = (row.get(name) for name in names)
-    return next((value for value in found if isinstance(value, str) and value.strip()), "")
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""

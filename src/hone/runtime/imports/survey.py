@@ -1,9 +1,11 @@
 """What an import would add, told before anything is stored; and then just that."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, islice
 
 from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
@@ -14,6 +16,10 @@ from hone.runtime.imports.conversation import Account
 from hone.runtime.imports.sources import Portion
 
 TRIES = 3
+ROOM = 64 * 1024 * 1024
+"""Bytes of conversations that are kept from the survey to the storing, so that most are read only once."""
+TOGETHER = 32
+"""Conversations that are handed over at once: the store commits them together, each whole or not at all."""
 Told = Callable[[int], object]
 """Is told how far it has come: bytes read, or messages stored."""
 
@@ -21,12 +27,16 @@ Told = Callable[[int], object]
 @dataclass(slots=True)
 class Survey:
     """`standings` by session; `wanted` are the ends of the lines that would be stored, with their length;
+    `kept` are those lines, as long as there is `room` for them, and `rest` has the files with the others;
     `unreadable` are sentences about whole files."""
 
+    room: int = ROOM
     account: Account = field(default_factory=Account)
     standings: dict[SessionId, Standing] = field(default_factory=dict)
     trails: dict[SessionId, Trail] = field(default_factory=dict)
     wanted: dict[tuple[SessionId, str], int] = field(default_factory=dict)
+    kept: list[Import] = field(default_factory=list)
+    rest: list[Portion] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     added: int = 0
     first: datetime | None = None
@@ -46,18 +56,31 @@ class Survey:
 
 
 async def survey(
-    store: Sessions, source: str, portions: Iterable[Portion], told: Told, *, foreign: bool
+    store: Sessions, source: str, portions: Iterable[Portion], told: Told, *, foreign: bool, room: int = ROOM
 ) -> Survey:
     """Reads everything and stores nothing."""
-    found = Survey()
+    found = Survey(room)
     for portion in portions:
+        whole = True
         for each in _imports(source, portion, found.account, found.unreadable, foreign=foreign):
-            await _note(store, found, each)
+            if await _note(store, found, each) in WANTED:
+                whole = _keep(found, each) and whole
+        if not whole:
+            found.rest.append(portion)
         told(portion.size)
     return found
 
 
-async def _note(store: Sessions, found: Survey, each: Import) -> None:
+def _keep(found: Survey, each: Import) -> bool:
+    size = sum(len(node.encoded) for node in each.transcript.nodes)
+    if size > found.room:
+        return False
+    found.room -= size
+    found.kept.append(each)
+    return True
+
+
+async def _note(store: Sessions, found: Survey, each: Import) -> Standing:
     id, trail = each.header.id, Trail.of(each.transcript)
     here = found.trails.get(id)
     if here is None:
@@ -74,6 +97,7 @@ async def _note(store: Sessions, found: Survey, each: Import) -> None:
     times = [node.at for node in each.transcript.nodes]
     found.first = min(times) if found.first is None else min(found.first, *times)
     found.last = max(times) if found.last is None else max(found.last, *times)
+    return standing
 
 
 def _imports(
@@ -91,28 +115,38 @@ def _imports(
 
 
 async def bring(
-    store: Sessions, source: str, portions: Sequence[Portion], found: Survey, told: Told, *, foreign: bool
+    store: Sessions, source: str, found: Survey, told: Told, *, foreign: bool
 ) -> tuple[int, list[SessionId]]:
-    """Stores what the survey found and nothing else: a file that has changed since is left for the next time.
-    Gives how many sessions have it now, and those that went another way meanwhile."""
+    """Stores what the survey found and nothing else: a file that has to be read again and has changed since
+    is left for the next time. Gives how many sessions have it now, and those that went another way."""
     stored: set[SessionId] = set()
     met: set[SessionId] = set()
-    for portion in portions:
-        for each in _imports(source, portion, Account(), [], foreign=foreign):
-            length = found.wanted.get((each.header.id, each.transcript.head))
-            if length is None:
-                continue
-            standing = await _carried(store, each)
-            (met if standing is Standing.OTHER else stored).add(each.header.id)
-            told(length)
+
+    async def store_one(each: Import) -> None:
+        standing = await _carried(store, each, new=found.standings[each.header.id] is Standing.NEW)
+        (met if standing is Standing.OTHER else stored).add(each.header.id)
+        told(found.wanted[each.header.id, each.transcript.head])
+
+    due = chain(found.kept, _again(source, found, foreign=foreign))
+    while batch := list(islice(due, TOGETHER)):
+        await asyncio.gather(*(store_one(each) for each in batch))
     return len(stored), sorted(met)
 
 
-async def _carried(store: Sessions, each: Import) -> Standing:
+def _again(source: str, found: Survey, *, foreign: bool) -> Iterator[Import]:
+    kept = {(each.header.id, each.transcript.head) for each in found.kept}
+    for portion in found.rest:
+        for each in _imports(source, portion, Account(), [], foreign=foreign):
+            key = each.header.id, each.transcript.head
+            if key in found.wanted and key not in kept:
+                yield each
+
+
+async def _carried(store: Sessions, each: Import, *, new: bool) -> Standing:
     """Somebody else may import the same at this moment: then there is nothing left to add."""
-    for _ in range(TRIES):
+    for attempt in range(TRIES):
         try:
-            return await carry(store, each)
+            return await carry(store, each, new=new and attempt == 0)
         except Conflict:
             continue
     return Standing.OTHER
