@@ -6,7 +6,7 @@ linear: whatever repeats in a pattern is bounded, possessive, or ends where the 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log2
@@ -191,13 +191,17 @@ def _values(text: str) -> Iterator[tuple[int, int, str]]:
 def _anchored(text: str) -> Iterator[tuple[int, Place]]:
     # One byte per letter, so that positions in the text and in the bytes are the same.
     lowered = text.encode("ascii", "replace").lower()
-    for place in PLACES:
-        for anchor in map(str.encode, place.anchors):
-            at = lowered.find(anchor)
-            while at >= 0:
-                at += len(anchor)
-                yield at, place
-                at = lowered.find(anchor, at)
+    for anchor, place in _anchors():
+        at = lowered.find(anchor)
+        while at >= 0:
+            at += len(anchor)
+            yield at, place
+            at = lowered.find(anchor, at)
+
+
+@cache
+def _anchors() -> Sequence[tuple[bytes, Place]]:
+    return [(anchor.encode(), place) for place in PLACES for anchor in place.anchors]
 
 
 _BLANK = re.compile(

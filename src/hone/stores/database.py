@@ -94,6 +94,8 @@ class Database:
         connection.pragma("cache_size", -CACHE)
         # What is deleted is overwritten, not only forgotten.
         connection.pragma("secure_delete", True)
+        # What a savepoint may have to undo stays in memory: no pieces of conversations in a folder for all.
+        connection.pragma("temp_store", "memory")
         return connection
 
     def _explained(self, error: Exception) -> StoreError:
