@@ -345,7 +345,7 @@ async def test_what_was_shown_is_what_is_stored_although_the_file_goes_on_meanwh
     assert "0 new, 1 with more than here" in (await bring(home, "codex", path, "--yes")).out
 
 
-async def test_fifty_thousand_messages_come_in_with_each_counted(
+async def test_fifty_thousand_messages_come_in_before_ones_eyes_with_each_counted(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     talks = tier.size(short=24, full=476)
@@ -353,11 +353,14 @@ async def test_fifty_thousand_messages_come_in_with_each_counted(
     path.mkdir()
     for number in range(talks):
         (path / f"{number}.jsonl").write_bytes(others.lines(others.claude(f"s{number}", turns=15)))
-    done = await bring(home, "claude-code", tmp_path, "--yes")
     total = talks * 15 * 7
-    assert done.code == 0
-    assert f"Found {talks} conversations with {total:,} messages in {talks} files" in done.out
-    assert f"Stored {talks} conversations." in done.out
+    typing = terminal("import", "claude-code", str(tmp_path), env=environment(home), folder=tmp_path)
+    async with typing as screen:
+        await screen.sees("Reading", "100%", f"Found {talks} conversations with {total:,} messages in")
+        await screen.sees(f"Bring in {talks} conversations? [y/N]:")
+        screen.type("y\r")
+        await screen.sees("Storing", f"Stored {talks} conversations.")
+        assert await screen.ended() == 0
     async with Hone(home=home, settings=Settings()) as opened:
         assert sum(each.messages for each in await opened.sessions.list(None)) == total
     figures(f"{total:,} messages in {talks} conversations found, {total:,} stored, 0 lost")
