@@ -155,9 +155,12 @@ def sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
 def canonical(value: Any) -> str:
     """JSON with one spelling per value: sorted keys, no white space, letters as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _ENCODER.encode(value)
 
 
 def digest(data: bytes) -> str:

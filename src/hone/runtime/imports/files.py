@@ -59,7 +59,7 @@ def rows(file: BinaryIO, name: str, account: Account) -> Iterator[tuple[int, Row
             account.fault(f"{name}, line {number}", "it is too long")
         elif line.strip():
             try:
-                value = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+                value = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError):
                 account.fault(f"{name}, line {number}", "it is no JSON")
                 continue

@@ -129,6 +129,8 @@ class _Pairs:
 
     def _settled(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """With calls that are fit to be kept. They are open from here on."""
+        if not any(isinstance(part, ToolCall) for part in parts):
+            return tuple(parts)
         number, reply = len(self._placed), Message(Role.ASSISTANT, tuple(parts))
         settled = settle(reply, self._near(reply, number), number).message
         if any(call.id in self._ids for call in settled.calls):
