@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,8 +211,49 @@ def test_a_damaged_line_costs_no_other_and_is_counted(data: st.DataObject) -> No
     assert broken <= account.malformed <= len(hit)
     assert len(account.faults) == min(account.malformed, found.FAULTS)
     for each in there:
-        assert faults(list(each.transcript) + list(each.transcript.closing("x"))) == []
+        assert faults([*each.transcript, *each.transcript.closing("x")]) == []
     if broken == len(hit):  # then it is as if those lines had never been there
         kept = b"\n".join(line for number, line in enumerate(whole) if number not in hit)
         alone = taken(source, path, kept, Account())
         assert [each.transcript.head for each in there] == [each.transcript.head for each in alone]
+
+
+def table(name: str) -> list[dict[str, Any]]:
+    """A table of the database of Hermes."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        connection.execute((others.GENUINE / "hermes" / "state.sql").read_text())
+        listed = connection.execute(f"SELECT * FROM {name}")
+        return [dict(zip((column[0] for column in listed.description), row, strict=True)) for row in listed]
+
+
+SESSIONS, MESSAGES = table("sessions"), table("messages")
+COLUMNS = sorted(set(MESSAGES[0]) - {"id", "session_id"})
+cells = st.none() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=20)
+
+
+def remembered(messages: list[dict[str, Any]], account: Account) -> dict[str, Import | None]:
+    def of(session: str) -> list[dict[str, Any]]:
+        return [row for row in messages if row["session_id"] == session]
+
+    talks = hermes.read(SESSIONS, of, account)
+    return {talk.own: fitted("hermes", talk, account, NOON, foreign=False) for talk in talks}
+
+
+def head(each: Import | None) -> str:
+    return each.transcript.head if each else ""
+
+
+@given(st.data())
+def test_a_damaged_row_of_a_database_costs_nothing_of_another_conversation(data: st.DataObject) -> None:
+    hit = data.draw(st.sets(st.integers(0, len(MESSAGES) - 1), min_size=1, max_size=4))
+    made = [dict(row) for row in MESSAGES]
+    for number in hit:
+        for name in data.draw(st.sets(st.sampled_from(COLUMNS), min_size=1)):
+            made[number][name] = data.draw(cells)
+    account = Account()
+    whole = remembered(MESSAGES, Account())
+    touched = {MESSAGES[number]["session_id"] for number in hit}
+    for id, each in remembered(made, account).items():
+        assert id in touched or head(each) == head(whole[id])
+        assert each is None or faults([*each.transcript, *each.transcript.closing("x")]) == []
+    assert account.malformed <= len(hit)

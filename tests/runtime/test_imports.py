@@ -543,7 +543,7 @@ def test_no_broken_database_raises_anything_but_a_sentence(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     random = tier.random()
-    home = others.hermes(tmp_path / "h")
+    home = others.genuine(tmp_path / "h", "hermes")
     data, path = (home / "state.db").read_bytes(), tmp_path / "broken.db"
     tried, refused = tier.size(short=150, full=5_000), 0
     for _ in range(tried):

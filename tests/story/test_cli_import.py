@@ -275,6 +275,7 @@ async def test_the_memory_and_skills_of_hermes_wait_until_the_owner_has_read_the
 # What may happen meanwhile
 
 
+@pytest.mark.timeout(1_800)
 async def test_a_kill_at_any_write_leaves_whole_conversations_and_the_next_import_completes_them(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
