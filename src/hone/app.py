@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -12,6 +12,7 @@ from typing import Self
 from hone.connections import Connections
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
+from hone.core.errors import Refused, StoreError
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs
@@ -24,6 +25,7 @@ from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
 from hone.core.scene import Ask, nobody
 from hone.core.skill import Shelf
+from hone.core.template import Template
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
@@ -53,6 +55,7 @@ from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
 from hone.runtime.review import Bench, Bounds, Reviewer
 from hone.runtime.session import Services, Session, branch, ignore, new_id
+from hone.runtime.templates import AUTO, Seeding, Templates, Wish, make
 from hone.settings import Settings, home_folder, read
 from hone.skills.index import index
 from hone.tools.capped import Capped
@@ -102,6 +105,7 @@ class Hone:
         self.settings = settings or read(self.home)
         self.notices: list[str] = []
         self._said: set[str] = set()
+        self.templates = Templates(self.home)
         self.folders = Folders(OwnersList(self.home / "trusted.json"))
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._ask = ask
@@ -201,12 +205,17 @@ class Hone:
             self._stores = self._open_stores()
         return self._stores
 
-    async def session(self, model: str = "") -> Session:
-        """A new conversation. It is stored with its first message."""
+    async def session(self, model: str = "", template: str = "") -> Session:
+        """A new conversation. It is stored with its first message. `template` names the one it begins with,
+        or is "auto"."""
         agent, known = await self._agent(model, self.folder, self._toolbox(self.folder))
         header = Header(new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
-        return Session(header, agent, Transcript(agent.prefix.digest), services, informed=known)
+        opening = Seeding(self.templates, template, self._clock) if template else None
+        if opening and template != AUTO:
+            await opening.named(agent.toolbox)  # what cannot be had is said now, not after the first message
+        start = Transcript(agent.prefix.digest)
+        return Session(header, agent, start, services, informed=known, opening=opening)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
@@ -217,6 +226,7 @@ class Hone:
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
         )
+        await self._note_use(stored)
         same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
         # What begins with foreign words may have been brought in from elsewhere, system text and all.
         if not same or stored.transcript.nodes[0].trust is Trust.FOREIGN:
@@ -230,9 +240,21 @@ class Hone:
         """A new conversation with the first messages of another one (default: all of them)."""
         return await branch(self.sessions, beginning, shared, self._clock.now())
 
-    async def run(self, task: str, emit: Emit = ignore, model: str = "") -> Turn:
+    async def template(self, beginning: str, wish: Wish | None = None) -> Template:
+        """Keeps calls of a session that worked, as a template for others."""
+        toolbox, _ = self._tools(self.folder)  # for what they declare; none is run
+        return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
+
+    async def _note_use(self, stored: Stored) -> None:
+        """A process that was killed may have begun with a template and not have said so."""
+        name = stored.transcript.nodes[0].message.template
+        if name and stored.header.parent is None:
+            with suppress(StoreError, Refused):  # it may be gone by now
+                await self.templates.count(name, stored.header)
+
+    async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
         """One task in a session of its own."""
-        return await (await self.session(model)).send(task, emit)
+        return await (await self.session(model, template)).send(task, emit)
 
     async def sandbox(self) -> tuple[bool, list[str]]:
         """Whether commands are confined in the working folder, and what there is to say about it."""

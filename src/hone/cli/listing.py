@@ -72,8 +72,10 @@ def _kinship(header: Header) -> str:
 
 
 def entry(number: int, node: Node, paint: Paint, *, full: bool = False) -> Iterator[str]:
-    speaker = paint.bold(f"{number} {SPEAKERS[node.message.role]}")
-    yield f"{speaker} {paint.dim(moment(node.at))}"
+    template = node.message.template
+    speaker = SPEAKERS[Role.ASSISTANT if template and node.message.note else node.message.role]
+    about = f" · example from template {template}" if template else ""
+    yield f"{paint.bold(f'{number} {speaker}')} {paint.dim(moment(node.at) + about)}"
     for part in node.message.parts:
         for line in _part(part, paint, full=full):
             yield f"  {line}" if line else ""

@@ -23,6 +23,7 @@ COMMANDS = {
     "import": "imports",
     "memory": "memory",
     "skills": "skills",
+    "templates": "templates",
     "log": "log",
     "show": "log",
     "diff": "log",
@@ -66,6 +67,7 @@ class Options:
     home: Path | None = None
     resume: str = ""
     last: bool = False
+    template: str = ""
 
 
 class LazyGroup(click.Group):
@@ -103,10 +105,17 @@ class LazyGroup(click.Group):
 )
 @click.option("--continue", "-c", "last", is_flag=True, help="Go on with the last session.")
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
+@click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
 @click.version_option(__version__, prog_name="hone", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(
-    ctx: click.Context, model: str, home: Path | None, resume: str, last: bool, skills: tuple[str, ...]
+    ctx: click.Context,
+    model: str,
+    home: Path | None,
+    resume: str,
+    last: bool,
+    skills: tuple[str, ...],
+    template: str,
 ) -> int:
     """Hone is an agent that works with you in the folder you are in.
 
@@ -114,7 +123,9 @@ def cli(
     """
     if resume and last:
         raise click.UsageError("--resume names a session and --continue takes the last one: use one of them.")
-    ctx.obj = Options(model, home.expanduser() if home else None, resume, last)
+    if template and (resume or last):
+        raise click.UsageError("--template goes with a new session; this one has begun.")
+    ctx.obj = Options(model, home.expanduser() if home else None, resume, last, template)
     if ctx.invoked_subcommand and skills:
         raise click.UsageError("--skill stands behind the command: hone run --skill NAME …")
     if ctx.invoked_subcommand:

@@ -16,7 +16,7 @@ async def open_session(hone: Hone, options: Options) -> Session:
     if options.resume:
         return await hone.resume(options.resume, options.model)
     if not options.last:
-        return await hone.session(options.model)
+        return await hone.session(options.model, options.template)
     latest = await hone.sessions.list(limit=1, own=True)
     if not latest:
         raise Missing("There is no session of yours to go on with yet.")

@@ -34,6 +34,7 @@ Exit codes:
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="The model to talk to.")
 @click.option("--resume", "-r", default="", metavar="ID", help="Go on with this session.")
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
+@click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
 @click.pass_obj
 def run(
     options: Options,
@@ -43,6 +44,7 @@ def run(
     model: str,
     resume: str,
     skills: tuple[str, ...],
+    template: str,
 ) -> int:
     """Do one TASK and print the answer.
 
@@ -53,7 +55,15 @@ def run(
     if not words.strip():
         raise click.UsageError('There is no task. Say what to do: hone run "…"')
     last = options.last and not resume
-    chosen = replace(options, model=model or options.model, resume=resume or options.resume, last=last)
+    chosen = replace(
+        options,
+        model=model or options.model,
+        resume=resume or options.resume,
+        last=last,
+        template=template or options.template,
+    )
+    if chosen.template and (chosen.resume or chosen.last):
+        raise click.UsageError("--template goes with a new session; this one has begun.")
     return perform(chosen, Task(words, voice, skills), as_json=as_json, quiet=quiet)
 
 

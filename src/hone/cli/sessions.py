@@ -293,6 +293,7 @@ def _load(options: Options, id: str) -> "Stored":
 def _remove(options: Options, chosen: "Sequence[Summary]", lessons: str | None, *, yes: bool) -> int:
     """Says what goes, asks, and lets it go, with what was learned from it if that is wanted. Gives the exit
     code."""
+    from hone.cli.home import with_home
     from hone.cli.typed import at_terminal
 
     count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
@@ -311,6 +312,10 @@ def _remove(options: Options, chosen: "Sequence[Summary]", lessons: str | None, 
 
     with_store(options, act)
     click.echo(f"Deleted {count}.")
+    for name in with_home(options, lambda hone: hone.templates.made_from(ids)):
+        click.echo(
+            f"Template {name} was made from it and stays. Delete it, too: hone templates delete {name}"
+        )
     return code
 
 

@@ -109,7 +109,8 @@ async def _model(talk: Talk, name: str) -> str:
     if name and len(session.transcript):
         talk.session = await talk.hone.resume(session.id, name)
     elif name:
-        talk.session = await talk.hone.session(name)
+        opening = session.opening
+        talk.session = await talk.hone.session(name, opening.wanted if opening else "")
     return f"Talking to {visible(talk.session.agent.prefix.model)}."
 
 
@@ -126,11 +127,7 @@ async def _resume(talk: Talk, beginning: str) -> str:
 
 
 async def _compact(talk: Talk, focus: str) -> str:
-    before = len(talk.session.transcript)
-    if not await talk.session.compact(focus):
-        return "There is too little to shorten yet."
-    gone = before - len(talk.session.transcript) + 1
-    return f"Notes now stand for {gone:,} older messages, which are kept in the store."
+    return await talk.session.compact(focus) or "There is too little to shorten yet."
 
 
 async def _usage(talk: Talk, _: str) -> str:

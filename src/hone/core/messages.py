@@ -77,8 +77,12 @@ _KINDS = {part: kind for kind, part in _PARTS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """`template` names the one that a message is an example from: it never happened in its conversation, so
+    nothing is learned from it, and no search finds it."""
+
     role: Role
     parts: tuple[Part, ...]
+    template: str = ""
 
     def __post_init__(self) -> None:
         for place, part in enumerate(self.parts):
@@ -172,10 +176,11 @@ def encode(message: Message) -> bytes:
         {"kind": _KINDS[type(part)]} | {name: getattr(part, name) for name in part.__slots__}
         for part in message.parts
     ]
-    return canonical({"role": message.role, "parts": parts}).encode()
+    marked = {"template": message.template} if message.template else {}
+    return canonical({"role": message.role, "parts": parts, **marked}).encode()
 
 
 def decode(data: bytes) -> Message:
     raw = json.loads(data)
     parts = [_PARTS[part.pop("kind")](**part) for part in raw["parts"]]
-    return Message(Role(raw["role"]), tuple(parts))
+    return Message(Role(raw["role"]), tuple(parts), raw.get("template", ""))

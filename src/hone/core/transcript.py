@@ -7,6 +7,7 @@ kept beside the content, outside the hash.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Self
 
 from hone.core.messages import Message, Role, ToolCall, answer, assistant, digest, encode
@@ -50,6 +51,11 @@ class Transcript:
     def trust(self) -> Trust:
         """The lowest label in the conversation: nothing said after it can be better."""
         return lowest(node.trust for node in self.nodes)
+
+    @property
+    def examples(self) -> int:
+        """How many messages at its beginning come from a template."""
+        return sum(1 for _ in takewhile(lambda node: node.message.template, self.nodes))
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -50,8 +50,8 @@ def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:
     if _weight(wanted) < LEAST:
         raise Refused(f"“{one_line(claim, 60)}” is too short; quote a few words, or give the message number.")
     # The owner's words before all others, and what was said last before what was said first.
-    numbered = sorted(enumerate(nodes, 1), key=lambda each: (_is_owners(each[1]), each[0]), reverse=True)
-    for number, node in numbered:
+    said = [(number, node) for number, node in enumerate(nodes, 1) if not node.message.template]
+    for number, node in sorted(said, key=lambda each: (_is_owners(each[1]), each[0]), reverse=True):
         for text in _texts(node.message):
             if _place(wanted, _folded(text)) >= 0:
                 return number, _widened(text, wanted) if _is_owners(node) else ""
@@ -67,6 +67,11 @@ def _numbered(number: int, nodes: Sequence[Node]) -> tuple[int, str]:
             f"There is no message {number}: this conversation has {len(nodes)}. Quote its words instead."
         )
     node = nodes[number - 1]
+    if node.message.template:
+        raise Refused(
+            f"Message {number} is an example from template {node.message.template}: it did not happen in "
+            "this conversation, and nothing can rest on it. Name what was said after the examples."
+        )
     return number, node.message.text.strip() if _is_owners(node) else ""
 
 

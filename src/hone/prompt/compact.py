@@ -26,8 +26,8 @@ State = tuple[ToolCall, Node]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The first message stays, `1 … end` are summarised, `end …` stay. `asked` is the last user message if it
-    is among those that would go: it stays, too."""
+    """The first message stays, what follows up to `end` is summarised, `end …` stay. `asked` is the last user
+    message if it is among those that would go: it stays, too. Examples of a template go without a summary."""
 
     end: int
     asked: Node | None
@@ -36,19 +36,19 @@ class Cut:
 def plan(transcript: Transcript, tail: float) -> Cut | None:
     """Keeps about this share of the bytes at the end and never splits a call from its result; None if there
     is too little to summarise."""
-    nodes = transcript.nodes
-    most = tail * sum(len(node.encoded) for node in nodes)
+    nodes, first = transcript.nodes, transcript.examples
+    most = tail * sum(len(node.encoded) for node in nodes[first:])
     end, size = 0, 0
-    for index in reversed(range(1, len(nodes))):
+    for index in reversed(range(first + 1, len(nodes))):
         size += len(nodes[index].encoded)
         if end and size > most:
             break
         if nodes[index].message.role is not Role.TOOL:
             end = index
-    if end - 1 < _LEAST:
+    if end - first - 1 < _LEAST:
         return None
     last = max(index for index, node in enumerate(nodes) if node.message.role is Role.USER)
-    return Cut(end, nodes[last] if 0 < last < end else None)
+    return Cut(end, nodes[last] if first < last < end else None)
 
 
 def state(nodes: Sequence[Node], tool: str) -> State | None:
@@ -63,7 +63,7 @@ def state(nodes: Sequence[Node], tool: str) -> State | None:
 
 def shortened(transcript: Transcript, cut: Cut, notes: str, kept: State | None, now: datetime) -> Transcript:
     """First message, notes, task state as the call that set it, the last question, the tail."""
-    first, tail = transcript.nodes[0], transcript.nodes[cut.end :]
+    first, tail = transcript.nodes[transcript.examples], transcript.nodes[cut.end :]
     trust = min(Trust.AGENT, lowest(node.trust for node in transcript.nodes[: cut.end]))
     short = Transcript(transcript.root).then(first.message, first.trust, first.at)
     short = short.then(assistant(f"{MARK}\n\n{notes}", *(kept[:1] if kept else ())), trust, now)
@@ -78,8 +78,18 @@ def shortened(transcript: Transcript, cut: Cut, notes: str, kept: State | None, 
     return short
 
 
-def question(focus: str = "") -> Message:
+def unseeded(transcript: Transcript) -> Transcript:
+    """Without the examples it began with: where room is short, they go first."""
+    short = Transcript(transcript.root)
+    for node in transcript.nodes[transcript.examples :]:
+        short = short.then(node.message, node.trust, node.at)
+    return short
+
+
+def question(focus: str = "", examples: int = 0) -> Message:
     text = (Path(__file__).with_name("texts") / "compact.md").read_text(encoding="utf-8")
+    if examples:
+        text += f"\nThe first {examples} messages are examples from a template: leave them out.\n"
     return user(f"{text}\nLook especially at: {focus}" if focus else text)
 
 

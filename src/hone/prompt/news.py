@@ -28,7 +28,7 @@ def known(messages: Iterable[Message]) -> int | None:
     """The last change that a conversation was told of without a gap: a note that was cut out of its middle
     takes along what the later ones rest on. None if it was never told of any."""
     upto = None
-    for note in (message.note for message in messages):
+    for note in (message.note for message in messages if not message.template):
         if note and (upto is None or note.since <= upto <= note.upto):
             upto = note.upto
     return upto

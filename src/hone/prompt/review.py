@@ -28,13 +28,13 @@ def text(name: str, own: Path | None = None) -> str:
 
 def question(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
     """For a fork that has the conversation before it."""
-    parts = [*_asked(topics, text), "The messages by number:", "\n".join(outline(nodes))]
+    parts = [*_asked(topics, text), *_apart(nodes), "The messages by number:", "\n".join(outline(nodes))]
     return "\n\n".join(parts)
 
 
 def digest(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
     """The same for one that has not: the owner's words as they are, everything else by its beginning."""
-    told = "\n\n".join(_told(number, node) for number, node in enumerate(nodes, 1))
+    told = "\n\n".join(_told(number, node) for number, node in _said(nodes))
     opening = "This is a conversation you had earlier, shortened; the numbers are those of its messages."
     return "\n\n".join([opening, told, "(End of the conversation.)", *_asked(topics, text)])
 
@@ -44,12 +44,28 @@ def _asked(topics: Topics, text: Text) -> list[str]:
     return [text(name) for name in (*wanted, "review-ending")]
 
 
+def _said(nodes: Sequence[Node]) -> list[tuple[int, Node]]:
+    """By number, without the examples of a template: those were not said here."""
+    return [(number, node) for number, node in enumerate(nodes, 1) if not node.message.template]
+
+
+def _apart(nodes: Sequence[Node]) -> list[str]:
+    examples = [number for number, node in enumerate(nodes, 1) if node.message.template]
+    if not examples:
+        return []
+    return [
+        f"Messages {examples[0]} to {examples[-1]} are examples from a template. They did not happen in this "
+        "conversation: learn nothing from them, and do not name them as evidence."
+    ]
+
+
 def outline(nodes: Sequence[Node]) -> Iterator[str]:
     """One line a message: all of the owner's, and the last of the others."""
-    spare = OUTLINE - sum(_is_owners(node) for node in nodes)
-    others = [number for number, node in enumerate(nodes, 1) if not _is_owners(node)]
+    said = _said(nodes)
+    spare = OUTLINE - sum(_is_owners(node) for _, node in said)
+    others = [number for number, node in said if not _is_owners(node)]
     shown = set(others[-spare:]) if spare > 0 else set()
-    for number, node in enumerate(nodes, 1):
+    for number, node in said:
         if _is_owners(node) or number in shown:
             yield f"#{number} {_speaker(node)}: {one_line(_words(node), WIDTH)}"
 

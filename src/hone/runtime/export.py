@@ -58,6 +58,8 @@ def to_markdown(stored: Stored, clean: Clean) -> str:
     ]
     for number, node in _numbered(stored):
         source = f"{node.at.isoformat(timespec='seconds')} · {node.trust.name.lower()}"
+        if node.message.template:
+            source += f" · example from template {_escaped(node.message.template)}"
         rows += ["", f"## {number}. {node.message.role.capitalize()}", "", source]
         for part in node.message.parts:
             rows += ["", *_section(part, clean)]
@@ -75,6 +77,7 @@ def _message(number: int, node: Node, clean: Clean) -> dict[str, Any]:
         "trust": node.trust.name.lower(),
         "at": node.at.isoformat(),
         "hash": node.hash,
+        **({"template": node.message.template} if node.message.template else {}),
         "parts": [_part(part, clean) for part in node.message.parts],
     }
 

@@ -106,6 +106,7 @@ def _prefix(root: Root) -> Prefix:
 
 def _message(content: Content) -> Message:
     message = decode(canonical({"role": content.role, "parts": content.parts}).encode())
+    message = replace(message, template=content.template)
     for part in message.parts:
         for each in fields(part):
             if type(getattr(part, each.name)) is not each.type:

@@ -176,7 +176,7 @@ class Reviewer:
 
     async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:
         """How the skills did that were used in what was reviewed."""
-        said = tuple(source.transcript)
+        said = tuple(message for message in source.transcript if not message.template)
         await self._bench.library.rate(job.session, lambda name: result(name, said, entries))
 
     async def _failed(self, job: Job, error: str) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
-from hone.core.errors import Crowded, HoneError, ModelError, Overflow
+from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Notice, TurnEnded
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
@@ -30,7 +30,7 @@ from hone.loop import Desk, run
 from hone.models.windowed import Windowed
 from hone.policy.permits import COMPACT, DELEGATE
 from hone.policy.triggers import Intervals, counted, ending, why
-from hone.prompt.compact import digest, plan, question, shortened, state
+from hone.prompt.compact import Cut, digest, plan, question, shortened, state, unseeded
 from hone.prompt.news import known
 
 CHILD_CALLS = 30
@@ -83,6 +83,21 @@ class Beside(Protocol):
         ...
 
 
+class Opening(Protocol):
+    """What a new conversation begins with. `wanted` is what was asked for: a template's name, or auto."""
+
+    @property
+    def wanted(self) -> str: ...
+
+    async def begin(self, words: str, transcript: Transcript, tools: Toolbox) -> tuple[Transcript, str]:
+        """With examples that fit the user's first words, if there are any; and what there is to say."""
+        ...
+
+    async def count(self, template: str, session: Header) -> None:
+        """It was used by this session; told again, it counts once."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
@@ -115,6 +130,7 @@ class Session:
         stored: bool = False,
         voice: Trust = Trust.OWNER,
         informed: int | None = None,
+        opening: Opening | None = None,
     ) -> None:
         self.header = header
         self.agent = agent
@@ -123,6 +139,7 @@ class Session:
         self._stored = stored
         self._voice = voice
         self._informed = informed
+        self.opening = opening
         self._busy = False
         self._queued = False
         self._turn: asyncio.Task[Turn] | None = None
@@ -142,7 +159,7 @@ class Session:
         self._occupy(True)
         try:
             said = user(message) if isinstance(message, str) else message
-            await self._receive(said, self._voice if voice is None else voice, aside)
+            await self._receive(said, self._voice if voice is None else voice, aside, emit)
             turn = await self._take_turn(emit)
         finally:
             self._busy, self._turn = False, None
@@ -215,18 +232,27 @@ class Session:
             await self._services.store.move(self.id, agent.prefix, moved)
         self.agent, self.transcript = agent, moved
 
-    async def compact(self, focus: str = "") -> bool:
-        """Puts notes in the place of the middle of the conversation; False if there is too little of it."""
-        cut = plan(self.transcript, TAIL)
-        if cut is None:
-            return False
-        gone = self.transcript.nodes[: cut.end]
-        turn = await self.fork(COMPACT, Origin.COMPACT, Limits(calls=1), cut.end).send(question(focus))
+    async def compact(self, focus: str = "") -> str:
+        """Puts notes in the place of the middle of the conversation, and takes out the examples it began
+        with. Says what was done; nothing if there is too little of both."""
+        cut, examples, before = plan(self.transcript, TAIL), self.transcript.examples, len(self.transcript)
+        if cut is not None:
+            await self._summarise(cut, focus, examples)
+            gone = before - len(self.transcript) + 1
+            return f"Notes now stand for {gone:,} older messages, which are kept in the store."
+        if not examples:
+            return ""
+        await uninterrupted(self._replace(unseeded(self.transcript)))
+        return f"The {examples} messages with examples were taken out; they are kept in the store."
+
+    async def _summarise(self, cut: Cut, focus: str, examples: int) -> None:
+        gone = self.transcript.nodes[examples : cut.end]
+        asked = question(focus, examples)
+        turn = await self.fork(COMPACT, Origin.COMPACT, Limits(calls=1), cut.end).send(asked)
         notes = turn.text if turn.stop in (Stop.ANSWERED, Stop.BUDGET) else digest(gone[1:])
         now = self._services.clock.now()
         short = shortened(self.transcript, cut, notes, state(gone, TASKS), now)
         await uninterrupted(self._replace(short))
-        return True
 
     async def _replace(self, short: Transcript) -> None:
         await self._services.store.shorten(self.id, self.transcript.head, short)
@@ -254,17 +280,16 @@ class Session:
         return relief
 
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
-        before = len(self.transcript)
-        if self.header.origin is not Origin.COMPACT and await self.compact():
-            gone = before - len(self.transcript) + 1
-            emit(Notice(f"Notes now stand for {gone} older messages, which are kept in the store."))
+        done = await self.compact() if self.header.origin is not Origin.COMPACT else ""
+        if done:
+            emit(Notice(done))
             return self.agent
         model = self.agent.model
         if isinstance(error, Crowded) and isinstance(model, Windowed):
             return replace(self.agent, model=model.model)  # it may fit all the same
         return None
 
-    async def _receive(self, said: Message, voice: Trust, aside: str) -> None:
+    async def _receive(self, said: Message, voice: Trust, aside: str, emit: Emit) -> None:
         """Stores the user's words before anything else, and before them what an unfinished turn left open."""
         parts = tuple(
             Text(visible(sound(each.text))) if isinstance(each, Text) else each for each in said.parts
@@ -272,11 +297,29 @@ class Session:
         note = await self._note(aside) if said.note is None else None
         said = Message(said.role, (note, *parts) if note else parts)
         now = self._services.clock.now()
-        longer = self.transcript
+        longer = await self._begun(said.text, emit)
         for message in self.transcript.closing("the turn was broken off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
         longer = longer.then(said, voice, now)
+        seeded = not self._stored and longer.examples
         await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None))
+        if seeded and self.opening:
+            await self._note_use(self.opening, longer.nodes[0].message.template, emit)
+
+    async def _begun(self, words: str, emit: Emit) -> Transcript:
+        """The conversation so far; of a new one, what it begins with."""
+        if self._stored or self.opening is None:
+            return self.transcript
+        begun, line = await self.opening.begin(words, self.transcript, self.agent.toolbox)
+        emit(Notice(line))
+        return begun
+
+    async def _note_use(self, opening: Opening, template: str, emit: Emit) -> None:
+        """A file that cannot be written is no reason to break off: what was said is stored."""
+        try:
+            await opening.count(template, self.header)
+        except StoreError as error:
+            emit(Notice(str(error)))
 
     async def _note(self, aside: str) -> Note | None:
         """What goes with the user's words: the news, and what was asked for. The first one of a conversation

@@ -46,6 +46,7 @@ class Content(msgspec.Struct, tag_field="kind", tag="content", omit_defaults=Tru
     role: Role
     parts: list[dict[str, Any]]
     redacted: bool = False
+    template: str = ""
 
 
 class Said(msgspec.Struct):
@@ -245,7 +246,7 @@ class Wash:
     def _message(self, node: Node) -> Message:
         if node.digest not in self.known:
             parts = tuple(_washed(part, self.clean) for part in node.message.parts)
-            self.known[node.digest] = Message(node.message.role, parts)
+            self.known[node.digest] = replace(node.message, parts=parts)
         return self.known[node.digest]
 
 
@@ -297,7 +298,7 @@ def _root(prefix: Prefix) -> Root:
 
 def _content(node: Node, *, redacted: bool) -> Content:
     raw = json.loads(node.encoded)
-    return Content(node.digest, node.message.role, raw["parts"], redacted)
+    return Content(node.digest, node.message.role, raw["parts"], redacted, node.message.template)
 
 
 def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> Entry:

@@ -30,6 +30,8 @@ def todos(transcript: Transcript) -> tuple[Item, ...]:
     items: tuple[Item, ...] = ()
     pending: dict[str, ToolCall] = {}
     for message in transcript:
+        if message.template:
+            continue
         pending.update((call.id, call) for call in message.calls)
         result = message.result
         call = pending.pop(result.call, None) if result else None
