@@ -112,7 +112,10 @@ RESULT, CALL, SPEECH = 4_000, 1_000, 100_000
 
 
 def said(message: Message) -> str:
-    """All that can be found of a message: the speaker's words, the calls, and the beginning of a result."""
+    """All that can be found of a message: the speaker's words, the calls, and the beginning of a result. An
+    example from a template was not said where it stands."""
+    if message.template:
+        return ""
     pieces = [message.text[:SPEECH]]
     pieces += [f"{call.name} {call.arguments}"[:CALL] for call in message.calls]
     if message.result:

@@ -45,8 +45,9 @@ def happened(lines: Iterable[Sequence[Node]]) -> list[Node]:
 
 
 def called(nodes: Iterable[Node]) -> list[str]:
-    """The names of the tools, once for each call."""
-    return [call.name for node in nodes for call in node.message.calls]
+    """The names of the tools, once for each call: notes on a conversation may repeat one."""
+    calls = dict.fromkeys(call for node in nodes for call in node.message.calls)
+    return [call.name for call in calls]
 
 
 def pairs(nodes: Iterable[Node]) -> Iterator[Pair]:

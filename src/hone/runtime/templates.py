@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,9 +72,19 @@ class Templates:
         """Removes the file, sound or not. Raises Missing."""
         await asyncio.to_thread(self._delete, self.path(name))
 
+    async def rate(self, name: str, effect: float | None) -> None:
+        """By how much it was measured to help."""
+        await asyncio.to_thread(self._change, self.path(name), lambda each: replace(each, effect=effect))
+
     async def count(self, name: str, session: Header) -> None:
         """The session began with it. Told again, or of a template that was made later, it changes nothing."""
-        await asyncio.to_thread(self._count, self.path(name), session)
+
+        def counted(template: Template) -> Template:
+            if session.id in template.uses or template.created > session.created:
+                return template
+            return replace(template, uses=(*template.uses, session.id))
+
+        await asyncio.to_thread(self._change, self.path(name), counted)
 
     def _all(self) -> tuple[list[Template], list[str]]:
         found: list[Template] = []
@@ -132,11 +142,12 @@ class Templates:
             except OSError as error:
                 raise StoreError(f"{path} cannot be removed: {error.strerror}.") from error
 
-    def _count(self, path: Path, session: Header) -> None:
+    def _change(self, path: Path, change: Callable[[Template], Template]) -> None:
         with self._locked():
-            template = self._read(path)
-            if session.id not in template.uses and template.created <= session.created:
-                self._write(path, replace(template, uses=(*template.uses, session.id)))
+            before = self._read(path)
+            after = change(before)
+            if after != before:
+                self._write(path, after)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

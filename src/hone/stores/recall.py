@@ -73,7 +73,8 @@ def _places(
 ) -> Iterator[_Place]:
     """Where a content was said, as far as it is wanted."""
     digest, message = _content(connection, id)
-    if message is None or digest in query.seen or not question.fits(said(message)):
+    text = said(message) if message else ""
+    if message is None or not text or digest in query.seen or not question.fits(text):
         return
     spots = [spot for spot in lineage.spots(connection, id) if _within(spot, query)]
     for spot, owner in line.owners(spots)[:TREES]:
@@ -114,7 +115,7 @@ def _hit(connection: apsw.Connection, place: _Place) -> Hit:
 
 def _neighbour(connection: apsw.Connection, spot: Spot | None) -> Passage | None:
     message = None if spot is None else _content(connection, spot.content)[1]
-    return None if spot is None or message is None else _passage(spot, message)
+    return None if spot is None or message is None or message.template else _passage(spot, message)
 
 
 def _passage(spot: Spot, message: Message) -> Passage:

@@ -123,7 +123,8 @@ def _wanted(each: _Said, query: Query, question: Question) -> bool:
 
 def _hit(each: _Said, score: float) -> Hit:
     nodes = each.stored.transcript.nodes
-    before = _passage(each.number - 1, nodes[each.number - 2]) if each.number > 1 else None
+    first = each.stored.transcript.examples + 1
+    before = _passage(each.number - 1, nodes[each.number - 2]) if each.number > first else None
     after = _passage(each.number + 1, nodes[each.number]) if each.number < len(nodes) else None
     here = _passage(each.number, each.node)
     return Hit(each.stored.header, each.tree, here, before, after, each.left, score)

@@ -54,6 +54,7 @@ async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
     lines = [
         _line(Passage(number, node.message.role, node.trust, node.at, said(node.message)), (), WHOLE)
         for number, node in enumerate(chosen, first)
+        if not node.message.template
     ]
     head = f"{_called(stored.header)}, {len(nodes):,} messages:"
     return Outcome("\n".join([head, *lines]), trust=min(Trust.AGENT, lowest(node.trust for node in chosen)))
