@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
+from hone.core.ids import SessionId
 from hone.core.messages import Image, Message, Note, Role, Text, Thinking, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
+from hone.core.template import Example, Template, Work
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.prompt.examples import seeded
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -62,6 +65,30 @@ def conversations(draw: st.DrawFn, turns: int = 3) -> list[Message]:
             said += [answer(call, draw(texts), failed=draw(st.booleans())) for call in reply.calls]
         said.append(draw(replies(len(said), calls=False)))
     return said
+
+
+labels = st.sampled_from([Trust.FOREIGN, Trust.LOCAL, Trust.AGENT])
+objects = st.dictionaries(texts, texts | st.integers(-9, 9), max_size=2).map(json.dumps)
+tool_names = st.sampled_from(["read_file", "a", "x-1", "n" * 64])
+examples = st.builds(Example, tool_names, objects, texts, st.integers(0, 10**6), labels, labels)
+templates = st.builds(
+    Template,
+    st.sampled_from(["rows", "a-1", "n" * 64]),
+    st.sampled_from(Work),
+    st.just(SessionId("0a1b2c3d4e")),
+    st.just(NOON),
+    st.lists(examples, min_size=1, max_size=4).map(tuple),
+    texts,
+    st.lists(words, max_size=2).map(tuple),
+    st.lists(st.sampled_from("abcdef").map(SessionId), max_size=2, unique=True).map(tuple),
+    st.none() | st.floats(-1, 1),
+)
+
+
+@st.composite
+def begun(draw: st.DrawFn) -> list[Message]:
+    """A conversation that begins with a template."""
+    return [*seeded(draw(templates), "root", NOON), *draw(conversations())]
 
 
 prefixes = st.builds(

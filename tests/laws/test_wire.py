@@ -1,4 +1,5 @@
-"""B2, B7: on every wire a longer conversation starts with the bytes of the shorter one, notes included."""
+"""B2, B7: on every wire a longer conversation starts with the bytes of the shorter one, with notes in it or
+examples before it."""
 
 import json
 import re
@@ -16,7 +17,7 @@ from hone.models.anthropic import MARKER, AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from tests.given import NOON, conversations, notes, prefixes, sendable, texts, transcript, words
+from tests.given import NOON, begun, conversations, notes, prefixes, sendable, texts, transcript, words
 
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
@@ -41,7 +42,7 @@ def cut(body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("make", FORMATS)
-@given(prefixes, conversations(), st.data())
+@given(prefixes, conversations() | begun(), st.data())
 def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], data: st.DataObject
 ) -> None:
@@ -55,7 +56,7 @@ def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
 
 
 @pytest.mark.parametrize("make", FORMATS)
-@given(prefixes, conversations(), words)
+@given(prefixes, conversations() | begun(), words)
 def test_a_fork_extends_its_parents_last_request(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], question: str
 ) -> None:
@@ -68,7 +69,7 @@ def test_a_fork_extends_its_parents_last_request(
 
 
 @pytest.mark.parametrize("make", FORMATS)
-@given(prefixes, conversations())
+@given(prefixes, conversations() | begun())
 def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message]
 ) -> None:

@@ -30,7 +30,7 @@ from hone.models.openai import OpenAIChat
 from hone.models.stage.intake import parse
 from hone.models.stage.shapes import Format
 from hone.models.stage.validity import problems
-from tests.given import conversations, prefixes, sendable, transcript
+from tests.given import begun, conversations, prefixes, sendable, transcript
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path":"a"}'}}
 CHAT: dict[str, Any] = {
@@ -260,7 +260,7 @@ def returned(format: Format, message: Message) -> Message:
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-@given(prefix=prefixes, messages=conversations())
+@given(prefix=prefixes, messages=conversations() | begun())
 def test_what_hone_sends_of_any_conversation_is_valid_and_understood(
     format: Format, prefix: Prefix, messages: list[Message]
 ) -> None:
