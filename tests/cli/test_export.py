@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -111,3 +112,10 @@ def test_the_outline_is_that_of_the_session_whatever_was_said(texts: list[str], 
     markdown = to_markdown(stored(*(user(text) for text in texts), title=title), same)
     assert outline(markdown)[1:] == [f"## {number}. User" for number in range(1, len(texts) + 1)]
     assert sum(line.startswith("# ") for line in outline(markdown)) == 1
+
+
+def test_an_example_from_a_template_is_called_one() -> None:
+    whole = stored(replace(user("hi"), template="rows"), user("hello"))
+    first, second = json.loads(to_json(whole, same))["messages"]
+    assert (first["template"], "template" in second) == ("rows", False)
+    assert to_markdown(whole, same).count("example from template rows") == 1

@@ -281,3 +281,19 @@ async def test_a_hit_shows_the_title_of_today(memory: Memory) -> None:
     await memory.keep(A, *TALK)
     await memory.sessions.rename(A, "Heating")
     assert (await memory.search("boiler")).hits[0].header == replace(Header(A, NOW), title="Heating")
+
+
+async def test_examples_from_a_template_are_not_found_and_are_no_neighbours(memory: Memory) -> None:
+    call = ToolCall("1", "read_file", '{"path":"boiler.txt"}')
+    there = (
+        user("boiler"),
+        assistant(call),
+        answer(call, "The boiler leaks."),
+        assistant("End of the boiler."),
+    )
+    examples = [replace(message, template="boilers") for message in there]
+    await memory.keep(A, *examples, user("What leaks?"), assistant("The boiler."))
+    assert await memory.found("boiler") == [(A, 6), (A, 5)]
+    assert await memory.found("read_file path") == []
+    (hit, *_) = (await memory.search('"What leaks"')).hits
+    assert (hit.passage.number, hit.before) == (5, None)

@@ -23,7 +23,7 @@ from hone.runtime.export import Clean
 from hone.runtime.restore import Standing, compare, read, restore
 from hone.runtime.traces import Tree, choose, export, gather
 from hone.stores.inmemory import InMemorySessions
-from tests.given import NOON, conversations, texts, trusts
+from tests.given import NOON, begun, conversations, texts, trusts
 
 PREFIXES = [Prefix(f"scripted/{name}", "You help.", ('{"name":"read"}',)) for name in ("one", "two")]
 NUMBERS = st.integers(0, 9)
@@ -198,7 +198,7 @@ def test_a_later_file_brings_what_came_since_and_an_earlier_one_nothing(
     asyncio.run(whole())
 
 
-@given(conversations(), texts)
+@given(conversations() | begun(), texts)
 def test_every_kind_of_message_survives_and_what_is_cleaned_verifies_like_any_other(
     messages: list[Message], title: str
 ) -> None:

@@ -14,7 +14,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.models.scripted import Scripted, lines
-from tests.given import NOON, conversations, notes, prefixes, texts, transcript, trusts
+from tests.given import NOON, begun, conversations, notes, prefixes, texts, transcript, trusts
 
 effects = st.frozensets(st.sampled_from(Effect))
 permits = st.builds(Permit, effects, st.booleans())
@@ -67,7 +67,7 @@ def test_another_prefix_is_another_chain_of_the_same_contents(
     assert [node.trust for node in moved.nodes] == [node.trust for node in first.nodes]
 
 
-@given(conversations())
+@given(conversations() | begun())
 def test_messages_round_trip_through_their_canonical_bytes(messages: list[Message]) -> None:
     for message in messages:
         assert decode(encode(message)) == message

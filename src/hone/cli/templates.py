@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hone.core.template import Template
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
+FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
 WORK = click.Choice(["code", "file", "research", "mixed"])
 EPILOG = """\b
 Examples:
@@ -65,6 +66,7 @@ def create(
     from hone.cli.home import with_home
     from hone.cli.log import echo_json
     from hone.core.template import Work
+    from hone.core.trust import Trust
     from hone.runtime.filed import to_dict
     from hone.runtime.templates import Wish
 
@@ -75,6 +77,8 @@ def create(
         return
     click.echo(f"Made template {made.name} ({made.work}, {_count(made)}):")
     click.echo("\n".join(_examples(made)))
+    if any(Trust.FOREIGN in (each.said, each.trust) for each in made.examples):
+        click.echo(FOREIGN)
     click.echo(f"Begin with it: hone --template {made.name}")
 
 
