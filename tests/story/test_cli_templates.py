@@ -143,7 +143,7 @@ async def test_foreign_text_is_not_kept_and_its_consequence_is_said(home: Path, 
         made = await at.hone("templates", "create", await at.run("count the rows"))
         assert made.out.splitlines() == [
             "Made template count-the-rows (file, 1 example):",
-            "  → read_file a.txt: 73 characters",
+            "  → read_file a.txt: 15 characters of foreign text, not kept",
             "Foreign text was read in that session: what is learned after these examples waits for you.",
             "Begin with it: hone --template count-the-rows",
         ]

@@ -220,11 +220,14 @@ def _examples(template: "Template", *, whole: bool = False) -> "Iterator[str]":
     from hone.cli.listing import folded
     from hone.cli.render import describe, extent
     from hone.core.messages import ToolCall
+    from hone.core.trust import Trust
 
     for example in template.examples:
         call = ToolCall("", example.tool, example.arguments)
         if not whole:
-            yield f"  → {describe(call)}: {extent(example.result)}"
+            foreign = f"{example.size:,} characters of foreign text, not kept"
+            shown = foreign if example.trust is Trust.FOREIGN else extent(example.result)
+            yield f"  → {describe(call)}: {shown}"
             continue
         yield ""
         yield from folded(f"→ {example.tool} {example.arguments}", full=True)
