@@ -54,8 +54,9 @@ from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
 from hone.runtime.review import Bench, Bounds, Reviewer
+from hone.runtime.seeding import Seeding, Wish, make
 from hone.runtime.session import Services, Session, branch, ignore, new_id
-from hone.runtime.templates import AUTO, Seeding, Templates, Wish, make
+from hone.runtime.templates import AUTO, Templates
 from hone.settings import Settings, home_folder, read
 from hone.skills.index import index
 from hone.tools.capped import Capped
@@ -247,10 +248,10 @@ class Hone:
 
     async def _note_use(self, stored: Stored) -> None:
         """A process that was killed may have begun with a template and not have said so."""
-        name = stored.transcript.nodes[0].message.template
-        if name and stored.header.parent is None:
+        first = stored.transcript.nodes[0]
+        if first.message.template and stored.header.parent is None:
             with suppress(StoreError, Refused):  # it may be gone by now
-                await self.templates.count(name, stored.header)
+                await self.templates.count(first.message.template, stored.header.id, first.at)
 
     async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
         """One task in a session of its own."""

@@ -16,7 +16,6 @@ from hypothesis import given
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.ports import Header
 from hone.core.template import Example, Template, Work
 from hone.core.trust import Trust
 from hone.runtime.filed import filed, from_dict, to_dict, unfiled
@@ -36,21 +35,14 @@ ONE = Template(
 )
 COUNT = """
 import asyncio, sys
-from datetime import UTC, datetime
 from pathlib import Path
 from hone.core.ids import SessionId
-from hone.core.ports import Header
 from hone.runtime.templates import Templates
 async def main():
     for number in range(int(sys.argv[3])):
-        id = SessionId(f"{sys.argv[2]}-{number}")
-        await Templates(Path(sys.argv[1])).count("rows", Header(id, datetime.now(UTC)))
+        await Templates(Path(sys.argv[1])).count("rows", SessionId(f"{sys.argv[2]}-{number}"))
 asyncio.run(main())
 """
-
-
-def used(id: str, at: datetime = NOW) -> Header:
-    return Header(SessionId(id), at)
 
 
 @given(templates)
@@ -121,7 +113,7 @@ async def test_a_broken_or_edited_file_is_named_and_left_and_the_others_can_be_u
     with pytest.raises(Corrupt, match=r"rows\.json cannot be used: .*It is left as it is") as error:
         await store.read("rows")
     assert reason in str(error.value)
-    for deed in (store.count("rows", used("x")), store.rate("rows", 0.5)):
+    for deed in (store.count("rows", SessionId("x")), store.rate("rows", 0.5)):
         with pytest.raises(Corrupt):
             await deed
     with pytest.raises(Conflict):
@@ -169,8 +161,8 @@ async def test_a_session_counts_once_and_not_for_a_template_that_is_younger(home
     store = Templates(home)
     await store.add(ONE)
     for id in ("a", "b", "a"):
-        await store.count("rows", used(id))
-    await store.count("rows", used("older", NOW - timedelta(days=1)))
+        await store.count("rows", SessionId(id), NOW)
+    await store.count("rows", SessionId("older"), NOW - timedelta(days=1))
     assert (await store.read("rows")).uses == ("a", "b")
     await store.rate("rows", 0.25)
     assert (await store.read("rows")).effect == 0.25
@@ -199,7 +191,11 @@ async def test_where_nothing_can_be_written_the_file_stays_and_it_is_said(home: 
     lock = home / "templates" / ".lock"
     lock.unlink()
     lock.mkdir()
-    for deed in (store.count("rows", used("x")), store.add(replace(ONE, name="b")), store.delete("rows")):
+    for deed in (
+        store.count("rows", SessionId("x")),
+        store.add(replace(ONE, name="b")),
+        store.delete("rows"),
+    ):
         with pytest.raises(StoreError, match="cannot be written"):
             await deed
     assert await store.read("rows") == ONE

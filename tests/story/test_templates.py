@@ -21,8 +21,8 @@ from hone.models.scripted import Script, Scripted, call, rounds, rules
 from hone.models.stage import Stage
 from hone.policy.permits import REVIEW
 from hone.prompt.examples import HEADING
+from hone.runtime.seeding import Wish
 from hone.runtime.session import Session
-from hone.runtime.templates import Wish
 from hone.settings import Settings
 from tests.given import NOON
 from tests.rig import Puppet, faults
@@ -278,6 +278,23 @@ async def test_where_room_is_short_the_examples_go_first_and_no_notes_are_made_o
         assert longer.transcript.examples == 0
         assert next(iter(longer.transcript)).text == "count again"
         assert (await longer.send("still there?")).stop is Stop.ANSWERED
+
+
+async def test_examples_that_fill_a_small_window_make_room_for_the_first_message(tmp_path: Path) -> None:
+    script = rounds(*(assistant(call("read_file", path=f"{n}.txt")) for n in range(10)), "Done.")
+    for number in range(10):
+        (tmp_path / f"{number}.txt").write_text(f"{number} " * 600)
+    async with Hone(folder=tmp_path, model=Scripted(script)) as hone:
+        made = await hone.template((await worked(hone, tmp_path)).id, Wish("long"))
+        assert len(made.examples) == 10
+    settings = Settings(window=5_000)
+    async with Hone(folder=tmp_path, model=Scripted(QUIET), settings=settings) as hone:
+        session, events = await begun(hone, "long")
+        assert told(events)[1:] == [
+            "The 22 messages with examples were taken out; they are kept in the store."
+        ]
+        assert [message.text for message in session.transcript] == ["count again", "Hm."]
+        assert (await hone.templates.read("long")).uses == (session.id,)
 
 
 NOTE = call("memory", action="add", target="user", text="User counts again.", evidence=["count again"])

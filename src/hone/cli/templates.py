@@ -68,7 +68,7 @@ def create(
     from hone.core.template import Work
     from hone.core.trust import Trust
     from hone.runtime.filed import to_dict
-    from hone.runtime.templates import Wish
+    from hone.runtime.seeding import Wish
 
     wish = Wish(name, Work(work) if work else None, most, description, tags)
     made = with_home(options, lambda hone: hone.template(session, wish))

@@ -93,7 +93,7 @@ class Opening(Protocol):
         """With examples that fit the user's first words, if there are any; and what there is to say."""
         ...
 
-    async def count(self, template: str, session: Header) -> None:
+    async def count(self, template: str, session: SessionId) -> None:
         """It was used by this session; told again, it counts once."""
         ...
 
@@ -317,7 +317,7 @@ class Session:
     async def _note_use(self, opening: Opening, template: str, emit: Emit) -> None:
         """A file that cannot be written is no reason to break off: what was said is stored."""
         try:
-            await opening.count(template, self.header)
+            await opening.count(template, self.id)
         except StoreError as error:
             emit(Notice(str(error)))
 
