@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.messages import assistant
-from hone.models.scripted import call, rounds
+from hone.models.scripted import Script, call, rounds
 from hone.models.stage import Stage
 from tests.cli.driving import Ended, environment, hone, terminal
 
@@ -35,9 +35,9 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(home: Path, folder: Path) -> AsyncIterator[Desk]:
+async def desk(home: Path, folder: Path, script: Script | None = None) -> AsyncIterator[Desk]:
     (folder / "a.txt").write_text("row one\nrow two\n")
-    async with Stage(WORK) as stage:
+    async with Stage(script or WORK) as stage:
         at = Desk(environment(home, stage), folder)
         await at.hone("trust", ".")
         yield at
@@ -137,19 +137,27 @@ async def test_a_file_that_was_edited_is_named_beside_the_others(home: Path, tmp
         assert path.read_text() == edited
 
 
-async def test_foreign_text_is_not_kept_and_its_consequence_is_said(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+async def test_foreign_text_is_not_kept_and_what_came_after_it_is_shown_to_the_letter(
+    home: Path, tmp_path: Path
+) -> None:
+    after = call("search_files", pattern="row one", glob="*.txt")
+    script = rounds(assistant(call("read_file", path="a.txt")), assistant(after), "Two rows.")
+    async with desk(home, tmp_path, script) as at:
         await at.hone("trust", "--forget")
-        made = await at.hone("templates", "create", await at.run("count the rows"))
-        assert made.out.splitlines() == [
-            "Made template count-the-rows (file, 1 example):",
+        made = (await at.hone("templates", "create", await at.run("count the rows"))).out.splitlines()
+        assert made[:2] == [
+            "Made template count-the-rows (file, 2 examples):",
             "  → read_file a.txt: 15 characters of foreign text, not kept",
+        ]
+        assert made[2].startswith('  → search_files {"glob":"*.txt","pattern":"row one"}: ')
+        assert made[3:] == [
             "Foreign text was read in that session: what is learned after these examples waits for you.",
             "Begin with it: hone --template count-the-rows",
         ]
-        (example,) = (await at.data("show", "count-the-rows"))["examples"]
+        first, second = (await at.data("show", "count-the-rows"))["examples"]
         kept = "(It succeeded with 15 characters. They are foreign text and are not kept.)"
-        assert (example["result"], example["size"], example["result_trust"]) == (kept, 15, "foreign")
+        assert (first["result"], first["size"], first["result_trust"]) == (kept, 15, "foreign")
+        assert (first["call_trust"], second["call_trust"]) == ("agent", "foreign")
 
 
 async def test_a_chat_begins_with_a_template_and_shows_it(home: Path, tmp_path: Path) -> None:

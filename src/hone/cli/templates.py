@@ -76,7 +76,7 @@ def create(
         echo_json(to_dict(made))
         return
     click.echo(f"Made template {made.name} ({made.work}, {_count(made)}):")
-    click.echo("\n".join(_examples(made)))
+    click.echo("\n".join(_briefly(made)))
     if any(Trust.FOREIGN in (each.said, each.trust) for each in made.examples):
         click.echo(FOREIGN)
     click.echo(f"Begin with it: hone --template {made.name}")
@@ -123,7 +123,7 @@ def show(options: Options, name: str, as_json: bool) -> None:
     click.echo(f"made from session {found.session} on {found.created.astimezone():%Y-%m-%d}")
     if found.tags:
         click.echo(one_line(f"tags: {', '.join(found.tags)}", 200))
-    click.echo("\n".join(_examples(found, whole=True)))
+    click.echo("\n".join(_wholly(found)))
 
 
 @templates.command()
@@ -216,22 +216,28 @@ def _about(template: "Template") -> str:
     return tags + template.description
 
 
-def _examples(template: "Template", *, whole: bool = False) -> "Iterator[str]":
-    from hone.cli.listing import folded
+def _briefly(template: "Template") -> "Iterator[str]":
+    """One line a call; whole where the model had read foreign text before it wrote the arguments."""
     from hone.cli.render import describe, extent
     from hone.core.messages import ToolCall
     from hone.core.trust import Trust
+    from hone.core.visible import visible
 
     for example in template.examples:
-        call = ToolCall("", example.tool, example.arguments)
-        if not whole:
-            foreign = f"{example.size:,} characters of foreign text, not kept"
-            shown = foreign if example.trust is Trust.FOREIGN else extent(example.result)
-            yield f"  → {describe(call)}: {shown}"
-            continue
+        call = describe(ToolCall("", example.tool, example.arguments))
+        if example.said is Trust.FOREIGN:
+            call = visible(f"{example.tool} {example.arguments}")
+        unkept = f"{example.size:,} characters of foreign text, not kept"
+        yield f"  → {call}: {unkept if example.trust is Trust.FOREIGN else extent(example.result)}"
+
+
+def _wholly(template: "Template") -> "Iterator[str]":
+    from hone.cli.listing import folded
+
+    for example in template.examples:
         yield ""
         yield from folded(f"→ {example.tool} {example.arguments}", full=True)
-        yield from (f"  {line}" for line in folded(example.result))
+        yield from (f"  {line}" for line in folded(example.result, full=True))
         labels = f"call {example.said.name.lower()}, result {example.trust.name.lower()}"
         yield f"  ({example.size:,} characters; {labels})"
 
