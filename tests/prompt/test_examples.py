@@ -79,6 +79,7 @@ def test_no_label_is_better_than_it_was(template: Template) -> None:
     assert nodes[0].trust is Trust.AGENT
 
 
+@pytest.mark.timeout(1_800)
 @given(templates, conversations(turns=3))
 def test_notes_stand_for_the_conversation_and_the_examples_are_gone(
     template: Template, messages: list[Message]
