@@ -56,9 +56,16 @@ DOORS = {
     "disk.remove": {f"{PRESS} Press._print.write"},
     "disk.move": set(),
     "journal.apply": {f"{KEEPER} Keeper._noted", f"{KEEPER} Keeper._applied", f"{PRESS} _accepted"},
-    "folder.apply": {f"{KEEPER} Keeper._shelve", f"{KEEPER} Keeper._applied", f"{PRESS} _accepted"},
+    "folder.apply": {
+        f"{KEEPER} Keeper._shelve",
+        f"{KEEPER} Keeper._drafted",
+        f"{KEEPER} Keeper._applied",
+        f"{PRESS} _accepted",
+    },
     "jobs.complete": {"runtime/review.py Reviewer._complete.finish"},
+    "rounds.complete": {"runtime/curate.py Curator._close.close"},
     "keeper.settle": {"runtime/review.py Reviewer._complete"},
+    "keeper.arrange": {"runtime/curate.py Curator._close"},
     "keeper.note": {
         "cli/memory.py _change.act",
         "knowledge/tools.py memory_tool.memory",

@@ -122,6 +122,10 @@ class Shelf(Protocol):
         """Every skill that holds a document, and whether it is archived."""
         ...
 
+    async def days(self) -> Mapping[str, frozenset[date]]:
+        """The days on which each skill was used, as the clock said then."""
+        ...
+
     async def tallies(self) -> Mapping[str, Tally]:
         """Of bundled skills, too."""
         ...
