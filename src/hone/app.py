@@ -23,6 +23,7 @@ from hone.core.messages import Note
 from hone.core.model import Model
 from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
+from hone.core.rounds import Rounds
 from hone.core.scene import Ask, nobody
 from hone.core.skill import Shelf
 from hone.core.template import Template
@@ -48,12 +49,14 @@ from hone.policy.triggers import Intervals
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
+from hone.runtime.allowance import Bounds
 from hone.runtime.background import Background
 from hone.runtime.consent import Consent
+from hone.runtime.curate import Curator, Workroom
 from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
-from hone.runtime.review import Bench, Bounds, Reviewer
+from hone.runtime.review import Bench, Reviewer
 from hone.runtime.seeding import Seeding, Wish, make
 from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.runtime.templates import AUTO, Templates
@@ -164,11 +167,15 @@ class Hone:
         return self._opened.jobs
 
     @property
+    def rounds(self) -> Rounds:
+        return self._opened.rounds
+
+    @property
     def background(self) -> Background:
         """What learns beside the conversations. It works once it is told to `attend`."""
         if self._background is None:
             pause = QUIET if self._models.is_local else 0.0
-            self._background = Background(self.jobs, self.reviewer, self._clock, pause)
+            self._background = Background(self.jobs, self.reviewer, self._clock, pause, self.curator.tend)
         return self._background
 
     @property
@@ -189,6 +196,27 @@ class Hone:
                 bounds,
             )
         )
+
+    @property
+    def curator(self) -> Curator:
+        stores = self._opened
+        return Curator(
+            Workroom(
+                self.home,
+                stores.sessions,
+                stores.rounds,
+                self.library,
+                self._clock,
+                self._librarian,
+                Services(stores.sessions, self._clock, guard=self._guarded),
+                Bounds(daily=self.settings.learning.daily),
+            )
+        )
+
+    async def _librarian(self) -> Agent:
+        """Whom the curator asks."""
+        toolbox, _ = self._tools(self.folder)  # it may run nothing, so there is nothing to close
+        return (await self._agent(self.settings.learning.model, self.folder, toolbox))[0]
 
     async def _reader(self, stored: Stored) -> Agent:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
@@ -339,7 +367,8 @@ class Hone:
         memory, learning = self.settings.memory, self.settings.learning
         limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
         modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
-        return Rules(limits, {actor: Mode(mode) for actor, mode in modes.items()}, closed)
+        named = {actor: Mode(mode) for actor, mode in modes.items()}
+        return Rules(limits, named, closed, Mode(learning.merges))
 
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:
@@ -401,6 +430,7 @@ class Hone:
             from hone.stores.jobs import SqliteJobs
             from hone.stores.ledger import SqliteLedger
             from hone.stores.recall import SqliteRecall
+            from hone.stores.rounds import SqliteRounds
             from hone.stores.shelf import SqliteShelf
             from hone.stores.sqlite import SqliteSessions
 
@@ -411,18 +441,19 @@ class Hone:
                 SqliteShelf(database),
                 SqliteJobs(database),
                 SqliteRecall(database),
+                SqliteRounds(database),
                 database.close,
             )
         from hone.stores.inmemory import InMemoryJobs, InMemorySessions
         from hone.stores.recalled import InMemoryRecall
-        from hone.stores.reference import InMemoryLedger, InMemoryShelf
+        from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
 
         closed = f"{self.home} cannot be written: this conversation is not kept, and nothing is learned."
         self._say(closed)
         sessions, kept = InMemorySessions(), InMemoryLedger()
         jobs = InMemoryJobs(kept, sessions)
-        recall = InMemoryRecall(sessions)
-        return Stores(sessions, kept, InMemoryShelf(kept), jobs, recall, sessions.close, closed)
+        recall, rounds = InMemoryRecall(sessions), InMemoryRounds(kept)
+        return Stores(sessions, kept, InMemoryShelf(kept), jobs, recall, rounds, sessions.close, closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,6 +465,7 @@ class Stores:
     shelf: Shelf
     jobs: Jobs
     recall: Recall
+    rounds: Rounds
     close: Callable[[], Awaitable[None]]
     closed: str = ""
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hone.cli.changes import Told, account, indented, told
-from hone.core.events import Learned
+from hone.core.events import Curated, Learned
 from hone.core.ledger import SKILL, Standing, Target
 from hone.core.visible import one_line
 from hone.knowledge import places
@@ -12,26 +12,33 @@ from hone.knowledge.keeper import Keeper
 from hone.memory import journal
 
 NOTHING = "nothing to save"
-DEEDS = {"create": "created", "rewrite": "rewritten", "patch": "patched", "archive": "archived"}
+DEEDS = {
+    "create": "created",
+    "rewrite": "rewritten",
+    "patch": "patched",
+    "archive": "archived",
+    "age": "archived",
+    "merge": "merged",
+}
 SHELL, CHAT = "hone ", "/"
 """How a command is called where the line is read."""
 
 
-async def lines(keeper: Keeper, learned: Learned, show: str, way: str = SHELL) -> list[str]:
+async def lines(keeper: Keeper, learned: Learned | Curated, show: str, way: str = SHELL) -> list[str]:
     """As `learning.show` wants it: nothing, one line if something was learned, or all of it."""
     if show == "off":
         return []
     changes = await told(keeper, learned.entries)
-    first = line(changes, way)
+    first = line(changes, way, "learned" if isinstance(learned, Learned) else "curator")
     if show != "verbose":
         return [first] if first else []
     return [first or f"✎ {NOTHING}", *indented(row for each in changes for row in account(each))]
 
 
-def line(changes: Sequence[Told], way: str = SHELL) -> str:
+def line(changes: Sequence[Told], way: str = SHELL, who: str = "learned") -> str:
     """Empty if there is nothing to say."""
     active = [each for each in changes if each.entry.change.standing is Standing.ACTIVE]
-    parts = [f"learned: {', '.join(_gains(active))} ({_back(active, way)})"] if active else []
+    parts = [f"{who}: {', '.join(_gains(active))} ({_back(active, way)})"] if active else []
     waiting = len(changes) - len(active)
     if waiting:
         parts.append(f"{'1 lesson waits' if waiting == 1 else f'{waiting} lessons wait'} ({way}pending)")
@@ -65,4 +72,7 @@ def _journal(target: Target, changes: Sequence[Told]) -> str:
 
 def _back(changes: Sequence[Told], way: str) -> str:
     ids = [str(each.entry.id) for each in changes]
-    return f"{way}undo {ids[0]}" if len(ids) == 1 else f"{way}log: {', '.join(ids)}"
+    groups = {each.entry.change.group for each in changes}
+    if len(ids) == 1 or (len(groups) == 1 and "" not in groups):
+        return f"{way}undo {ids[0]}"
+    return f"{way}log: {', '.join(ids)}"

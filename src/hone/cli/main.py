@@ -24,6 +24,7 @@ COMMANDS = {
     "memory": "memory",
     "skills": "skills",
     "templates": "templates",
+    "curator": "curator",
     "log": "log",
     "show": "log",
     "diff": "log",

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hone.cli.paint import Paint
-from hone.core.events import CallEnded, CallStarted, Event, Learned, Notice, Spent, TurnEnded
+from hone.core.events import CallEnded, CallStarted, Curated, Event, Learned, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.tool import Outcome
@@ -57,7 +57,7 @@ class Renderer:
             case Spent():
                 self._thinking = False
                 return Shown()
-            case Learned():
+            case Learned() | Curated():
                 return Shown()  # it belongs to no turn; see `learned`
             case TurnEnded(turn):
                 return self._close(turn)

@@ -13,7 +13,7 @@ from hone.core.jobs import Job, JobId, Jobs, State
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.core.clock import Clock
-    from hone.core.events import Learned
+    from hone.core.events import Event, Learned
 
 POLL = 2.0
 """Seconds between two looks into the queue."""
@@ -22,6 +22,7 @@ REST = 60.0
 
 Work = Callable[[Job], Awaitable[bool]]
 """Whether a job may be tried again at once: somebody else had it."""
+Tend = Callable[[], Awaitable[None]]
 
 
 @click.command(short_help="Do the reviews that are queued, and wait for more.")
@@ -55,9 +56,13 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         tell(hone)
         return taken
 
+    async def tend() -> None:
+        await hone.curator.tend(_told)
+        tell(hone)
+
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
-    serving = asyncio.ensure_future(serve(hone.jobs, work, SystemClock(), once=once))
+    serving = asyncio.ensure_future(serve(hone.jobs, work, SystemClock(), once=once, tend=tend))
     await _until_told(serving)
     left = len(await hone.jobs.waiting())
     if serving.cancelled():
@@ -65,6 +70,14 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         return 0
     serving.result()
     return FAILED if once and wrong else 0
+
+
+def _told(event: "Event") -> None:
+    from hone.cli.curator import summary
+    from hone.core.events import Curated
+
+    if isinstance(event, Curated):
+        click.echo(summary(event.round, event.entries))
 
 
 async def _until_told(task: "asyncio.Future[None]") -> None:
@@ -79,14 +92,21 @@ async def _until_told(task: "asyncio.Future[None]") -> None:
             loop.remove_signal_handler(number)
 
 
-async def serve(jobs: Jobs, work: Work, clock: "Clock", *, once: bool = False) -> None:
-    """One job after the other, the oldest first. One that could not be done rests for a while."""
+async def serve(
+    jobs: Jobs, work: Work, clock: "Clock", *, once: bool = False, tend: Tend | None = None
+) -> None:
+    """One job after the other, the oldest first. One that could not be done rests for a while. `tend` does
+    other work, if there is some."""
     resting: dict[JobId, float] = {}
+    tended = float("-inf")
     while True:
         for job in await jobs.waiting():
             if resting.get(job.id, 0.0) <= clock.monotonic():
                 again = await work(job)
                 resting[job.id] = clock.monotonic() + (0.0 if again else REST)
+        if tend and clock.monotonic() - tended >= REST:
+            await tend()
+            tended = clock.monotonic()
         if once:
             return
         await clock.sleep(POLL)

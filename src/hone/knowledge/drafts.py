@@ -10,6 +10,9 @@ from hone.knowledge import folding
 from hone.knowledge.folding import Files
 from hone.policy.admission import Verdict
 
+AGE = "age"
+"""What becomes of a skill that nobody uses: it is put away, and comes back on use."""
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:

@@ -26,6 +26,7 @@ from hone.core.ledger import (
     Target,
     skill,
 )
+from hone.core.skill import ARCHIVED
 from hone.core.waiting import uninterrupted
 from hone.knowledge import drafts as drafting
 from hone.knowledge import folding, places
@@ -130,6 +131,10 @@ class Keeper:
         """Makes batches of moves, in one transaction with `close`. A batch that meets what was changed since
         it was thought of, or may not be, is refused whole."""
         return await uninterrupted(self._arrange(batches, close))
+
+    async def wake(self, name: str) -> bool:
+        """What was put away because nobody used it comes back when somebody does. False for any other."""
+        return await uninterrupted(self._wake(name))
 
     async def _note(
         self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str
@@ -237,10 +242,10 @@ class Keeper:
             for batch in batches:
                 try:
                     drafts, verdict = await self._drafted(batch)
+                    new, named = drafting.changes(drafts, batch.author, verdict, drafting.named())
                 except (Refused, Conflict) as error:
                     refused.append(str(error))
                     continue
-                new, named = drafting.changes(drafts, batch.author, verdict, drafting.named())
                 changes += new
                 contents |= named
                 made += drafts if verdict.standing is Standing.ACTIVE else ()
@@ -271,6 +276,29 @@ class Keeper:
             return drafts, routine(batch.author, mode)
         mode = stricter(mode, self.rules.merges)
         return drafts, judge(batch.author, mode, entries=None, flags=flags, scripts=scripts)
+
+    async def _wake(self, name: str) -> bool:
+        async with self._open():
+            before = await self._shelved(name)
+            if ARCHIVED not in before or not await self._is_aged(name):
+                return False
+            after = {path: data for path, data in before.items() if path != ARCHIVED}
+            draft = Draft(skill(name), "wake", before, after, reason="it was used again")
+            await self._record([draft], Author(Actor.CURATOR), Verdict(Standing.ACTIVE))
+            return True
+
+    async def _is_aged(self, name: str) -> bool:
+        """Whether it was ageing that put it away, and not a person or a merge."""
+        for entry in await self.ledger.entries(target=skill(name)):
+            change = entry.change
+            came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
+            if came and change.standing is Standing.ACTIVE:
+                approved = change.deed == "approve" and change.about
+                origin = (
+                    (await self.ledger.entry(change.about)).change if approved and change.about else change
+                )
+                return origin.deed == drafting.AGE
+        return False
 
     async def _approve(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
