@@ -110,7 +110,8 @@ def _state(rounds: "Sequence[Round]", *, paused: bool, due: str) -> str:
         return f"{last} It is paused: hone curator resume"
     if due:
         return f"{last} The next one is due: {due}. hone worker or the next conversation does it."
-    return f"{last} The next one comes a week after the last, when nobody has used Hone for two hours."
+    when = "a week after it, once nobody" if rounds else "once something was learned and nobody"
+    return f"{last} The next one comes {when} has used Hone for two hours."
 
 
 def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":

@@ -1,8 +1,9 @@
 """When a skill that was learned is put away. Age is counted in days on which Hone was used; no clock is read.
 
-A day counts if Hone was used on it and it comes after the last day that counted, by a week at most. So a
-month without Hone ages nothing, a clock that jumps far ahead or back only begins another count, and one that
-was a few days ahead gives back what it took: those days do not count a second time.
+A day counts if Hone was used on it and it comes after the last day that counted, by a week at most; the
+latest one is not over and makes nothing older yet. So a month without Hone ages nothing, a clock that jumps
+far ahead or back only begins another count, and one that was a few days ahead gives back what it took: those
+days do not count a second time.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,10 +50,11 @@ class Calendar:
     total: int
 
     def since(self, day: date) -> int:
-        """How many have counted since. A day on which Hone was not used stands for the last one before."""
-        if day in self.marks:
-            return self.total - self.marks[day]
-        return self.total - max((mark for seen, mark in self.marks.items() if seen < day), default=0)
+        """How many have counted since and are over. A day on which Hone was not used stands for the last one
+        before."""
+        known = self.marks.get(day)
+        earlier = (mark for seen, mark in self.marks.items() if seen < day)
+        return max(0, self.total - (max(earlier, default=0) if known is None else known) - 1)
 
 
 def reckon(days: Iterable[date], terms: Terms) -> Calendar:
