@@ -37,7 +37,7 @@ def daily(count: int, start: date = START) -> list[date]:
 
 
 def age(days: Sequence[date], used: date = START, terms: Terms = TERMS) -> int:
-    [aged] = plan([SKILL], {NAME: {used}}, days, terms)
+    [aged] = plan([SKILL], {NAME: {used}}, (), days, terms)
     return aged.unused
 
 
@@ -69,22 +69,21 @@ def age(days: Sequence[date], used: date = START, terms: Terms = TERMS) -> int:
     ],
 )
 def test_a_skill_ages_by_the_days_on_which_hone_was_used(days: list[date], unused: int, stage: Stage) -> None:
-    [aged] = plan([SKILL], {NAME: {START}}, days)
+    [aged] = plan([SKILL], {NAME: {START}}, (), days)
     assert (aged.unused, aged.stage) == (unused, stage)
 
 
 @given(
-    libraries,
-    anything,
-    st.dictionaries(st.sampled_from([f"skill-{x}" for x in "abcdefgh"]), st.sets(st.dates())),
+    libraries, anything, st.dictionaries(names, st.sets(st.dates())), st.lists(st.tuples(names, st.dates()))
 )
 def test_only_what_was_learned_and_is_neither_pinned_nor_archived_can_age(
-    library: list[Listed], days: list[date], touched: dict[str, set[date]]
+    library: list[Listed], days: list[date], used: dict[str, set[date]], changed: list[tuple[str, date]]
 ) -> None:
-    aged = plan(library, touched, days, Terms(1, 2))
+    aged = plan(library, used, changed, days, Terms(1, 2))
     own = {each.name for each in library if each.birth is Birth.AGENT and not (each.pinned or each.archived)}
     assert {each.name for each in aged} == own
-    assert all(each.stage is Stage.ACTIVE for each in aged if not touched.get(each.name))
+    dated = {name for name, _ in changed} | {name for name, each in used.items() if each}
+    assert all(each.stage is Stage.ACTIVE for each in aged if each.name not in dated)
 
 
 @given(anything, st.integers(0, 149))
@@ -127,13 +126,28 @@ def test_a_clock_that_is_put_back_ages_no_skill_that_was_used_since() -> None:
     """It was used in a far future by mistake, and again today: the day of today counts."""
     future = date(2036, 1, 1)
     days = [*daily(10), future, *daily(100, START + timedelta(10))]
-    [aged] = plan([SKILL], {NAME: {future, days[-1]}}, days)
+    [aged] = plan([SKILL], {NAME: {future, days[-1]}}, (), days)
     assert aged.unused == 0
-    [aged] = plan([SKILL], {NAME: {future}}, days)
+    [aged] = plan([SKILL], {NAME: {future}}, (), days)
     assert aged.unused == 98
 
 
 def test_a_day_without_hone_stands_for_the_last_one_before_it() -> None:
     days = [*daily(10), *daily(10, START + timedelta(12))]
     assert age(days, START + timedelta(10)) == 9
-    assert age(days, START - timedelta(1)) == 18
+    assert age(days, START + timedelta(11)) == 9
+
+
+@pytest.mark.parametrize("size", [-9_000, -30, 120, 9_000])
+def test_what_happened_on_a_day_that_nobody_can_place_does_not_age(size: int) -> None:
+    assert age(daily(100), START + timedelta(size)) == 0
+
+
+def test_what_was_changed_later_is_no_older_whatever_its_date_says() -> None:
+    """The clock was put back by eighty days when it was made: it is as young as what was made before it."""
+    days = daily(100)
+    changed = [("other", days[95]), (NAME, days[15])]
+    [aged] = plan([SKILL], {}, changed, days)
+    assert aged.unused == 3
+    [aged] = plan([SKILL], {}, changed[::-1], days)
+    assert aged.unused == 83

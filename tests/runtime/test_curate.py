@@ -422,7 +422,7 @@ LIES: dict[str, Callable[[Random], object]] = {
     "a secret": lambda pick: merge(
         "trip-planning", ["night-trains"], f"{BOTH}\nexport OPENAI_API_KEY=sk-{'a1B2c3D4' * 6}"
     ),
-    "too long a text": lambda pick: merge("trip-planning", ["night-trains"], BOTH + "\nx" * 60_000),
+    "too long a text": lambda pick: merge("trip-planning", ["night-trains"], BOTH + "x" * 100_000),
     "too long an answer": lambda pick: merge("trip-planning", ["night-trains"], BOTH + "x" * LONGEST),
     "deletes": lambda pick: {
         "merge": [],

@@ -1,7 +1,7 @@
 """What the curator may touch, and what is known of each: how it was used, what it is made of."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 from hone.core.ledger import SKILL, Actor, ChangeId, Entry, Standing
@@ -16,16 +16,23 @@ from hone.knowledge.library import Library
 @dataclass(frozen=True, slots=True)
 class Stock:
     """Of the skills that may be changed: their files, their lines, the changes each is made of, how far those
-    can be trusted, the days on which each was used or changed. `others` are all other names; `waiting`: an
-    earlier plan has not been answered."""
+    can be trusted, the days on which it was used. `changed` says which skill was made or changed on which
+    day, in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""
 
     shelf: Mapping[str, Files]
     listed: Mapping[str, Listed]
     others: frozenset[str]
     grounds: Mapping[str, tuple[ChangeId, ...]]
     labels: Mapping[str, Trust]
-    touched: Mapping[str, frozenset[date]]
+    used: Mapping[str, frozenset[date]]
+    changed: tuple[tuple[str, date], ...]
     waiting: bool
+
+    def without(self, names: Collection[str]) -> "Stock":
+        """The same, with these left alone."""
+        shelf = {name: files for name, files in self.shelf.items() if name not in names}
+        listed = {name: each for name, each in self.listed.items() if name not in names}
+        return replace(self, shelf=shelf, listed=listed, others=self.others | set(names))
 
     @property
     def digest(self) -> str:
@@ -38,17 +45,22 @@ async def stock(library: Library) -> Stock:
     waiting = [each for each in await ledger.pending() if _is_curators(each)]
     busy = {places.name_of(each.change.target) for each in waiting}
     own = {each.name: each for each in listed if is_own(each) and each.name not in busy}
+    entries = await ledger.entries(target=SKILL)
     history: dict[str, list[Entry]] = {name: [] for name in own}
-    for entry in await ledger.entries(target=SKILL):
-        history.get(places.name_of(entry.change.target), []).append(entry)
-    days = await library.days()
+    for entry in entries:
+        history.get(_name(entry), []).append(entry)
+    forebears, days = _forebears(entries), await library.days()
     return Stock(
         {name: await library.files(name) for name in own},
         own,
         frozenset(each.name for each in listed) - own.keys(),
         {name: tuple(each.id for each in made if _counts(each)) for name, made in history.items()},
         {name: _label(made) for name, made in history.items()},
-        {name: days.get(name, frozenset()) | _changed(made) for name, made in history.items()},
+        {
+            name: frozenset().union(*(days.get(each, ()) for each in (name, *forebears.get(name, ()))))
+            for name in own
+        },
+        tuple((_name(each), each.at.astimezone().date()) for each in reversed(entries) if _touches(each)),
         any(each.change.deed == consolidation.MERGE for each in waiting),
     )
 
@@ -61,11 +73,25 @@ def _is_curators(entry: Entry) -> bool:
     return entry.change.author.actor is Actor.CURATOR
 
 
-def _changed(history: Sequence[Entry]) -> frozenset[date]:
-    """The days on which somebody else than the curator changed it."""
-    return frozenset(
-        each.at.astimezone().date() for each in history if _counts(each) and not _is_curators(each)
-    )
+def _name(entry: Entry) -> str:
+    return places.name_of(entry.change.target)
+
+
+def _touches(entry: Entry) -> bool:
+    """Whether somebody made or changed it. What the curator does makes nothing younger."""
+    return _counts(entry) and not _is_curators(entry)
+
+
+def _forebears(entries: Sequence[Entry]) -> Mapping[str, set[str]]:
+    """The skills that each was merged from, and those that they were: it is as young as the youngest."""
+    named = {entry.id: _name(entry) for entry in entries}
+    found: dict[str, set[str]] = {}
+    for entry in reversed(entries):
+        if entry.change.deed == consolidation.MERGE:
+            sources = {named[each] for each in entry.change.sources if each in named}
+            earlier = set[str]().union(*(found.get(each, ()) for each in sources))
+            found.setdefault(_name(entry), set()).update(sources | earlier)
+    return found
 
 
 def _counts(entry: Entry) -> bool:

@@ -6,7 +6,7 @@ far ahead or back only begins another count, and one that was a few days ahead g
 days do not count a second time.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
@@ -48,13 +48,17 @@ class Calendar:
 
     marks: Mapping[date, int]
     total: int
+    gap: timedelta
 
-    def since(self, day: date) -> int:
-        """How many have counted since and are over. A day on which Hone was not used stands for the last one
-        before."""
-        known = self.marks.get(day)
-        earlier = (mark for seen, mark in self.marks.items() if seen < day)
-        return max(0, self.total - (max(earlier, default=0) if known is None else known) - 1)
+    def mark(self, day: date) -> int | None:
+        """How many had counted by that day, or by the last one before on which Hone was used. None if no such
+        day is near: then a clock was wrong, or nobody can tell."""
+        near = (day - timedelta(back) for back in range(self.gap.days + 1) if day.toordinal() > back)
+        return next((self.marks[each] for each in near if each in self.marks), None)
+
+    def since(self, mark: int) -> int:
+        """How many have counted since and are over."""
+        return max(0, self.total - mark - 1)
 
 
 def reckon(days: Iterable[date], terms: Terms) -> Calendar:
@@ -68,24 +72,44 @@ def reckon(days: Iterable[date], terms: Terms) -> Calendar:
         elif day > last:
             last, total = day, total + 1
         marks[day] = total
-    return Calendar(marks, total)
+    return Calendar(marks, total, gap)
 
 
 def plan(
     skills: Iterable[Listed],
-    touched: Mapping[str, Collection[date]],
-    days: Sequence[date],
+    used: Mapping[str, Collection[date]],
+    changed: Iterable[tuple[str, date]],
+    days: Iterable[date],
     terms: Terms = TERMS,
 ) -> tuple[Aged, ...]:
-    """Every skill that can age, by name. `touched` are the days on which each was used, made or changed; one
-    of which none is known does not age."""
+    """Every skill that can age, by name. `used` are the days on which each was used; `changed` says who was
+    made or changed on which day, in the order in which that happened. What cannot be dated does not age."""
     calendar = reckon(days, terms)
+    young = _young(calendar, used, changed)
     aged = []
     for skill in sorted(skills, key=lambda each: each.name):
         if skill.birth is Birth.AGENT and not skill.pinned and not skill.archived:
-            unused = min(map(calendar.since, touched.get(skill.name, ())), default=0)
+            unused = calendar.since(young.get(skill.name, calendar.total))
             aged.append(Aged(skill.name, unused, _stage(unused, terms)))
     return tuple(aged)
+
+
+def _young(
+    calendar: Calendar, used: Mapping[str, Collection[date]], changed: Iterable[tuple[str, date]]
+) -> dict[str, int]:
+    """How many days had counted when something last happened to each skill. What comes later in the order is
+    no earlier in time, whatever its date says."""
+    young: dict[str, int] = {}
+    level = 0
+    for name, day in changed:
+        mark = calendar.mark(day)
+        level = max(level, mark or 0)
+        young[name] = calendar.total if mark is None else level
+    for name, days in used.items():
+        for day in days:
+            mark = calendar.mark(day)
+            young[name] = max(young.get(name, 0), calendar.total if mark is None else mark)
+    return young
 
 
 def _stage(unused: int, terms: Terms) -> Stage:

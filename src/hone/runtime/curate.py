@@ -193,19 +193,21 @@ class Curator:
         return made[0], entries
 
     async def _think(self, why: str, rounds: Sequence[Round], *, again: bool) -> Thought:
-        known = await stock(self._room.library)
+        """What is old enough to be put away is not offered to a model."""
         asked = next((each.library for each in rounds if each.library and not each.error), "")
-        advice = await self._consult(known, "" if again else asked)
+        known = await stock(self._room.library)
+        offered = known.without([each.name for each in _ripe(await self._aged(known))])
+        advice = await self._consult(offered, "" if again else asked)
         batches: list[Batch] = []
         if advice.moves:
             label = lowest(known.labels.get(move.name, Trust.AGENT) for move in advice.moves)
             author = Author(Actor.CURATOR, advice.session, evidence=advice.evidence, ground=label)
             batches.append(Batch(advice.moves, author))
-        # Last, so that what was used while a model thought does not count as unused.
+        # Once more, so that what was used while a model thought does not count as unused.
         known = await stock(self._room.library)
         aged = await self._aged(known)
         planned = {move.name for move in advice.moves}
-        gone = [each for each in aged if each.stage is Stage.ARCHIVED and each.name not in planned]
+        gone = [each for each in _ripe(aged) if each.name not in planned]
         if gone:
             moves = [consolidation.aged(each.name, known.shelf[each.name], each.unused) for each in gone]
             batches.append(Batch(tuple(moves), Author(Actor.CURATOR), counted=True))
@@ -214,7 +216,7 @@ class Curator:
     async def _aged(self, known: Stock) -> tuple[Aged, ...]:
         spending = await self._room.sessions.spending()
         days = [each.at.astimezone().date() for each in spending if each.origin is Origin.USER]
-        return plan(known.listed.values(), known.touched, days, self._room.terms)
+        return plan(known.listed.values(), known.used, known.changed, days, self._room.terms)
 
     async def _consult(self, known: Stock, asked: str) -> Advice:
         """`asked` is the library that a model was last asked about."""
@@ -285,6 +287,10 @@ def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) 
     ]
     told = [f"## {title}\n\n{chr(10).join(lines)}" for title, lines in parts if lines]
     return "\n\n".join(told) or "Nothing had to be done."
+
+
+def _ripe(aged: Sequence[Aged]) -> list[Aged]:
+    return [each for each in aged if each.stage is Stage.ARCHIVED]
 
 
 def _stale(thought: Thought) -> list[Aged]:
