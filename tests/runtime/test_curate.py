@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -13,21 +14,25 @@ from hone.core.events import Curated, Event
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Author, Entry, Evidence, Standing, skill
 from hone.core.messages import Message, Role, assistant
+from hone.core.ports import Header
 from hone.core.rounds import UNNUMBERED
 from hone.core.skill import ARCHIVED, DOCUMENT, Birth
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.knowledge.consolidation import LONGEST
 from hone.knowledge.keeper import DEFAULTS, OWNER, Rules
+from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Script, call
 from hone.policy.admission import Mode
 from hone.runtime.allowance import Bounds, spent
 from hone.runtime.claims import claim
 from hone.runtime.curate import FEW, OFF, SAME, WAITS
+from hone.runtime.loading import use
 from hone.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
 from tests.policy.test_retention import daily
+from tests.rig import scene
 
 NOTHING = answering({"merge": [], "archive": []})
 STEPS = "# Steps\nPack the bag.\n\n## Pitfalls\nMind the rain."
@@ -140,6 +145,29 @@ async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(ho
         assert ARCHIVED not in (await it.holdings())["night-trains"]
         await it.keeper.shelve("night-trains", Archive(), OWNER)
         assert not await it.keeper.wake("night-trains")  # what the owner put away stays away
+
+
+async def test_a_use_by_the_agent_brings_back_what_aged_and_a_reviewers_look_does_not(home: Path) -> None:
+    async with care(home, NOTHING) as it:
+        await two(it)
+        await it.live(daily(120, NOON.date()))
+        await done(it)
+        view = next(
+            tool for tool in knowledge_tools(it.library, "/work") if tool.surface.name == "skill_view"
+        )
+        looked = call("skill_view", name="night-trains")
+
+        async def see(origin: Origin) -> str:
+            header = Header(SessionId(origin), NOON, origin=origin)
+            return (await view.run(looked, replace(scene(), header=header, call=looked))).text
+
+        for origin in (Origin.REVIEW, Origin.CURATOR):
+            assert "is archived" in await see(origin)
+        assert "Book early." in await see(Origin.USER)
+        assert ARCHIVED not in (await it.holdings())["night-trains"]
+        assert "Pack the bag." in await use(it.library, ["trip-planning"], SessionId("s"))
+        await it.keeper.shelve("night-trains", Archive(), OWNER)
+        assert "is archived" in await see(Origin.USER)
 
 
 async def test_ageing_can_be_asked_for_and_asks_once(home: Path) -> None:
