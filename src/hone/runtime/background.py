@@ -89,8 +89,7 @@ class Background:
                     await self._do(job)
             if self._tend:
                 await self._quiet()
-                async with self._turn:
-                    await self._tend(self._emit)
+                await self._tend(self._emit)  # without the turn: whoever leaves need not wait for it
 
     async def _woken(self) -> None:
         """Until something was queued, or for a while."""
