@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.skill import Birth, Listed
-from hone.policy.retention import TERMS, Stage, Terms, plan, reckon
+from hone.policy.retention import TERMS, Grade, Terms, plan, reckon
 
 START = date(2026, 1, 1)
 NAME = "trip-planning"
@@ -42,18 +42,18 @@ def age(days: Sequence[date], used: date = START, terms: Terms = TERMS) -> int:
 
 
 @pytest.mark.parametrize(
-    ("days", "unused", "stage"),
+    ("days", "unused", "grade"),
     [
-        (daily(1), 0, Stage.ACTIVE),
-        (daily(31), 29, Stage.ACTIVE),
-        (daily(32), 30, Stage.STALE),
-        (daily(91), 89, Stage.STALE),
-        (daily(92), 90, Stage.ARCHIVED),
-        ([START + timedelta(3 * number) for number in range(32)], 30, Stage.STALE),
-        ([START, START + timedelta(400)], 0, Stage.ACTIVE),
-        ([*daily(20), *daily(20, START + timedelta(300))], 37, Stage.STALE),
-        ([day for day in daily(40) for _ in range(5)], 38, Stage.STALE),
-        ([], 0, Stage.ACTIVE),
+        (daily(1), 0, Grade.ACTIVE),
+        (daily(31), 29, Grade.ACTIVE),
+        (daily(32), 30, Grade.STALE),
+        (daily(91), 89, Grade.STALE),
+        (daily(92), 90, Grade.ARCHIVED),
+        ([START + timedelta(3 * number) for number in range(32)], 30, Grade.STALE),
+        ([START, START + timedelta(400)], 0, Grade.ACTIVE),
+        ([*daily(20), *daily(20, START + timedelta(300))], 37, Grade.STALE),
+        ([day for day in daily(40) for _ in range(5)], 38, Grade.STALE),
+        ([], 0, Grade.ACTIVE),
     ],
     ids=[
         "today",
@@ -68,9 +68,9 @@ def age(days: Sequence[date], used: date = START, terms: Terms = TERMS) -> int:
         "never",
     ],
 )
-def test_a_skill_ages_by_the_days_on_which_hone_was_used(days: list[date], unused: int, stage: Stage) -> None:
+def test_a_skill_ages_by_the_days_on_which_hone_was_used(days: list[date], unused: int, grade: Grade) -> None:
     [aged] = plan([SKILL], {NAME: {START}}, (), days)
-    assert (aged.unused, aged.stage) == (unused, stage)
+    assert (aged.unused, aged.grade) == (unused, grade)
 
 
 @given(
@@ -83,7 +83,7 @@ def test_only_what_was_learned_and_is_neither_pinned_nor_archived_can_age(
     own = {each.name for each in library if each.birth is Birth.AGENT and not (each.pinned or each.archived)}
     assert {each.name for each in aged} == own
     dated = {name for name, _ in changed} | {name for name, each in used.items() if each}
-    assert all(each.stage is Stage.ACTIVE for each in aged if each.name not in dated)
+    assert all(each.grade is Grade.ACTIVE for each in aged if each.name not in dated)
 
 
 @given(anything, st.integers(0, 149))

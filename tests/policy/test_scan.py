@@ -2,7 +2,7 @@
 
 import pytest
 
-from hone.policy.scan import BINARY, findings
+from hone.policy.scan import BINARY, oddities
 from hone.skills import bundled
 from hone.skills.facts import parted, touches_scripts
 from tests.conftest import Figures
@@ -17,21 +17,21 @@ ORDINARY = {
 }
 
 
-def test_ordinary_files_and_the_skills_that_come_with_hone_give_no_findings(figures: Figures) -> None:
+def test_ordinary_files_and_the_skills_that_come_with_hone_have_nothing_odd(figures: Figures) -> None:
     files = [(path, text.encode()) for path, text in ORDINARY.items()]
     for name in bundled.names():
         files += parted(bundled.files(name))[0].items()
     odd = {
         path: found
         for path, data in files
-        if (found := findings(path, data, runs=path in touches_scripts({}, {path: data})))
+        if (found := oddities(path, data, runs=path in touches_scripts({}, {path: data})))
     }
-    figures(f"{len(files)} harmless files looked through, {len(odd)} with findings")
+    figures(f"{len(files)} harmless files looked through, {len(odd)} with oddities")
     assert odd == {}
 
 
 @pytest.mark.parametrize(
-    ("text", "finding"),
+    ("text", "oddity"),
     [
         ("x = 1\nimport requests\n", "line 2: reaches the network"),
         ("curl -s https://collector.test/\n", "line 1: reaches the network"),
@@ -45,10 +45,10 @@ def test_ordinary_files_and_the_skills_that_come_with_hone_give_no_findings(figu
         ("data = '" + "\\x41" * 20 + "'\n", "line 1: hides what it does"),
     ],
 )
-def test_a_script_is_told_by_what_it_does_and_in_which_line(text: str, finding: str) -> None:
-    assert finding in findings("scripts/x", text.encode(), runs=True)
+def test_a_script_is_told_by_what_it_does_and_in_which_line(text: str, oddity: str) -> None:
+    assert oddity in oddities("scripts/x", text.encode(), runs=True)
     assert not [
-        each for each in findings("references/x.md", text.encode(), runs=False) if each.startswith("line")
+        each for each in oddities("references/x.md", text.encode(), runs=False) if each.startswith("line")
     ]
 
 
@@ -56,7 +56,7 @@ def test_a_script_is_told_by_what_it_does_and_in_which_line(text: str, finding: 
     "data", [bytes(range(256)), b"\0" * 100, b"\x89PNG\r\n\x1a\n" + bytes(range(128, 255)) * 9]
 )
 def test_what_is_no_text_is_said_to_be_none(data: bytes) -> None:
-    assert findings("assets/x.bin", data, runs=False) == (BINARY,)
+    assert oddities("assets/x.bin", data, runs=False) == (BINARY,)
 
 
 def test_nothing_makes_it_fail() -> None:
@@ -68,4 +68,4 @@ def test_nothing_makes_it_fail() -> None:
         b"\xff" * 9,
         "\ud800".encode("utf-16", "surrogatepass"),
     ):
-        assert isinstance(findings("x", data, runs=True), tuple)
+        assert isinstance(oddities("x", data, runs=True), tuple)

@@ -131,7 +131,7 @@ async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(ho
         await it.learn("slow-queries", STEPS)
         uses = {"trip-planning": [100], "slow-queries": [40]}
         await it.live(daily(120, NOON.date()), uses)
-        ages = {each.name: (each.unused, each.stage) for each in await it.curator.ages()}
+        ages = {each.name: (each.unused, each.grade) for each in await it.curator.ages()}
         assert ages == {
             "night-trains": (118, "archived"),
             "slow-queries": (78, "stale"),

@@ -93,11 +93,15 @@ def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
 @click.pass_obj
 def status(options: Options) -> None:
     """Show when the curator was last at work, what waits, and how long learned skills were not used."""
+    from hone.core.ledger import Actor
 
     async def act(hone: "Hone") -> list[str]:
         keeper = hone.curator
         rounds = await hone.rounds.rounds(1)
         lines = [_state(rounds, paused=keeper.is_paused, due=await keeper.due())]
+        pending = await hone.library.keeper.ledger.pending()
+        if any(entry.change.author.actor is Actor.CURATOR for entry in pending):
+            lines.append("What it would like to do waits for you: hone pending")
         return [*lines, *_ages(await keeper.ages())]
 
     for line in _with(options, act):
@@ -121,7 +125,7 @@ def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
     yield f"{len(aged):,} learned skill{'s' if len(aged) > 1 else ''} can age; days without use:"
     longest = sorted(aged, key=lambda each: (-each.unused, each.name))[:SHOWN]
     width = max(len(each.name) for each in longest)
-    yield from (f"  {each.name:<{width}}  {each.unused:>4}  {each.stage}" for each in longest)
+    yield from (f"  {each.name:<{width}}  {each.unused:>4}  {each.grade}" for each in longest)
 
 
 @curator.command(short_help="Print the report of a round.")

@@ -77,12 +77,12 @@ def _changed(parcel: Parcel, old: Files) -> Iterator[str]:
 def fetched(wish: Wish) -> tuple[Parcel, str]:
     """What would be installed, and where it comes from. Raises Refused."""
     from hone.skills import git
-    from hone.skills.trees import pick
+    from hone.skills.cargo import pick
 
     if url := git.address(wish.source):
-        with git.fetched(url, wish.ref) as (tree, commit):
+        with git.fetched(url, wish.ref) as (cargo, commit):
             place = f" in {wish.folder}" if wish.folder else ""
-            return pick(tree, wish.folder, wish.name), f"{url} at {commit[:12]}{place}"
+            return pick(cargo, wish.folder, wish.name), f"{url} at {commit[:12]}{place}"
     path = Path(wish.source).expanduser()
     if path.is_dir():
         return pack(path / wish.folder, wish.name), str((path / wish.folder).resolve())

@@ -6,7 +6,7 @@ from hone.cli.paint import Paint
 from hone.cli.render import WIDE
 from hone.core.skill import Listed, Tally
 from hone.core.visible import one_line
-from hone.policy.scan import findings
+from hone.policy.scan import oddities
 from hone.policy.screen import screen
 from hone.skills.facts import Facts, touches_scripts
 from hone.skills.install import Parcel
@@ -90,7 +90,7 @@ def report(parcel: Parcel, source: str) -> Iterator[str]:
     odd = [
         f"  {path}: {one_line(each, 200)}"
         for path, data in sorted(parcel.files.items())
-        for each in findings(path, data, runs=path in scripts)
+        for each in oddities(path, data, runs=path in scripts)
     ]
     if odd:
         yield from ("Worth a look before you say yes:", *odd)

@@ -27,7 +27,7 @@ class Terms:
 TERMS = Terms()
 
 
-class Stage(StrEnum):
+class Grade(StrEnum):
     ACTIVE = "active"
     STALE = "stale"
     ARCHIVED = "archived"
@@ -39,7 +39,7 @@ class Aged:
     name: str
     unused: int
     """Days."""
-    stage: Stage
+    grade: Grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def plan(
     for skill in sorted(skills, key=lambda each: each.name):
         if skill.birth is Birth.AGENT and not skill.pinned and not skill.archived:
             unused = calendar.since(young.get(skill.name, calendar.total))
-            aged.append(Aged(skill.name, unused, _stage(unused, terms)))
+            aged.append(Aged(skill.name, unused, _grade(unused, terms)))
     return tuple(aged)
 
 
@@ -112,7 +112,7 @@ def _young(
     return young
 
 
-def _stage(unused: int, terms: Terms) -> Stage:
+def _grade(unused: int, terms: Terms) -> Grade:
     if unused >= terms.archived:
-        return Stage.ARCHIVED
-    return Stage.STALE if unused >= terms.stale else Stage.ACTIVE
+        return Grade.ARCHIVED
+    return Grade.STALE if unused >= terms.stale else Grade.ACTIVE

@@ -58,7 +58,7 @@ _PROSE = {
 }
 
 
-def findings(path: str, data: bytes, *, runs: bool) -> tuple[str, ...]:
+def oddities(path: str, data: bytes, *, runs: bool) -> tuple[str, ...]:
     """`runs`: it is a script. Each with the line it was first seen in, if it has lines."""
     return tuple(dict.fromkeys(_found(data, runs=runs or not path.lower().endswith((".md", ".txt")))))
 
@@ -78,10 +78,10 @@ def _found(data: bytes, *, runs: bool) -> Iterator[str]:
         yield f"says that it is written in {declared[1]}"
     yield from screen(text).flags
     patterns = {**(_CODE if runs else {}), **_PROSE}
-    for finding, forms in patterns.items():
+    for oddity, forms in patterns.items():
         places = [found.start() for form in forms if (found := re.search(form, text, re.MULTILINE))]
         if places:
-            yield f"line {text.count(chr(10), 0, min(places)) + 1}: {finding}"
+            yield f"line {text.count(chr(10), 0, min(places)) + 1}: {oddity}"
 
 
 def _text(data: bytes) -> tuple[str | None, str]:

@@ -39,7 +39,7 @@ from hone.knowledge.stock import Stock, is_own, stock
 from hone.models.metered import Metered
 from hone.policy.admission import Mode, stricter
 from hone.policy.permits import CURATE
-from hone.policy.retention import TERMS, Aged, Stage, Terms, plan
+from hone.policy.retention import TERMS, Aged, Grade, Terms, plan
 from hone.prompt.curate import Offer, question
 from hone.prompt.review import text
 from hone.runtime.allowance import USUAL, Bounds, spent
@@ -290,8 +290,8 @@ def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) 
 
 
 def _ripe(aged: Sequence[Aged]) -> list[Aged]:
-    return [each for each in aged if each.stage is Stage.ARCHIVED]
+    return [each for each in aged if each.grade is Grade.ARCHIVED]
 
 
 def _stale(thought: Thought) -> list[Aged]:
-    return [each for each in thought.aged if each.stage is Stage.STALE]
+    return [each for each in thought.aged if each.grade is Grade.STALE]

@@ -1,4 +1,4 @@
-"""An archive (zip, tar, tar.gz) as a tree of files, read in memory: nothing of it is laid out on the disk."""
+"""An archive (zip, tar, tar.gz) as cargo, read in memory: nothing of it is laid out on the disk."""
 
 import gzip
 import io
@@ -13,8 +13,8 @@ from typing import IO
 
 from hone.core.errors import Refused
 from hone.core.visible import one_line
+from hone.skills.cargo import Cargo, hostile, refuse
 from hone.skills.paths import FILE_BYTES
-from hone.skills.trees import Tree, hostile, refuse
 
 LARGEST = 64 * 2**20
 """Bytes of an archive, and of all that is unpacked from it."""
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def opened(path: Path) -> Tree:
+def opened(path: Path) -> Cargo:
     """What is in it, by name. Raises Refused, with every member that no honest archive has."""
     if path.stat().st_size > LARGEST:
         raise Refused(f"{one_line(str(path), 200)} is larger than {LARGEST:,} bytes; nothing was installed.")
@@ -44,7 +44,7 @@ def opened(path: Path) -> Tree:
         with _plainly(path):
             return (_unzipped if zipped else _untarred)(path, frozenset(paths))
 
-    return Tree(sizes, faults, read)
+    return Cargo(sizes, faults, read)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A git repository as a tree of files: fetched bare and shallow, read object by object, never checked out.
+"""A git repository as cargo: fetched bare and shallow, read object by object, never checked out.
 
 So nothing of it runs: no hook, no filter, no submodule, and no link is made that something could follow.
 """
@@ -15,7 +15,7 @@ from time import monotonic
 
 from hone.core.errors import Refused
 from hone.core.visible import one_line
-from hone.skills.trees import Tree, hostile, refuse
+from hone.skills.cargo import Cargo, hostile, refuse
 
 PATIENCE = 120.0
 """Seconds."""
@@ -46,7 +46,7 @@ def address(source: str) -> str:
 
 
 @contextmanager
-def fetched(url: str, ref: str = "") -> Iterator[tuple[Tree, str]]:
+def fetched(url: str, ref: str = "") -> Iterator[tuple[Cargo, str]]:
     """Its files, and the commit they are of. Raises Refused with git's own words."""
     if not _ADDRESS.fullmatch(url) or ref.startswith("-"):
         raise Refused("A repository is named by https://…, ssh://…, file://… or user@host:path.")
@@ -58,10 +58,10 @@ def fetched(url: str, ref: str = "") -> Iterator[tuple[Tree, str]]:
         commit = _git(folder, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
         if not _COMMIT.fullmatch(commit):
             raise Refused("The repository has no commit to install from.")
-        yield _tree(folder, commit), commit
+        yield _cargo(folder, commit), commit
 
 
-def _tree(folder: Path, commit: str) -> Tree:
+def _cargo(folder: Path, commit: str) -> Cargo:
     sizes: dict[str, int] = {}
     faults: dict[str, str] = {}
     objects: dict[str, str] = {}
@@ -79,7 +79,7 @@ def _tree(folder: Path, commit: str) -> Tree:
     def read(paths: Sequence[str]) -> Mapping[str, bytes]:
         return {path: _git(folder, "cat-file", "blob", objects[path]) for path in paths}
 
-    return Tree(sizes, faults, read)
+    return Cargo(sizes, faults, read)
 
 
 def _git(folder: Path, *arguments: str) -> bytes:

@@ -13,7 +13,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class Cargo:
     """`sizes` of plain files by path, `faults` of everything else: why it cannot be a file of a skill."""
 
     sizes: Mapping[str, int]
@@ -21,20 +21,20 @@ class Tree:
     read: Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
-def pick(tree: Tree, folder: str = "", name: str = "") -> Parcel:
+def pick(cargo: Cargo, folder: str = "", name: str = "") -> Parcel:
     """The skill in `folder`, or the only one there is. Raises Refused with advice."""
-    root = _root(tree, folder.strip("/"))
-    paths = {path.removeprefix(root): path for path in (*tree.sizes, *tree.faults) if path.startswith(root)}
+    root = _root(cargo, folder.strip("/"))
+    paths = {path.removeprefix(root): path for path in (*cargo.sizes, *cargo.faults) if path.startswith(root)}
     left = tuple(sorted(path for path in paths if is_left(path)))
     wanted = {path: paths[path] for path in sorted(paths) if path not in left}
-    _sound(tree, wanted)
-    data = tree.read(tuple(wanted.values()))
+    _sound(cargo, wanted)
+    data = cargo.read(tuple(wanted.values()))
     return parcel({path: data[whole] for path, whole in wanted.items()}, left, name)
 
 
-def _root(tree: Tree, folder: str) -> str:
+def _root(cargo: Cargo, folder: str) -> str:
     """What the skill's paths begin with."""
-    documents = [path for path in (*tree.sizes, *tree.faults) if path.rpartition("/")[2] == DOCUMENT]
+    documents = [path for path in (*cargo.sizes, *cargo.faults) if path.rpartition("/")[2] == DOCUMENT]
     roots = sorted({path.removesuffix(DOCUMENT) for path in documents})
     if folder:
         if f"{folder}/" not in roots:
@@ -54,10 +54,10 @@ def _named(roots: Sequence[str]) -> str:
     return f"There are: {shown}{more}." if roots else "There is none."
 
 
-def _sound(tree: Tree, wanted: Mapping[str, str]) -> None:
+def _sound(cargo: Cargo, wanted: Mapping[str, str]) -> None:
     """Before a byte is read."""
-    faults = {path: tree.faults[whole] for path, whole in wanted.items() if whole in tree.faults}
-    sizes = {path: tree.sizes[whole] for path, whole in wanted.items() if whole in tree.sizes}
+    faults = {path: cargo.faults[whole] for path, whole in wanted.items() if whole in cargo.faults}
+    sizes = {path: cargo.sizes[whole] for path, whole in wanted.items() if whole in cargo.sizes}
     most = f"is larger than {FILE_BYTES:,} bytes"
     faults |= {path: most for path, size in sizes.items() if size > FILE_BYTES}
     refuse(f"{path} {fault}" for path, fault in sorted(faults.items()))
