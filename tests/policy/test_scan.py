@@ -69,3 +69,10 @@ def test_nothing_makes_it_fail() -> None:
         "\ud800".encode("utf-16", "surrogatepass"),
     ):
         assert isinstance(oddities("x", data, runs=True), tuple)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["\n", " ", "<!--", "![", "<img ", "rm -r", "https://", "`", "\\x4"])
+def test_no_text_takes_long(piece: str) -> None:
+    """What goes over it again and again would take minutes, and the limit would end it."""
+    oddities("scripts/x.sh", (piece * 2**16)[: 2**16].encode(), runs=True)

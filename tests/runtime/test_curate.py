@@ -1,5 +1,6 @@
 """E8: the curator's rounds: when one is due, what it does, and what a model can make it do."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -292,6 +293,27 @@ async def test_the_budget_of_learning_holds_for_the_curator(home: Path) -> None:
         assert "tokens a day is spent" in await spent(it.sessions, bounds, it.clock.now())
         it.clock.advance(86_400)
         assert await spent(it.sessions, bounds, it.clock.now()) == ""
+
+
+async def test_of_two_who_find_a_round_due_one_does_it(home: Path) -> None:
+    events: list[Event] = []
+    async with care(home, NOTHING) as it:
+        await two(it)
+        why = await it.curator.due()
+        await asyncio.gather(*(it.curator.tend(events.append) for _ in range(5)))
+        assert await it.curator.work(why, due=True) is None  # it was due when that was asked
+        assert (len(events), len(it.model.calls)) == (1, 1)
+
+
+async def test_a_model_that_raises_is_a_line_in_the_report(home: Path) -> None:
+    def broken(_: object) -> Message:
+        raise ZeroDivisionError
+
+    async with care(home, broken) as it:
+        await two(it)
+        found = await it.curator.work()
+        assert found
+        assert found[0].error == "It broke off with ZeroDivisionError."
 
 
 async def test_somebody_else_who_is_at_it_is_left_alone(home: Path) -> None:

@@ -29,8 +29,7 @@ MOST, WIDEST = 20, 10
 MERGED = "references/merged"
 MERGE, ARCHIVE = "merge", "archive"
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t](.*)")
 _CODE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LINK = re.compile(rf"{MERGED}/([^\s)\]>\"'`]*)")
 
@@ -57,12 +56,18 @@ def read(answer: str) -> Proposal:
     """Raises Refused unless the answer is one JSON object of this form and nothing else."""
     if len(answer) > LONGEST:
         raise Refused(f"The plan has {len(answer):,} characters, and {LONGEST:,} are the most.")
-    fenced = _FENCED.fullmatch(answer)
     try:
-        value = json.loads(fenced[1] if fenced else answer, object_pairs_hook=_once)
+        value = json.loads(_unfenced(answer.strip()), object_pairs_hook=_once)
         return msgspec.convert(value, Proposal)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise Refused(f"The answer is no plan: {one_line(str(error), 300)}.") from error
+
+
+def _unfenced(answer: str) -> str:
+    first, _, rest = answer.partition("\n")
+    if first.strip() in ("```", "```json") and rest.endswith("```"):
+        return rest.removesuffix("```")
+    return answer
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -147,7 +152,7 @@ def _merge(
             if path != DOCUMENT and name != into:
                 _carry(after, name, path, data)
     body = screen(merging.body).text.strip()
-    _faithful(into, body, sources, links)
+    _faithful(into, body, sources, after)
     after[DOCUMENT] = _document(merging, body, links)
     validate(into, after)
     _whole(into, sources, after, links)
@@ -199,7 +204,7 @@ def _document(merging: Merging, body: str, links: Mapping[str, str]) -> bytes:
     return written(merging.into, description, body + more).encode()
 
 
-def _faithful(into: str, body: str, sources: Mapping[str, Files], links: Mapping[str, str]) -> None:
+def _faithful(into: str, body: str, sources: Mapping[str, Files], after: Files) -> None:
     """Raises Refused if the new text drops a section, has an empty one, or links what is not kept."""
     if body.startswith(FENCE):
         raise Refused(f"The new text of {into} brings front matter of its own.")
@@ -212,7 +217,7 @@ def _faithful(into: str, body: str, sources: Mapping[str, Files], links: Mapping
             if heading.casefold() not in kept:
                 raise Refused(f"The section {one_line(heading, 100)!r} of {name} is not in the new {into}.")
     for linked in _LINK.findall(body):
-        if f"{MERGED}/{linked.rstrip('.,;:')}" not in links.values():
+        if f"{MERGED}/{linked.rstrip('.,;:')}" not in after:
             raise Refused(f"The new {into} links {MERGED}/{one_line(linked, 64)}, which would not be there.")
 
 
@@ -227,7 +232,7 @@ def _sections(body: str) -> list[tuple[str, bool]]:
         if heading and not fence and not code:
             if found and len(heading[1]) > found[-1][0]:
                 found[-1] = (*found[-1][:2], True)
-            found.append((len(heading[1]), heading[2], False))
+            found.append((len(heading[1]), heading[2].strip().rstrip("#").rstrip(), False))
         elif line.strip() and found:
             found[-1] = (*found[-1][:2], True)
     return [(heading, filled) for _, heading, filled in found]

@@ -44,18 +44,24 @@ _CODE = {
     ),
     "changes the machine": (
         r"\bsudo\b|\bcrontab\b|\bsystemctl\b|/etc/(?:cron|profile|ld\.so)|\.(?:bashrc|zshrc|profile|bash_profile)\b",
-        r"\brm\s+-[a-zA-Z]*r[a-zA-Z]*f|\bchmod\s+(?:\+s|[0-7]*7[0-7]{2})\b|\bauthorized_keys\b|\bLaunchAgents\b",
+        r"\brm\s+-[a-zA-Z]{0,9}r[a-zA-Z]{0,9}f|\bchmod\s+(?:\+s|[0-7]?7[0-7]{2})\b|\bauthorized_keys\b|\bLaunchAgents\b",
     ),
 }
 _PROSE = {
-    COMMENT: (r"<!--(?:(?!-->)[\s\S]){12,}?-->", r"^\[(?:comment|//|_)\]:\s*#\s*\(.{12,}\)"),
+    COMMENT: (r"^\[(?:comment|//|_)\]:[ \t]{0,9}#[ \t]{0,9}\(.{12}",),
     AFAR: (
-        r"[ \t]{120,}\S",
-        r"(?:^[ \t]*\n){40,}[ \t]*\S",
-        r"(?:display:\s*none|font-size:\s*0|color:\s*white)",
+        r"(?<![ \t])[ \t]{120,}+\S",
+        r"(?:(?<=\S\n)|\A)(?:[ \t]*+\n){40,}+[ \t]*+\S",
+        r"display:\s{0,9}none|font-size:\s{0,9}0|color:\s{0,9}white",
     ),
-    REMOTE: (r"!\[[^\]\n]*\]\(\s*https?://", r"<(?:img|iframe|script|link|object)\b[^>]*https?://"),
+    REMOTE: (
+        r"!\[[^\]\n]{0,200}\]\(\s{0,9}https?://",
+        r"<(?:img|iframe|script|link|object)\b[^>]{0,300}https?://",
+    ),
 }
+"""No pattern here looks at a text more than once over: files from elsewhere may be made to take long."""
+_UNSEEN = 12
+"""Characters of a comment that may be worth a look."""
 
 
 def oddities(path: str, data: bytes, *, runs: bool) -> tuple[str, ...]:
@@ -80,8 +86,23 @@ def _found(data: bytes, *, runs: bool) -> Iterator[str]:
     patterns = {**(_CODE if runs else {}), **_PROSE}
     for oddity, forms in patterns.items():
         places = [found.start() for form in forms if (found := re.search(form, text, re.MULTILINE))]
+        if oddity == COMMENT and (at := _comment(text)) is not None:
+            places.append(at)
         if places:
             yield f"line {text.count(chr(10), 0, min(places)) + 1}: {oddity}"
+
+
+def _comment(text: str) -> int | None:
+    """Where the first comment of some length begins."""
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start)
+        if end < 0:
+            return None
+        if end - start - 4 >= _UNSEEN:
+            return start
+        start = text.find("<!--", end)
+    return None
 
 
 def _text(data: bytes) -> tuple[str | None, str]:

@@ -137,16 +137,19 @@ class Curator:
         """A round if one is due. Whatever goes wrong, the next one is due all the same."""
         try:
             why = await self.due()
-            done = await self.work(why) if why else None
+            done = await self.work(why, due=True) if why else None
         except HoneError:
             return
         if done:
             emit(Curated(*done))
 
-    async def work(self, why: str = HAND, *, again: bool = False) -> tuple[Round, tuple[Entry, ...]] | None:
-        """One round. None if somebody else is at it. `again`: a model is asked though nothing has changed."""
+    async def work(
+        self, why: str = HAND, *, again: bool = False, due: bool = False
+    ) -> tuple[Round, tuple[Entry, ...]] | None:
+        """One round. None if somebody else is at it, or has done it meanwhile where it must be `due`.
+        `again`: a model is asked though nothing has changed."""
         with claim(self._room.home, FOLDER) as held:
-            if not held:
+            if not held or (due and not await self.due()):
                 return None
             known = await self._room.rounds.rounds()
             thought = await self._think(why, known, again=again)
@@ -238,6 +241,8 @@ class Curator:
             return Advice(error=f"It took more than {room.bounds.seconds:.0f} seconds.")
         except HoneError as error:
             return Advice(error=str(error))
+        except Exception as error:  # noqa: BLE001  the wall: a model that raises is a line in a report
+            return Advice(error=f"It broke off with {type(error).__name__}.")
 
     async def _ask(self, known: Stock) -> Advice:
         room = self._room
