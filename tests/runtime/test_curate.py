@@ -171,6 +171,21 @@ async def test_a_use_by_the_agent_brings_back_what_aged_and_a_reviewers_look_doe
         assert "is archived" in await see(Origin.USER)
 
 
+@pytest.mark.parametrize("into", ["trip-planning", "rail-journeys"])
+async def test_a_merged_skill_is_as_young_as_the_youngest_it_was_made_of(home: Path, into: str) -> None:
+    """One source was used long ago and changed of late, the other one was made long ago and used of late."""
+    async with care(home, answering(merge(into, ["trip-planning", "night-trains"], BOTH))) as it:
+        await two(it)
+        days = daily(120, NOON.date())
+        await it.live(days, {"trip-planning": [2], "night-trains": [100]})
+        it.clock.advance(110 * 86_400)
+        await it.keeper.shelve("trip-planning", WriteFile("references/new.md", b"x"), OWNER)
+        it.clock.advance(-100 * 86_400)
+        await done(it)
+        ages = {each.name: each.unused for each in await it.curator.ages()}
+        assert ages == {into: 8}
+
+
 async def test_ageing_can_be_asked_for_and_asks_once(home: Path) -> None:
     rules = Rules(DEFAULTS.limits, {Actor.CURATOR: Mode.ASK})
     async with care(home, NOTHING, rules) as it:

@@ -1,6 +1,6 @@
 """What the curator may touch, and what is known of each: how it was used, what it is made of."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -60,7 +60,7 @@ async def stock(library: Library) -> Stock:
             name: frozenset().union(*(days.get(each, ()) for each in (name, *forebears.get(name, ()))))
             for name in own
         },
-        tuple((_name(each), each.at.astimezone().date()) for each in reversed(entries) if _touches(each)),
+        tuple(_changed(reversed(entries), forebears)),
         any(each.change.deed == consolidation.MERGE for each in waiting),
     )
 
@@ -75,6 +75,18 @@ def _is_curators(entry: Entry) -> bool:
 
 def _name(entry: Entry) -> str:
     return places.name_of(entry.change.target)
+
+
+def _changed(
+    entries: Iterable[Entry], forebears: Mapping[str, Collection[str]]
+) -> Iterator[tuple[str, date]]:
+    """Who was changed when, the oldest first; with a skill those that it was merged into."""
+    for entry in entries:
+        if _touches(entry):
+            heirs = (name for name, merged in forebears.items() if _name(entry) in merged)
+            yield from (
+                (name, entry.at.astimezone().date()) for name in dict.fromkeys((_name(entry), *heirs))
+            )
 
 
 def _touches(entry: Entry) -> bool:
