@@ -51,7 +51,7 @@ def run(options: Options, again: bool) -> int:
         return done
 
     round, entries = _with(options, act)
-    from hone.runtime.reports import markdown
+    from hone.runtime.printouts import markdown
 
     click.echo(markdown(round))
     click.echo(summary(round, entries))
@@ -135,7 +135,7 @@ def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
 def show(options: Options, id: int | None, as_list: bool) -> None:
     """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
     from hone.core.errors import Missing
-    from hone.runtime.reports import markdown
+    from hone.runtime.printouts import markdown
 
     async def act(hone: "Hone") -> "Sequence[Round]":
         rounds = await hone.rounds.rounds()

@@ -44,7 +44,7 @@ from hone.prompt.curate import Offer, question
 from hone.prompt.review import text
 from hone.runtime.allowance import USUAL, Bounds, spent
 from hone.runtime.claims import claim
-from hone.runtime.reports import FOLDER, PAUSED, Reports
+from hone.runtime.printouts import FOLDER, PAUSED, Reports
 from hone.runtime.session import Services, Session, new_id
 
 WEEK, DAY, QUIET = timedelta(days=7), timedelta(days=1), timedelta(hours=2)
