@@ -112,7 +112,7 @@ class Hone:
         self._ask = ask
         self._clock = clock or SystemClock()
         self._sandbox = Sandbox(hidden=(self.home,), clock=self._clock)
-        self._shells: list[Shell] = []
+        self._shells: list[tuple[Toolbox, Shell]] = []
         self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
@@ -133,7 +133,7 @@ class Hone:
             await self._background.close()
         await self._models.close()
         await self._gated.close()
-        for shell in self._shells:
+        for _, shell in self._shells:
             await shell.close()
         if self._library:
             self._library.keeper.close()
@@ -206,11 +206,11 @@ class Hone:
             self._stores = self._open_stores()
         return self._stores
 
-    async def session(self, model: str = "", template: str = "") -> Session:
+    async def session(self, model: str = "", template: str = "", id: str = "") -> Session:
         """A new conversation. It is stored with its first message. `template` names the one it begins with,
-        or is "auto"."""
+        or is "auto"; `id` is one that nobody has yet."""
         agent, known = await self._agent(model, self.folder, self._toolbox(self.folder))
-        header = Header(new_id(), self._clock.now(), folder=str(self.folder))
+        header = Header(SessionId(id) if id else new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
         opening = Seeding(self.templates, template, self._clock) if template else None
         if opening and template != AUTO:
@@ -236,6 +236,13 @@ class Hone:
                 f"This conversation goes on with {agent.prefix.model} and the tools of today."
             )
         return session
+
+    async def release(self, session: Session) -> None:
+        """Closes what a conversation has open; it can be resumed. For whoever has many of them."""
+        own = [each for each in self._shells if each[0] is session.agent.toolbox]
+        self._shells = [each for each in self._shells if each[0] is not session.agent.toolbox]
+        for _, shell in own:
+            await shell.close()
 
     async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
         """A new conversation with the first messages of another one (default: all of them)."""
@@ -384,7 +391,7 @@ class Hone:
 
     def _toolbox(self, folder: Path) -> Toolbox:
         toolbox, shell = self._tools(folder)
-        self._shells.append(shell)
+        self._shells.append((toolbox, shell))
         return toolbox
 
     def _walled(self, tool: Tool) -> Tool:

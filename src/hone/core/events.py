@@ -12,6 +12,13 @@ from hone.core.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """The user's words are stored, as the last of so many messages; the turn begins."""
+
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     call: ToolCall
 
@@ -50,5 +57,16 @@ class Learned:
     entries: tuple[Entry, ...]
 
 
-Event = TextPiece | ThinkingPiece | Restart | CallStarted | CallEnded | Spent | Notice | TurnEnded | Learned
+Event = (
+    Heard
+    | TextPiece
+    | ThinkingPiece
+    | Restart
+    | CallStarted
+    | CallEnded
+    | Spent
+    | Notice
+    | TurnEnded
+    | Learned
+)
 Emit = Callable[[Event], None]
