@@ -35,6 +35,7 @@ COMMANDS = {
     "reviews": "reviews",
     "review": "review",
     "worker": "worker",
+    "serve": "serve",
     "config": "config",
     "trust": "trust",
     "models": "models",

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hone.cli.paint import Paint
-from hone.core.events import CallEnded, CallStarted, Heard, Event, Learned, Notice, Spent, TurnEnded
+from hone.core.events import CallEnded, CallStarted, Event, Heard, Learned, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome

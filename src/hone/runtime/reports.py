@@ -5,18 +5,22 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, Jobs
+from hone.core.jobs import Job, Jobs, Topics
 from hone.core.ledger import NO_SESSION
 from hone.core.model import Usage, total
 from hone.core.ports import Sessions
+from hone.core.turn import Origin
 from hone.knowledge.library import Library
 from hone.runtime.claims import FOLDER
 
 AT_WORK = "at work"
+BY_HAND = "by hand"
 
 
 class Home(Protocol):
@@ -107,3 +111,17 @@ def data(report: Report) -> dict[str, Any]:
         "waiting": report.waiting,
         "error": job.error,
     }
+
+
+async def queued(home: Home, beginning: str, topics: Topics, now: datetime) -> Job:
+    """A review by hand, of the latest session if none is named. Raises Missing or Refused where there is
+    nothing to look back over."""
+    latest = [] if beginning else await home.sessions.list(limit=1, own=True)
+    if not beginning and not latest:
+        raise Missing("There is no session of yours to look back over yet.")
+    id = await home.sessions.find(beginning) if beginning else latest[0].header.id
+    stored = await home.sessions.load(id)
+    if stored.header.origin is not Origin.USER:
+        parent = stored.header.parent
+        raise Refused(f"Session {id} is no conversation of yours, but a {stored.header.origin} of {parent}.")
+    return await home.jobs.enqueue(id, len(stored.transcript), topics, BY_HAND, now)
