@@ -4,7 +4,7 @@ import asyncio
 import ipaddress
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,8 @@ class Address:
 
 def bind(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio turns Nagle's delay of 40 ms off only where the protocol is named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address.host, address.port))
@@ -109,7 +110,19 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-Say = Callable[[str], object]
+def server(house: House, hosts: Collection[str], grace: float = GRACE) -> Server:
+    config = uvicorn.Config(
+        create_app(house, hosts),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=HELD_UP,
+    )
+    return Server(config, house, grace)
 
 
 async def serve(
@@ -126,21 +139,10 @@ async def serve(
         async with Hone(home=home, ask=board.ask) as hone:
             keys = Keys(stored(hone.home), clock, port, address.password)
             house = House(hone, keys, bus, board, Talks(hone, bus, clock), clock, _url(address, port))
-            config = uvicorn.Config(
-                create_app(house, address.hosts(port)),
-                http="h11",
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_graceful_shutdown=HELD_UP,
-            )
-            server = Server(config, house, grace)
+            serving = server(house, address.hosts(port), grace)
             ready(f"{house.address}/login?ticket={keys.ticket()}", hone.home)
-            await server.serve([listener])
-            return server.interrupted
+            await serving.serve([listener])
+            return serving.interrupted
     finally:
         listener.close()
 
