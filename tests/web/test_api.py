@@ -60,9 +60,9 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
     (tmp_path / "here.txt").write_text("the port is 99\n")
     async with running(home, tmp_path, tale) as visit:
         session = await chatted(visit, f"{LIKE} Please look.")
-        news = asyncio.ensure_future(listen(visit.client, "/api/events", "learned"))
+        mark = (await visit.get("/api/status"))["mark"]
         review = await visit.post(f"/api/sessions/{session}/review", topics=["memory"])
-        learned = (await news).events[-1][2]
+        learned = (await listen(visit.client, "/api/events", "learned", since=mark)).events[-1][2]
         assert learned["line"] == "✎ learned: user +1 (undo 1); 1 lesson waits (pending)"
         assert (learned["review"], learned["waiting"]) == (review["id"], 1)
         timeline = (await visit.get("/api/changes"))["changes"]
@@ -237,25 +237,27 @@ async def test_a_review_that_failed_is_tried_again_when_asked(home: Path, tmp_pa
     async with running(home, tmp_path, tale) as visit:
         session = await chatted(visit, LIKE)
         visit.stage.fault = "401"
-        news = asyncio.ensure_future(listen(visit.client, "/api/events", "reviews"))
+        mark = (await visit.get("/api/status"))["mark"]
         review = await visit.post(f"/api/sessions/{session}/review")
-        await news
+        await listen(visit.client, "/api/events", "reviews", since=mark)
         await visit.house.hone.background.drain()
         await visit.post(f"/api/reviews/{review['id']}/cancel")
         visit.stage.fault = None
-        news = asyncio.ensure_future(listen(visit.client, "/api/events", "learned"))
+        mark = (await visit.get("/api/status"))["mark"]
         await visit.post(f"/api/reviews/{review['id']}/retry")
-        assert (await news).events[-1][2]["review"] == review["id"]
+        learned = await listen(visit.client, "/api/events", "learned", since=mark)
+        assert learned.events[-1][2]["review"] == review["id"]
         again = await visit.client.post(f"/api/reviews/{review['id']}/retry", json={})
         assert again.status_code == 409
 
 
 async def test_what_another_process_changes_is_told(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path) as visit:
-        news = asyncio.ensure_future(listen(visit.client, "/api/events", "changed"))
+        mark = (await visit.get("/api/status"))["mark"]
         async with furnish(home, tmp_path) as other:
             await other.library.keeper.note([(MEMORY, Add("from elsewhere"))], OWNER)
-        assert (await news).events[-1][2] == {"latest": 1}
+        told = await listen(visit.client, "/api/events", "changed", since=mark)
+        assert told.events[-1][2] == {"latest": 1}
         session = await chatted(visit, "hello")
         async with furnish(home, tmp_path, provider("openai", visit.stage.url)) as other:
             await (await other.resume(session)).send("from the terminal")

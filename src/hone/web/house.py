@@ -8,6 +8,7 @@ from hone.app import Hone
 from hone.core.clock import Clock
 from hone.core.errors import HoneError, StoreError
 from hone.core.events import Event, Learned
+from hone.core.ledger import START
 from hone.knowledge.learned import line
 from hone.knowledge.telling import told
 from hone.runtime.bus import Bus
@@ -72,13 +73,12 @@ class House:
 
     async def _watch(self) -> None:
         """Other processes change things, too. What cannot be read now is read at the next look."""
-        before: tuple[object, object] | None = None
+        before: tuple[object, object] = (START, ())
         beats = 0
         while True:
             with suppress(StoreError):
                 now = await self._state()
-                if before is not None and now != before:
-                    self._differ(before, now)
+                self._differ(before, now)
                 before = now
             self._say_notices()
             beats = (beats + 1) % BEATS
