@@ -94,6 +94,18 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
         assert [each["id"] for each in (await visit.get("/api/changes", before=3, limit=1))["changes"]] == [2]
 
 
+async def test_what_was_said_is_found_and_what_is_not_there_is_explained(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        session = await chatted(visit, "The boiler is in the cellar.")
+        [hit, *_] = (await visit.get("/api/search", query="where is the boiler?"))["hits"]
+        assert (hit["session"], hit["passage"]["number"]) == (session, 1)
+        assert hit["passage"]["text"] == "The boiler is in the cellar."
+        assert hit["after"]["role"] == "assistant"
+        nothing = await visit.get("/api/search", query="zeppelin")
+        assert nothing["hits"] == []
+        assert "zeppelin" in nothing["explanation"]
+
+
 async def test_two_edits_that_meet_are_one_edit_and_one_conflict(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path) as visit:
         parts = {each["part"]: each for each in (await visit.get("/api/journal"))["parts"]}

@@ -30,9 +30,22 @@ Other programs talk to it as to OpenAI; the key is in serve.key in Hone's home:
     help="A further name that browsers reach it by, such as that of a proxy; repeatable.",
 )
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="Seconds that turns under way have to end by themselves when the server ends.",
+)
 @click.pass_obj
 def serve(
-    options: Options, host: str, port: int, password_file: Path | None, names: tuple[str, ...], no_open: bool
+    options: Options,
+    host: str,
+    port: int,
+    password_file: Path | None,
+    names: tuple[str, ...],
+    no_open: bool,
+    grace: float,
 ) -> int:
     """Serve the page, and an endpoint that OpenAI clients can talk to, until Ctrl-C.
 
@@ -52,7 +65,7 @@ def serve(
         if not no_open:
             _open(url)
 
-    late = asyncio.run(run(options.home, Address(host, port, names, word), ready))
+    late = asyncio.run(run(options.home, Address(host, port, names, word), ready, grace=grace))
     turns = "1 turn was" if late == 1 else f"{late} turns were"
     click.echo(f"Ended. {turns} interrupted." if late else "Ended.", err=True)
     return 0

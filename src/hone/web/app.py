@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from hone.core.errors import HoneError
 from hone.web import openapi, stream
 from hone.web.answers import on_crash, on_hone_error, on_http_error
-from hone.web.api import changes, chat, figures, journal, reviews, sessions, skills, status
+from hone.web.api import changes, chat, figures, journal, reviews, search, sessions, skills, status
 from hone.web.guard import Guard
 from hone.web.house import House
 from hone.web.openai.endpoint import Endpoint
@@ -18,7 +18,7 @@ from hone.web.operation import Operation
 
 
 def operations() -> tuple[Operation, ...]:
-    rooms = (status, changes, journal, skills, sessions, reviews, figures, chat, stream)
+    rooms = (status, changes, journal, skills, sessions, search, reviews, figures, chat, stream)
     every = (*(each for room in rooms for each in room.OPERATIONS), *Endpoint().operations)
     return (*every, openapi.operation(every))
 
