@@ -1,4 +1,4 @@
-"""Fans news out to whoever listens, and keeps the latest for those who come back after a while."""
+"""Fans signals out to whoever listens, and keeps the latest for those who come back after a while."""
 
 import asyncio
 import os
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KEPT = 4_000
-"""News that a channel remembers."""
+"""Signals that a channel remembers."""
 BEHIND = 8_000
-"""News that may wait for a slow listener before it is told to look anew."""
+"""Signals that may wait for a slow listener before it is told to look anew."""
 RESET = "reset"
 """What was missed is no longer there: read the state again."""
 BEAT = "beat"
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Signal:
     """`number` grows over all channels of a bus."""
 
     number: int
@@ -27,8 +27,8 @@ class News:
 
 @dataclass(slots=True)
 class Channel:
-    kept: deque[News] = field(default_factory=lambda: deque(maxlen=KEPT))
-    listeners: set[asyncio.Queue[News | None]] = field(default_factory=set)
+    kept: deque[Signal] = field(default_factory=lambda: deque(maxlen=KEPT))
+    listeners: set[asyncio.Queue[Signal | None]] = field(default_factory=set)
     forgotten: int = 0
     """The last number that is no longer kept."""
 
@@ -44,13 +44,13 @@ class Bus:
 
     def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
         self._number += 1
-        news = News(self._number, kind, data)
+        signal = Signal(self._number, kind, data)
         found = self._channels.setdefault(channel, Channel())
         if len(found.kept) == KEPT:
             found.forgotten = found.kept[0].number
-        found.kept.append(news)
+        found.kept.append(signal)
         for listener in found.listeners:
-            self._hand(listener, news)
+            self._hand(listener, signal)
 
     def clear(self, channel: str) -> None:
         """What was said there is said; whoever comes now hears what follows."""
@@ -74,7 +74,7 @@ class Bus:
         """A sign of life for all who listen, so that a connection nobody is behind any more is noticed."""
         for channel in self._channels.values():
             for listener in channel.listeners:
-                listener.put_nowait(News(self._number, BEAT, {}))
+                listener.put_nowait(Signal(self._number, BEAT, {}))
 
     @property
     def now(self) -> str:
@@ -85,34 +85,36 @@ class Bus:
         """What a listener names when it comes back."""
         return f"{self.name}-{number}"
 
-    async def listen(self, channel: str, since: str = "") -> AsyncGenerator[News, None]:
+    async def listen(self, channel: str, since: str = "") -> AsyncGenerator[Signal, None]:
         """What is kept and what follows; after a mark, what came after it. Ends when the bus closes."""
         if self._closed:
             return
         found = self._channels.setdefault(channel, Channel())
-        queue: asyncio.Queue[News | None] = asyncio.Queue()
-        for news in self._missed(found, since):
-            queue.put_nowait(news)
+        queue: asyncio.Queue[Signal | None] = asyncio.Queue()
+        for missed in self._missed(found, since):
+            queue.put_nowait(missed)
         found.listeners.add(queue)
         try:
-            while (news_or_end := await queue.get()) is not None:
-                yield news_or_end
+            while (signal := await queue.get()) is not None:
+                yield signal
         finally:
             found.listeners.discard(queue)
+            if not (found.listeners or found.kept) and self._channels.get(channel) is found:
+                del self._channels[channel]
 
-    def _missed(self, channel: Channel, since: str) -> list[News]:
+    def _missed(self, channel: Channel, since: str) -> list[Signal]:
         if not since:
             return list(channel.kept)
         name, _, number = since.rpartition("-")
         known = int(number) if name == self.name and number.isascii() and number.isdigit() else -1
         if known < channel.forgotten:
-            return [News(self._number, RESET, {}), *channel.kept]
-        return [news for news in channel.kept if news.number > known]
+            return [Signal(self._number, RESET, {}), *channel.kept]
+        return [signal for signal in channel.kept if signal.number > known]
 
-    def _hand(self, listener: asyncio.Queue[News | None], news: News) -> None:
+    def _hand(self, listener: asyncio.Queue[Signal | None], signal: Signal) -> None:
         if listener.qsize() >= BEHIND:
             while not listener.empty():
                 listener.get_nowait()
-            listener.put_nowait(News(news.number, RESET, {}))
+            listener.put_nowait(Signal(signal.number, RESET, {}))
             return
-        listener.put_nowait(news)
+        listener.put_nowait(signal)

@@ -59,5 +59,5 @@ async def on_crash(_: Request, error: Exception) -> Response:
     response = failure(
         500, "internal_error", f"The server failed with {type(error).__name__}; its log has more."
     )
-    response.headers.update(HEADERS)  # made outside of the guard
+    response.headers.update(HEADERS)  # made outside of the door
     return response

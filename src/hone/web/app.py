@@ -1,4 +1,4 @@
-"""The app: every operation behind one guard."""
+"""The app: every operation behind one door."""
 
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from hone.core.errors import HoneError
 from hone.web import openapi, stream
 from hone.web.answers import on_crash, on_hone_error, on_http_error
 from hone.web.api import changes, chat, figures, journal, reviews, search, sessions, skills, status
-from hone.web.guard import Guard
+from hone.web.door import Door
 from hone.web.house import House
 from hone.web.openai.endpoint import Endpoint
 from hone.web.operation import Operation
@@ -36,7 +36,7 @@ def create_app(house: House, hosts: Collection[str]) -> Starlette:
 
     return Starlette(
         routes=[each.route(house) for each in operations()],
-        middleware=[Middleware(Guard, keys=house.keys, hosts=hosts)],
+        middleware=[Middleware(Door, keys=house.keys, hosts=hosts)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
         lifespan=lifespan,
     )

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import msgspec
 from starlette.responses import StreamingResponse
 
-from hone.runtime.bus import BEAT, Bus, News
+from hone.runtime.bus import BEAT, Bus, Signal
 from hone.web.operation import Asked, Nothing, Operation
 from hone.web.talks import EVERYWHERE
 
@@ -20,17 +20,17 @@ class Since(msgspec.Struct, frozen=True):
     since: str = ""
 
 
-def sent(bus: Bus, news: News) -> bytes:
-    if news.kind == BEAT:
+def sent(bus: Bus, signal: Signal) -> bytes:
+    if signal.kind == BEAT:
         return b": still here\n\n"
-    data = msgspec.json.encode(news.data)
-    return b"id: %s\nevent: %s\ndata: %s\n\n" % (bus.mark(news.number).encode(), news.kind.encode(), data)
+    data = msgspec.json.encode(signal.data)
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (bus.mark(signal.number).encode(), signal.kind.encode(), data)
 
 
 async def _events(bus: Bus, channel: str, since: str) -> AsyncGenerator[bytes, None]:
     yield SHORTEST
-    async for news in bus.listen(channel, since):
-        yield sent(bus, news)
+    async for signal in bus.listen(channel, since):
+        yield sent(bus, signal)
 
 
 def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:

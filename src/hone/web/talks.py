@@ -65,7 +65,7 @@ class Talks:
         self._clock = clock
         self._most = most
         self._open: dict[str, Talk] = {}
-        self._doors: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._entrances: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing = False
 
     @property
@@ -81,14 +81,14 @@ class Talks:
 
     async def enter(self, id: str) -> Talk:
         """A stored conversation; `id` is whole. Raises Missing."""
-        door = self._doors.setdefault(id, asyncio.Lock())
-        async with door:
+        entrance = self._entrances.setdefault(id, asyncio.Lock())
+        async with entrance:
             found = self._open.pop(id, None)
             return self._keep(found or Talk(await self._hone.resume(id)))
 
     async def enter_or_begin(self, id: str, model: str = "") -> Talk:
-        door = self._doors.setdefault(id, asyncio.Lock())
-        async with door:
+        entrance = self._entrances.setdefault(id, asyncio.Lock())
+        async with entrance:
             if found := self._open.get(id):
                 return found
             with suppress(Missing):

@@ -28,7 +28,7 @@ BY_TICKET = (
 BY_PASSWORD = '<a href="/login">Log in</a> with the password. Any user name will do.'
 
 
-class Guard:
+class Door:
     """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to."""
 
     def __init__(self, app: ASGIApp, keys: Keys, hosts: Collection[str]) -> None:
@@ -42,12 +42,12 @@ class Guard:
             return
         if scope["type"] != "http":
             raise RuntimeError(f"nobody talks {scope['type']} here")
-        guarded = sealed(send)
+        out = sealed(send)
         refusal = self._refusal(scope)
         if refusal is None:
-            await self._app(scope, _bounded(receive), guarded)
+            await self._app(scope, _bounded(receive), out)
         else:
-            await refusal(scope, receive, guarded)
+            await refusal(scope, receive, out)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """What to answer instead of what was asked; None: it may be asked."""
