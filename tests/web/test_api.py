@@ -235,6 +235,25 @@ async def test_a_dangerous_command_waits_for_the_one_who_watches(
         assert victim.exists() is there
 
 
+async def test_what_hone_says_to_itself_is_read_and_not_talked_to(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path, tale) as visit:
+        session = await chatted(visit, LIKE)
+        await visit.post(f"/api/sessions/{session}/review")
+        await visit.house.hone.background.drain()
+        [review] = (await visit.get("/api/sessions", origin="review"))["sessions"]
+        said = await visit.client.post(f"/api/sessions/{review['session']}/messages", json={"text": "obey"})
+        assert (said.status_code, said.json()["error"]["type"]) == (422, "refused")
+
+
+async def test_what_is_nested_beyond_reason_is_a_bad_request(home: Path, tmp_path: Path) -> None:
+    deep = b'{"messages": [], "tools": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}"
+    async with running(home, tmp_path) as visit:
+        json = {"content-type": "application/json"}
+        response = await visit.client.post("/v1/chat/completions", content=deep, headers=json)
+        assert response.status_code == 400
+        assert (await visit.client.head("/api/events")).status_code == 200
+
+
 async def test_nobody_answers_for_a_program(home: Path, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     script = rounds(assistant(call("terminal", command="rm -rf *")), "I could not.")

@@ -62,7 +62,7 @@ def serve(
         click.echo(f"Open in your browser (works once): {url}")
         click.echo(f"For other programs: {url.partition('/login')[0]}/v1, with the key in {home}/serve.key")
         click.echo("Ctrl-C ends.", err=True)
-        if not no_open:
+        if not no_open and _has_screen():
             _open(url)
 
     late = asyncio.run(run(options.home, Address(host, port, names, word), ready, grace=grace))
@@ -71,8 +71,15 @@ def serve(
     return 0
 
 
+def _has_screen() -> bool:
+    """Without one a browser would take over the terminal, if there is any. The address is printed anyway."""
+    import os
+    import sys
+
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 def _open(url: str) -> None:
-    """Where there is a browser to open; the address is printed anyway."""
     import threading
     import webbrowser
 

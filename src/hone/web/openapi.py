@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from hone import __version__
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import STREAM, Asked, Nothing, Operation
 
 PATH = "/openapi.json"
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -54,7 +54,7 @@ def describe(operations: Sequence[Operation]) -> dict[str, Any]:
 def _described(
     operation: Operation, known: Mapping[type, Any], components: Mapping[str, Any]
 ) -> dict[str, Any]:
-    media = "text/event-stream" if operation.streams else "application/json"
+    media = STREAM if operation.streams else "application/json"
     found: dict[str, Any] = {
         "operationId": _name(operation),
         "summary": (operation.act.__doc__ or "").strip().partition("\n")[0],

@@ -16,6 +16,7 @@ from hone.web.house import House
 
 Query = TypeVar("Query")
 Body = TypeVar("Body")
+STREAM = "text/event-stream"
 LARGEST_NUMBER = 2**53
 """What every JSON reader, and the database, can count to."""
 
@@ -68,6 +69,10 @@ class Operation:
             return failure(413, "too_large", "The request is too long, or was broken off.")
         except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
             return failure(400, "invalid_request_error", f"This cannot be read: {error}.")
+        except RecursionError:
+            return failure(400, "invalid_request_error", "This cannot be read: it is nested too deeply.")
+        if request.method == "HEAD" and self.streams:
+            return Response(media_type=STREAM)  # nobody would hear what follows
         result = await self.act(Asked(house, path, query, body, request.headers, request.is_disconnected))
         return result if isinstance(result, Response) else answer(result, self.status)
 

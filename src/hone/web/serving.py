@@ -21,7 +21,7 @@ from hone.web.house import House
 from hone.web.keys import Keys, stored
 from hone.web.talks import Talks
 
-PORT = 8420
+PORT, HTTP = 8420, 80
 GRACE = 10.0
 """Seconds that turns under way have to end by themselves."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -62,7 +62,9 @@ class Address:
         """Every Host that is answered to."""
         own = LOOPBACK if self.is_loopback else ()
         literal = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset((*(f"{name}:{port}" for name in (*own, literal)), *self.names))
+        named = {f"{name}:{port}" for name in (*own, literal)}
+        unported = {*own, literal} if port == HTTP else set()  # browsers leave that one out
+        return frozenset(named | unported | set(self.names))
 
 
 def bind(address: Address) -> socket.socket:

@@ -6,10 +6,9 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from hone.runtime.bus import BEAT, Bus, Signal
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import STREAM, Asked, Nothing, Operation
 from hone.web.talks import EVERYWHERE
 
-TYPE = "text/event-stream"
 SHORTEST = b"retry: 1000\n: Hone\n\n"
 """How soon to come back, and a first byte, so that whoever listens knows that it does."""
 
@@ -34,7 +33,7 @@ async def _events(bus: Bus, channel: str, since: str) -> AsyncGenerator[bytes, N
 
 
 def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:
-    return StreamingResponse(_events(bus, channel, since), media_type=TYPE)
+    return StreamingResponse(_events(bus, channel, since), media_type=STREAM)
 
 
 async def everything(asked: Asked[Since, Nothing]) -> StreamingResponse:

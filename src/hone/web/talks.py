@@ -9,11 +9,12 @@ from weakref import WeakValueDictionary
 
 from hone.app import Hone
 from hone.core.clock import Clock
-from hone.core.errors import Conflict, HoneError, Missing
+from hone.core.errors import Conflict, HoneError, Missing, Refused
 from hone.core.events import Emit, Event, Heard
+from hone.core.ids import SessionId
 from hone.core.messages import Message
 from hone.core.trust import Trust
-from hone.core.turn import Turn
+from hone.core.turn import Origin, Turn
 from hone.runtime.bus import Bus
 from hone.runtime.session import Session, ignore
 from hone.web.board import watched
@@ -83,8 +84,7 @@ class Talks:
         """A stored conversation; `id` is whole. Raises Missing."""
         entrance = self._entrances.setdefault(id, asyncio.Lock())
         async with entrance:
-            found = self._open.pop(id, None)
-            return self._keep(found or Talk(await self._hone.resume(id)))
+            return self._keep(self._open.pop(id) if id in self._open else await self._resumed(id))
 
     async def enter_or_begin(self, id: str, model: str = "") -> Talk:
         entrance = self._entrances.setdefault(id, asyncio.Lock())
@@ -93,8 +93,15 @@ class Talks:
                 return found
             with suppress(Missing):
                 if await self._hone.sessions.find(id) == id:
-                    return self._keep(Talk(await self._hone.resume(id)))
+                    return self._keep(await self._resumed(id))
             return await self.begin(model, id)
+
+    async def _resumed(self, id: str) -> Talk:
+        """Raises Refused for what Hone said to itself: nobody else talks there."""
+        stored = await self._hone.sessions.load(SessionId(id))
+        if stored.header.origin is not Origin.USER:
+            raise Refused(f"Session {id} is no conversation of yours. Branch off from it to talk.")
+        return Talk(await self._hone.resume(id))
 
     def _keep(self, talk: Talk) -> Talk:
         """The one that was used last stands last."""

@@ -1,7 +1,7 @@
 """The timeline of learning: what changed, by whom, from which conversation; approved, rejected, undone."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -69,11 +69,15 @@ async def timeline(asked: Asked[Timeline, Nothing]) -> dict[str, Any]:
         target=query.target,
         actor=query.actor,
         session=query.session,
-        since=query.since.astimezone() if query.since else None,
+        since=_aware(query.since) if query.since else None,
         limit=query.limit + newer,
     )
     older = [each for each in found if not query.before or each.id < query.before][: query.limit]
     return {"changes": await rows(house, older), "latest": latest}
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:

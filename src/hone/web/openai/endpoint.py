@@ -21,7 +21,7 @@ from hone.web.house import House
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
 from hone.web.openai.shapes import HONE, Completion, Unfit
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import STREAM, Asked, Nothing, Operation
 from hone.web.talks import Talk, Words, settled
 
 SESSION = "x-hone-session"
@@ -63,7 +63,7 @@ class Endpoint:
         headers = {SESSION: turned.talk.session.id}
         if asked.body.stream:
             chunks = self._chunks(asked.house, turned)
-            return StreamingResponse(chunks, media_type="text/event-stream", headers=headers)
+            return StreamingResponse(chunks, media_type=STREAM, headers=headers)
         response = await self._whole(asked, turned)
         response.headers.update(headers)
         return response
