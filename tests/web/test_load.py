@@ -4,7 +4,7 @@ import asyncio
 import re
 import signal
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -89,10 +89,8 @@ async def test_many_sessions_in_one_server_lose_nothing_and_mix_nothing(
 
 
 @asynccontextmanager
-async def serving(
-    home: Path, folder: Path, stage: Stage
-) -> AsyncIterator[tuple[Process, httpx2.AsyncClient]]:
-    """The real command, as a process of its own."""
+async def serving(home: Path, folder: Path, stage: Stage) -> AsyncIterator[httpx2.AsyncClient]:
+    """The real command, as a process of its own. It is told to end when nobody needs it any more."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "hone", "serve", "--no-open", "--port", "0", "--grace", "0.5"),
         env=environment(home, stage),
@@ -108,13 +106,15 @@ async def serving(
         assert found is not None, line
         headers = {"authorization": f"Bearer {(home / 'serve.key').read_text().strip()}"}
         async with httpx2.AsyncClient(base_url=found[1], headers=headers, timeout=PATIENCE) as client:
-            yield process, client
+            yield client
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(PATIENCE):
+                _, told = await process.communicate()
+        assert (process.returncode, b"Traceback" in told) == (0, False), told.decode()
     finally:
         if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE):
-            _, told = await process.communicate()
-        assert (process.returncode, b"Traceback" in told) == (0, False), told.decode()
+            process.kill()
+            await process.communicate()
 
 
 async def test_a_server_that_is_told_to_end_under_load_ends_in_order_and_learns_on_when_it_is_back(
@@ -140,11 +140,10 @@ async def test_a_server_that_is_told_to_end_under_load_ends_in_order_and_learns_
             over += 1
 
     async with Stage(busy, latency=0.02) as stage:
-        async with serving(home, tmp_path, stage) as (process, client):
+        async with serving(home, tmp_path, stage) as client:
             talks = [asyncio.create_task(go_on(client, number)) for number in range(count)]
             await enough.wait()
-            process.send_signal(signal.SIGTERM)
-            await asyncio.wait(talks)
+        await asyncio.wait(talks)
         assert over == count
         async with furnish(home, tmp_path, provider("openai", stage.url)) as hone:
             kept: dict[str, list[str]] = {}
@@ -157,7 +156,7 @@ async def test_a_server_that_is_told_to_end_under_load_ends_in_order_and_learns_
             assert lost == []
             queued = len(await hone.jobs.waiting())
             broken = sum("interrupted" in texts[-1] or "no answer" in texts[-1] for texts in kept.values())
-        async with serving(home, tmp_path, stage) as (_, client):
+        async with serving(home, tmp_path, stage) as client:
             await done(client)
         assert stage.invalid == []
     async with furnish(home, tmp_path) as hone:
