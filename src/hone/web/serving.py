@@ -25,6 +25,9 @@ PORT, HTTP = 8420, 80
 GRACE = 10.0
 """Seconds that turns under way have to end by themselves."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+IDLE = 75
+"""Seconds that a connection is kept between two requests: longer than clients keep theirs, who then do not meet
+one that has just been closed."""
 HELD_UP = 5
 """Seconds a client may take to hear the end."""
 
@@ -122,6 +125,7 @@ def server(house: House, hosts: Collection[str], grace: float = GRACE) -> Server
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=HELD_UP,
     )
     return Server(config, house, grace)
