@@ -26,8 +26,8 @@ GRACE = 10.0
 """Seconds that turns under way have to end by themselves."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 IDLE = 75
-"""Seconds that a connection is kept between two requests: longer than clients keep theirs, so that they do not
-meet one that has just been closed."""
+"""Seconds that a connection is kept between two requests: longer than clients keep theirs, so that they never
+use one that has just been closed."""
 HELD_UP = 5
 """Seconds a client may take to hear the end."""
 
