@@ -223,9 +223,7 @@ class Hone:
             start = start.then(message, Trust.FOREIGN, header.created)
         if told:
             await self.sessions.start(header, agent.prefix, start.nodes)
-        return Session(
-            header, agent, start, services, stored=bool(told), informed=known, opening=opening
-        )
+        return Session(header, agent, start, services, stored=bool(told), informed=known, opening=opening)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
