@@ -14,10 +14,11 @@ from benchmarks.plot import picture
 from benchmarks.review import review
 from benchmarks.scenarios import HONE, ROOT, Bench
 from benchmarks.scenarios import SCENARIOS as OTHERS
+from benchmarks.server import server
 from benchmarks.table import as_json, placed, processor, table
 
 OUT = ROOT / "docs" / "benchmarks"
-SCENARIOS = {**OTHERS, "review": review}
+SCENARIOS = {**OTHERS, "review": review, "server": server}
 
 
 def main() -> None:

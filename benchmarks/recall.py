@@ -21,11 +21,11 @@ from hone.core.recall import Query
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.database import Database
-from hone.stores.question import EMPTY
+from hone.stores.question import EMPTY, kinship
 from hone.stores.recall import SqliteRecall
 from hone.stores.sqlite import SqliteSessions
 
-COUNT, SESSION, TOGETHER = 100_000, 200, 20
+COUNT, SESSION, TOGETHER = 100_000, 200, 50
 VOCABULARY = 80_000
 HAN = 3_000
 """Letters that are drawn from, of which some are frequent as words are."""
@@ -36,7 +36,8 @@ PREFIX = Prefix("bench/model", "You are a benchmark.")
 
 
 class Language:
-    """Words as often as words are: some in every sentence, most of them hardly ever."""
+    """Words as often as words are: some in every sentence, most of them hardly ever. For some, others can
+    stand."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -45,6 +46,7 @@ class Language:
             "".join(spelling.choice(SYLLABLES) for _ in range(spelling.randint(2, 4)))
             for _ in range(VOCABULARY)
         }
+        made |= {word for words in kinship().values() for word in words} - EMPTY
         self.words = [*sorted(EMPTY), *sorted(made)]
         self.letters = [chr(0x4E00 + number) for number in range(HAN)]
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(len(self.words))))
@@ -90,12 +92,19 @@ async def measured(path: Path, count: int, queries: int) -> str:
     rate, busy, text, sample = await fill(store, language, count)
     told = f"{rate:,.0f} messages/s ({busy:,.0f} a second of the processor)"
     rows = [("bulk insert", told, f"≥ {FASTEST:,}", rate >= FASTEST)]
+    header, chain = session("last", [language.message()], BEGUN)
+    await store.start(header, PREFIX, chain.nodes)  # with the next write the log becomes small again
     size = sum(os.path.getsize(each) for each in path.parent.iterdir())
     rows.append(("size on disk", f"{size / text:.2f} × the text", f"≤ {LARGEST:g} ×", size / text <= LARGEST))
-    for kind, questions in asked(language, sample, queries).items():
+    queried = asked(language, sample, queries)
+    for kind, questions in queried.items():
         aim = COMMON if kind == "common" else FAST
-        rows.append(spread(kind, aim, await timed(recall, questions)))
-    rows.append(await beside(path, recall, asked(language, sample, queries)["question"]))
+        rows.append(spread(kind, aim, await timed(recall, [Query(each) for each in questions])))
+    for days in (7, 365):
+        last = BEGUN + timedelta(minutes=count)
+        within = [Query(each, since=last - timedelta(days=days)) for each in queried["question"]]
+        rows.append(spread(f"question, the last {days} days", COMMON, await timed(recall, within)))
+    rows.append(await beside(path, recall, [Query(each) for each in queried["question"]]))
     await database.close()
     lines = ["| what | measured | aim | reached |", "|---|---|---|---|"]
     lines += [
@@ -177,33 +186,34 @@ def asked(language: Language, sample: Sequence[str], queries: int) -> dict[str, 
     return {kind: [next(make()) for _ in range(queries)] for kind, make in kinds.items()}
 
 
-async def timed(recall: SqliteRecall, questions: Sequence[str]) -> list[tuple[float, float]]:
+async def timed(recall: SqliteRecall, queries: Sequence[Query]) -> list[tuple[float, float]]:
     """Milliseconds on the wall and of the processor: on a shared machine the latter tells more."""
     took = []
-    for question in questions:
+    for query in queries:
         begun, busy = time.perf_counter(), time.process_time()
-        found = await recall.search(Query(question))
+        found = await recall.search(query)
         took.append(((time.perf_counter() - begun) * 1000, (time.process_time() - busy) * 1000))
-        if not found.hits:
-            raise SystemExit(f"nothing was found for: {question}")
+        if not found.hits and query.since is None:
+            raise SystemExit(f"nothing was found for: {query.words}")
     return took
 
 
-async def beside(path: Path, recall: SqliteRecall, questions: Sequence[str]) -> Row:
+async def beside(path: Path, recall: SqliteRecall, queries: Sequence[Query]) -> Row:
     """The same questions while three other processes write, one message after the other."""
     command = (sys.executable, "-m", "benchmarks.recall", "--write", str(path), "--seed")
     writers = [subprocess.Popen((*command, str(seed)), stdout=subprocess.PIPE) for seed in range(3)]
     try:
         for writer in writers:
             await asyncio.to_thread(writer.stdout.readline if writer.stdout else bytes)
-        took = await timed(recall, questions)
+        took = await timed(recall, queries)
         failed = sum(writer.poll() is not None for writer in writers)
     finally:
         for writer in writers:
             writer.terminate()
             writer.communicate()
     what, found, aim, reached = spread("question, three processes write", 2 * COMMON, took)
-    return what, f"{found}, {failed} errors", aim, reached and not failed
+    longest = max(each for each, _ in took)
+    return what, f"{found}, the longest {longest:.1f} ms, {failed} errors", aim, reached and not failed
 
 
 async def write(path: Path, seed: int) -> None:

@@ -11,6 +11,7 @@ from hone.core.messages import Message, ToolCall, answer, assistant, user
 from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.plugins import Registry
 from hone.runtime.session import Session, new_id
 from hone.tools.define import tool
 
@@ -19,6 +20,11 @@ from hone.tools.define import tool
 def probe(left: Annotated[int, "how many are left"]) -> str:
     """Look at one thing."""
     return spoken(left)
+
+
+def register(registry: Registry) -> None:
+    """As a plugin, for a server."""
+    registry.tools.append(probe)
 
 
 class Subject:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from hone.core.jobs import Jobs
 from hone.core.knowledge import Snapshot
 from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
 from hone.core.ledger import USER as PROFILE
-from hone.core.messages import Note
+from hone.core.messages import Message, Note
 from hone.core.model import Model
 from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
@@ -115,7 +115,7 @@ class Hone:
         self._ask = ask
         self._clock = clock or SystemClock()
         self._sandbox = Sandbox(hidden=(self.home,), clock=self._clock)
-        self._shells: list[Shell] = []
+        self._shells: list[tuple[Toolbox, Shell]] = []
         self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
@@ -136,7 +136,7 @@ class Hone:
             await self._background.close()
         await self._models.close()
         await self._gated.close()
-        for shell in self._shells:
+        for _, shell in self._shells:
             await shell.close()
         if self._library:
             self._library.keeper.close()
@@ -234,17 +234,24 @@ class Hone:
             self._stores = self._open_stores()
         return self._stores
 
-    async def session(self, model: str = "", template: str = "") -> Session:
+    async def session(
+        self, model: str = "", template: str = "", *, id: str = "", told: Sequence[Message] = ()
+    ) -> Session:
         """A new conversation. It is stored with its first message. `template` names the one it begins with,
-        or is "auto"."""
+        or is "auto". `id` is one that nobody has yet; `told` is what somebody says was said before, which is
+        worth no more than anybody's word."""
         agent, known = await self._agent(model, self.folder, self._toolbox(self.folder))
-        header = Header(new_id(), self._clock.now(), folder=str(self.folder))
+        header = Header(SessionId(id) if id else new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
         opening = Seeding(self.templates, template, self._clock) if template else None
         if opening and template != AUTO:
             await opening.named(agent.toolbox)  # what cannot be had is said now, not after the first message
         start = Transcript(agent.prefix.digest)
-        return Session(header, agent, start, services, informed=known, opening=opening)
+        for message in told:
+            start = start.then(message, Trust.FOREIGN, header.created)
+        if told:
+            await self.sessions.start(header, agent.prefix, start.nodes)
+        return Session(header, agent, start, services, stored=bool(told), informed=known, opening=opening)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
@@ -264,6 +271,17 @@ class Hone:
                 f"This conversation goes on with {agent.prefix.model} and the tools of today."
             )
         return session
+
+    async def model(self) -> str:
+        """Who is asked where nobody is named. Raises SettingsError if there is nobody."""
+        return (await self._models.find("")).name
+
+    async def release(self, session: Session) -> None:
+        """Closes what a conversation has open; it can be resumed. For whoever has many of them."""
+        own = [each for each in self._shells if each[0] is session.agent.toolbox]
+        self._shells = [each for each in self._shells if each[0] is not session.agent.toolbox]
+        for _, shell in own:
+            await shell.close()
 
     async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
         """A new conversation with the first messages of another one (default: all of them)."""
@@ -413,7 +431,7 @@ class Hone:
 
     def _toolbox(self, folder: Path) -> Toolbox:
         toolbox, shell = self._tools(folder)
-        self._shells.append(shell)
+        self._shells.append((toolbox, shell))
         return toolbox
 
     def _walled(self, tool: Tool) -> Tool:

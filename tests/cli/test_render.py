@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.cli.paint import Paint
-from hone.cli.render import Renderer, account, describe, extent, total
+from hone.cli.render import Renderer, account, describe, extent
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall, assistant
-from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
 from hone.core.transcript import Node
 from hone.core.trust import Trust

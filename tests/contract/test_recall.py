@@ -140,6 +140,31 @@ async def test_forms_of_a_word_and_accents_do_not_matter(memory: Memory) -> None
         assert (await memory.found(words))[0] == (A, 1), words
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (
+            "was haben wir über die Rechnungen von der Werkstatt gesagt?",
+            "Die Rechnung der Werkstatt kam heute.",
+        ),
+        ("qu'est-ce que nous avons dit des factures du garage ?", "La facture du garage est arrivée."),
+        ("¿qué dijimos de las facturas del taller?", "Llegó la factura del taller."),
+    ],
+)
+async def test_small_words_and_endings_of_other_languages_do_not_lead_astray(
+    memory: Memory, question: str, text: str
+) -> None:
+    await memory.keep(A, user("was wir haben über die von der gesagt"), user("nous avons dit des du que"))
+    await memory.keep(B, user("qué dijimos de las del"), user("the very same"))
+    await memory.keep(C, user(text))
+    assert (await memory.found(question))[0] == (C, 1)
+
+
+async def test_a_word_that_is_small_elsewhere_counts_in_english(memory: Memory) -> None:
+    await memory.keep(A, user("The war diary is in the attic."), assistant("Which one?"))
+    assert (await memory.found("where is the war?"))[0] == (A, 1)
+
+
 async def test_a_phrase_must_stand_as_it_is_written_and_relaxes_if_it_stands_nowhere(memory: Memory) -> None:
     await memory.keep(A, user("red car, blue house"), assistant("blue car"), user("nothing of it"))
     assert await memory.found('"blue car"') == [(A, 2)]
@@ -192,6 +217,26 @@ async def test_bounds_leave_out_what_was_said_before_or_after(memory: Memory) ->
     assert {id for id, _ in await memory.found("invoice", until=NOW - timedelta(days=30))} == {A}
     long = await memory.found("invoice", since=NOW - timedelta(days=390))
     assert {id for id, _ in long} == {B, C}
+
+
+async def test_a_rare_word_of_another_time_does_not_hide_what_is_within_the_bounds(memory: Memory) -> None:
+    await memory.keep(A, user("The xylophone was at the meeting."), at=NOW - timedelta(days=400))
+    for number in range(30):
+        at = NOW - timedelta(days=number)
+        await memory.keep(SessionId(f"s{number}"), user(f"A meeting, the {number}th."), at=at)
+    found = await memory.found("xylophone meeting", since=NOW - timedelta(days=3), today=NOW.date())
+    assert {id for id, _ in found} == {"s0", "s1", "s2", "s3"}
+
+
+async def test_what_was_said_again_is_found_by_each_of_its_days(memory: Memory) -> None:
+    first, again = datetime(2024, 3, 4, tzinfo=UTC), datetime(2026, 2, 20, tzinfo=UTC)
+    await memory.keep(A, user("Pay the rent."), at=first)
+    await memory.keep(B, user("Pay the rent."), at=again)
+    assert await memory.found("rent", since=NOW - timedelta(days=30), today=NOW.date()) == [(B, 1)]
+    assert await memory.found("rent", until=NOW - timedelta(days=300)) == [(A, 1)]
+    assert await memory.found("rent", since=first + timedelta(days=1), until=again - timedelta(days=1)) == []
+    assert (await memory.found("what was with the rent in February?", today=NOW.date()))[0] == (B, 1)
+    assert await memory.found("2024-03-04", today=NOW.date()) == [(A, 1)]
 
 
 async def test_who_is_meant_to_have_said_it_comes_first(memory: Memory) -> None:

@@ -71,6 +71,7 @@ DOORS = {
         "cli/memory.py _change.act",
         "knowledge/tools.py memory_tool.memory",
         "runtime/imports/proposing.py _made",
+        "web/api/journal.py _noted",
     },
     "keeper.shelve": {
         "cli/skills.py new.act",
@@ -78,15 +79,22 @@ DOORS = {
         "cli/skills.py _shelve.act",
         "knowledge/tools.py managing_tool.skill_manage",
         "runtime/imports/proposing.py _made",
+        "web/api/skills.py _shelve",
     },
     "keeper.undo": {
         "cli/demo.py Demo._undo",
         "cli/undo.py undo.act",
         "cli/slash.py _undo",
         "knowledge/forgetting.py withdraw",
+        "web/api/changes.py undo",
     },
-    "keeper.approve": {"cli/pending.py _settled", "cli/slash.py _approve"},
-    "keeper.reject": {"cli/pending.py _settled", "cli/slash.py _reject", "knowledge/forgetting.py withdraw"},
+    "keeper.approve": {"cli/pending.py _settled", "cli/slash.py _approve", "web/api/changes.py approve"},
+    "keeper.reject": {
+        "cli/pending.py _settled",
+        "cli/slash.py _reject",
+        "knowledge/forgetting.py withdraw",
+        "web/api/changes.py reject",
+    },
 }
 WRITING = {
     *("os.replace", "os.rename", "os.unlink", "os.remove", "os.rmdir", "os.mkdir", "os.symlink", "os.link"),

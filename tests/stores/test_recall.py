@@ -4,15 +4,17 @@ import asyncio
 import subprocess
 import sys
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.errors import Conflict
 from hone.core.ids import SessionId
 from hone.core.messages import assistant, user
 from hone.core.ports import Header
@@ -22,6 +24,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores import passages
 from hone.stores.database import MIGRATIONS, Database
+from hone.stores.ranking import COMMON
 from hone.stores.recall import SqliteRecall
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
@@ -60,12 +63,12 @@ def raw(path: Path) -> closing[apsw.Connection]:
 
 
 def left(path: Path) -> tuple[list[int], list[int], list[str]]:
-    """The ids of contents, of passages, and the words that the index holds."""
+    """The ids of contents, those that the index knows, and the words that it holds."""
     with raw(path) as connection:
-        connection.execute("CREATE VIRTUAL TABLE temp.held USING fts5vocab (main, passage_words, row)")
+        connection.execute("CREATE VIRTUAL TABLE temp.held USING fts5vocab (main, passage_words, instance)")
         contents = [id for (id,) in connection.execute("SELECT id FROM contents ORDER BY id")]
-        known = [id for (id,) in connection.execute("SELECT id FROM passages ORDER BY id")]
-        return contents, known, [term for (term,) in connection.execute("SELECT term FROM temp.held")]
+        held: list[Any] = connection.execute("SELECT doc, term FROM temp.held").fetchall()
+        return contents, sorted({id for id, _ in held}), sorted({term for _, term in held})
 
 
 def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) -> None:
@@ -156,7 +159,7 @@ def older(path: Path, texts: list[str]) -> None:
     asyncio.run(_filled(path, texts))
     with raw(path) as connection:
         connection.execute(
-            "DROP TABLE passages; DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX sessions_chain"
+            "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain"
         )
         connection.pragma("user_version", RECALL)
 
@@ -197,7 +200,9 @@ async def test_adding_goes_on_where_it_was_broken_off_and_leaves_out_what_was_de
     assert await asyncio.to_thread(left, path) == ([], [], [])
 
 
-@pytest.mark.parametrize("damage", ["UPDATE contents SET body = x'00' WHERE id = 1", "DELETE FROM passages"])
+@pytest.mark.parametrize(
+    "damage", ["UPDATE contents SET body = x'00' WHERE id = 1", "UPDATE nodes SET trust = 77 WHERE id = 1"]
+)
 async def test_a_damaged_row_is_left_out_and_its_session_can_be_deleted(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "hone.db"
     await _filled(path, ["harbour one", "harbour two"])
@@ -209,6 +214,48 @@ async def test_a_damaged_row_is_left_out_and_its_session_can_be_deleted(tmp_path
     await SqliteSessions(database).delete(A)
     assert (await SqliteRecall(database).search(Query('"harbour two"'))).hits == ()
     await database.close()
+
+
+async def test_words_of_very_many_messages_are_found_too_with_rare_ones_and_within_bounds(
+    tmp_path: Path,
+) -> None:
+    database = Database.open(tmp_path / "hone.db")
+    store, recall = SqliteSessions(database), SqliteRecall(database)
+    many = talk(*(f"meeting {number} again" for number in range(COMMON + 1)))
+    await store.start(Header(A, NOW), PREFIX, many.nodes)
+    old = Transcript(PREFIX.digest).then(user("a xylophone"), Trust.OWNER, NOW - timedelta(days=400))
+    old = old.then(user("the xylophone meeting"), Trust.OWNER, NOW - timedelta(days=400))
+    await store.start(Header(B, NOW), PREFIX, old.nodes)
+
+    async def found(words: str, since: datetime | None = None) -> list[tuple[str, int]]:
+        hits = (await recall.search(Query(words, since=since))).hits
+        return [(hit.header.id, hit.passage.number) for hit in hits]
+
+    assert (await found("xylophone meeting"))[0] == (B, 2)
+    assert all(number > COMMON - 200 for _, number in await found("meeting"))
+    assert (await found("meeting 7"))[0] == (A, 8)
+    assert {id for id, _ in await found("xylophone meeting", NOW)} == {A}
+    await database.close()
+
+
+async def test_what_comes_and_goes_in_one_transaction_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "hone.db"
+    database = Database.open(path)
+    store = SqliteSessions(database)
+    told = (
+        store.start(Header(A, NOW), PREFIX, talk("apple").nodes),
+        store.start(Header(A, NOW), PREFIX, talk("cellar").nodes),
+        store.start(Header(B, NOW), PREFIX, talk("boiler").nodes),
+        store.delete(A),
+        store.start(Header(A, NOW), PREFIX, talk("rain").nodes),
+    )
+    outcomes = await asyncio.gather(*told, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [type(None), Conflict, *[type(None)] * 3]
+    hits = (await SqliteRecall(database).search(Query("apple cellar boiler rain"))).hits
+    assert sorted(hit.passage.text for hit in hits) == ["boiler", "rain"]
+    await database.close()
+    contents, known, words = await asyncio.to_thread(left, path)
+    assert (contents, words) == (known, ["boiler", "rain"])
 
 
 async def test_search_answers_while_three_processes_write(

@@ -1,78 +1,19 @@
 """Reviews as rows: what set them off, how far they are, what they took and what they changed."""
 
-import fcntl
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
-from hone.app import Hone
 from hone.cli.listing import moment
-from hone.cli.render import WIDE, total
-from hone.core.ids import SessionId
-from hone.core.jobs import Job, State, Topics
-from hone.core.ledger import NO_SESSION
-from hone.core.model import Usage
+from hone.cli.render import WIDE
+from hone.core.jobs import State, Topics
+from hone.core.model import Usage, total
 from hone.core.visible import one_line
-from hone.runtime.claims import FOLDER
+from hone.runtime.reports import Report, data, is_claimed, reports
+
+__all__ = ["Report", "about", "data", "heading", "is_claimed", "percent", "reports", "table"]
 
 TITLES = ("id", "when", "session", "about", "state", "tokens", "cached", "cost", "changes", "why")
 RIGHT = frozenset({"id", "tokens", "cached", "cost"})
-AT_WORK = "at work"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """`usage` is what each call of its last try took; `waiting` is how many of its changes wait."""
-
-    job: Job
-    working: bool = False
-    usage: tuple[Usage, ...] = ()
-    waiting: int = 0
-
-    @property
-    def state(self) -> str:
-        return AT_WORK if self.working else self.job.state
-
-    @property
-    def cached(self) -> float | None:
-        """The share of its first request that the provider had in its cache."""
-        first = self.usage[0] if self.usage else None
-        if self.job.cached is not None or first is None or not first.input:
-            return self.job.cached
-        return first.cached / first.input
-
-
-async def reports(hone: Hone, jobs: Sequence[Job]) -> list[Report]:
-    """Of the jobs of one conversation that are queued, the oldest is the one that is worked on."""
-    pending = {entry.id for entry in await hone.library.keeper.ledger.pending()}
-    oldest: dict[SessionId, Job] = {}
-    for job in await hone.jobs.waiting():
-        oldest.setdefault(job.tree, job)
-    found = []
-    for job in jobs:
-        first = oldest.get(job.tree)
-        working = first is not None and first.id == job.id and is_claimed(hone.home, job.tree)
-        spent = await hone.sessions.spending(job.review) if job.review != NO_SESSION else ()
-        waiting = len(pending.intersection(job.changes))
-        found.append(Report(job, working, tuple(each.usage for each in spent), waiting))
-    return found
-
-
-def is_claimed(home: Path, name: str) -> bool:
-    """Whether some process holds the lock. A file that a killed one left behind is held by nobody."""
-    with suppress(OSError):
-        handle = os.open(home / FOLDER / f"{name}.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(handle)
-    return False
 
 
 def table(found: Sequence[Report], width: int = WIDE) -> str:
@@ -144,29 +85,3 @@ def heading(report: Report) -> Iterator[str]:
     yield " · ".join((moment(job.created), cause, f"{job.messages:,} messages", *tries))
     if job.error:
         yield one_line(job.error, 500)
-
-
-def data(report: Report) -> dict[str, Any]:
-    """For programs."""
-    job, spent = report.job, total(report.usage)
-    return {
-        "id": job.id,
-        "session": job.session,
-        "messages": job.messages,
-        "topics": sorted(job.topics),
-        "why": job.why,
-        "state": report.state,
-        "tries": job.tries,
-        "created": job.created.isoformat(),
-        "ended": job.ended.isoformat() if job.ended else None,
-        "review": job.review or None,
-        "calls": len(report.usage),
-        "input": spent.input,
-        "cached": spent.cached,
-        "output": spent.output,
-        "first_request_cached": report.cached,
-        "cost": spent.cost if report.usage else None,
-        "changes": list(job.changes),
-        "waiting": report.waiting,
-        "error": job.error,
-    }

@@ -12,8 +12,7 @@ from hone.cli.main import Options
 
 if TYPE_CHECKING:
     from hone.app import Hone
-    from hone.core.ledger import ChangeId, Entry, Evidence, Target
-    from hone.core.transcript import Node
+    from hone.core.ledger import ChangeId, Entry, Target
     from hone.knowledge.folding import Step
     from hone.knowledge.keeper import Keeper
 
@@ -101,39 +100,18 @@ def show(options: Options, id: "ChangeId", as_json: bool) -> None:
 
 
 async def _grounds(hone: "Hone", entry: "Entry") -> AsyncIterator[str]:
+    from hone.runtime.grounds import words
+
     author = entry.change.author
     if author.parent:
         yield f"its session is a fork or branch of {author.parent}"
     for each in author.evidence:
         place = f"message {each.message} of session {each.session}"
-        yield f"rests on {place} ({each.trust.name.lower()}): {await _words(hone, each)}"
+        yield f"rests on {place} ({each.trust.name.lower()}): {await words(hone.sessions, each)}"
     if author.evidence:
         yield f"least trusted in the conversation so far: {author.ground.name.lower()}"
     for source in entry.change.sources:
         yield f"made from change {source}"
-
-
-async def _words(hone: "Hone", evidence: "Evidence") -> str:
-    from hone.core.errors import Corrupt, Missing
-    from hone.core.visible import one_line
-
-    try:
-        nodes = (await hone.sessions.load(evidence.session)).transcript.nodes
-    except Missing:
-        return "(the session is gone)"
-    except Corrupt as error:
-        return f"({error})"
-    at = evidence.message - 1
-    # A conversation that was shortened counts its messages anew; the digest still tells which one is meant.
-    for node in (*nodes[at : at + 1], *nodes):
-        if node.digest == evidence.digest:
-            return f"“{one_line(_said(node), 300)}”"
-    return "(the session no longer has it)"
-
-
-def _said(node: "Node") -> str:
-    message = node.message
-    return message.text or (message.result.text if message.result else "")
 
 
 @click.command()

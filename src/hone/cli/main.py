@@ -36,6 +36,7 @@ COMMANDS = {
     "reviews": "reviews",
     "review": "review",
     "worker": "worker",
+    "serve": "serve",
     "config": "config",
     "trust": "trust",
     "models": "models",

@@ -5,9 +5,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hone.cli.paint import Paint
-from hone.core.events import CallEnded, CallStarted, Curated, Event, Learned, Notice, Spent, TurnEnded
+from hone.core.events import (
+    CallEnded,
+    CallStarted,
+    Curated,
+    Event,
+    Heard,
+    Learned,
+    Notice,
+    Spent,
+    TurnEnded,
+)
 from hone.core.messages import ToolCall
-from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
 from hone.core.turn import Stop, Turn
 from hone.core.visible import one_line, visible
@@ -56,6 +66,8 @@ class Renderer:
                 return self._note(self._paint.dim(visible(text)))
             case Spent():
                 self._thinking = False
+                return Shown()
+            case Heard():
                 return Shown()
             case Learned() | Curated():
                 return Shown()  # it belongs to no turn; see `learned`
@@ -139,19 +151,6 @@ def extent(text: str) -> str:
         return f"{len(lines):,} lines"
     return (
         one_line(lines[0], WIDE).removesuffix(".") if 0 < len(lines[0]) <= 60 else f"{len(text):,} characters"
-    )
-
-
-def total(usages: Iterable[Usage]) -> Usage:
-    """The sum. One unknown cost makes it unknown."""
-    each = list(usages)
-    costs = [usage.cost for usage in each if usage.cost is not None]
-    return Usage(
-        sum(usage.input for usage in each),
-        sum(usage.cached for usage in each),
-        sum(usage.written for usage in each),
-        sum(usage.output for usage in each),
-        sum(costs) if len(costs) == len(each) else None,
     )
 
 

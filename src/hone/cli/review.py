@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from hone.cli.main import FAILED, INTERRUPTED, Options, complain
-from hone.core.jobs import Job, State, Topic, Topics
+from hone.core.jobs import Job, State, Topic
 
 if TYPE_CHECKING:
     from hone.app import Hone
-
-BY_HAND = "by hand"
 
 
 @click.command(short_help="Look back over a conversation now, for what is worth keeping.")
@@ -27,29 +25,15 @@ def review(options: Options, session: str, about: str | None) -> int:
     It is queued and done at once. Ctrl-C leaves it in the queue.
     """
     from hone.cli.home import with_home
+    from hone.runtime.reports import queued
 
     topics = frozenset({Topic(about)}) if about else frozenset(Topic)
 
     async def act(hone: "Hone") -> int:
-        return await _reviewed(hone, await queued(hone, session, topics))
+        job = await queued(hone, session, topics, datetime.now(UTC))
+        return await _reviewed(hone, job)
 
     return with_home(options, act)
-
-
-async def queued(hone: "Hone", beginning: str, topics: Topics) -> Job:
-    """Raises Missing or Refused where there is nothing to look back over."""
-    from hone.core.errors import Missing, Refused
-    from hone.core.turn import Origin
-
-    latest = [] if beginning else await hone.sessions.list(limit=1, own=True)
-    if not beginning and not latest:
-        raise Missing("There is no session of yours to look back over yet.")
-    id = await hone.sessions.find(beginning) if beginning else latest[0].header.id
-    stored = await hone.sessions.load(id)
-    if stored.header.origin is not Origin.USER:
-        parent = stored.header.parent
-        raise Refused(f"Session {id} is no conversation of yours, but a {stored.header.origin} of {parent}.")
-    return await hone.jobs.enqueue(id, len(stored.transcript), topics, BY_HAND, datetime.now(UTC))
 
 
 async def _reviewed(hone: "Hone", job: Job) -> int:

@@ -151,7 +151,7 @@ def as_object(session: str, turn: "Turn") -> str:
     """The whole turn for a program, in ASCII."""
     import json
 
-    from hone.cli.render import total
+    from hone.core.model import total
 
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}

@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hone.app import Hone
@@ -11,7 +12,6 @@ from hone.cli import changes, jobs, shelf
 from hone.cli.listing import table
 from hone.cli.pending import waiting
 from hone.cli.render import account
-from hone.cli.review import queued
 from hone.cli.skills import listed
 from hone.core.errors import HoneError, Refused
 from hone.core.jobs import Topic
@@ -22,6 +22,7 @@ from hone.knowledge.keeper import Keeper
 from hone.knowledge.moment import journals
 from hone.memory import journal
 from hone.runtime.loading import use
+from hone.runtime.reports import queued
 from hone.runtime.session import Session
 
 LATEST = 10
@@ -218,7 +219,7 @@ async def _review(talk: Talk, topic: str) -> str:
     if not len(talk.session.transcript):
         raise Refused("There is nothing to look back over yet.")
     topics = frozenset({Topic(topic)}) if topic else frozenset(Topic)
-    job = await queued(talk.hone, talk.session.id, topics)
+    job = await queued(talk.hone, talk.session.id, topics, datetime.now(UTC))
     talk.hone.background.notify()
     return f"Looking back over this conversation: review {job.id}. /reviews has it; you can go on."
 

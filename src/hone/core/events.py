@@ -13,6 +13,13 @@ from hone.core.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """The user's words are stored, as the last of so many messages; the turn begins."""
+
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     call: ToolCall
 
@@ -60,7 +67,8 @@ class Curated:
 
 
 Event = (
-    TextPiece
+    Heard
+    | TextPiece
     | ThinkingPiece
     | Restart
     | CallStarted

@@ -1,6 +1,6 @@
 """The seam to a provider: one method that streams pieces of a reply and ends with the reply itself."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -29,6 +29,19 @@ class Usage:
     written: int = 0
     output: int = 0
     cost: float | None = None
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """The sum. One unknown cost makes it unknown."""
+    each = list(usages)
+    costs = [usage.cost for usage in each if usage.cost is not None]
+    return Usage(
+        sum(usage.input for usage in each),
+        sum(usage.cached for usage in each),
+        sum(usage.written for usage in each),
+        sum(usage.output for usage in each),
+        sum(costs) if len(costs) == len(each) else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """Best first. `tried` are the terms that were looked for, `dropped` those that were not: words of every
-    sentence, or of too many messages. `waiting` counts the older messages that cannot be found yet."""
+    sentence. `waiting` counts the older messages that cannot be found yet."""
 
     hits: tuple[Hit, ...] = ()
     tried: tuple[str, ...] = ()

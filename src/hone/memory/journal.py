@@ -7,7 +7,8 @@ file is the owner's and stays as it is. No entry can look like structure: each o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hone.core.errors import Refused
+from hone.core.errors import Conflict, Refused
+from hone.core.messages import digest
 from hone.core.visible import visible
 
 MARK, INDENT = "- ", "  "
@@ -42,9 +43,11 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Become:
-    """The whole text, as the owner, an undo or a merge makes it."""
+    """The whole text, as the owner, an undo or a merge makes it. `seen` is the digest of what the editor saw;
+    empty: any."""
 
     text: str
+    seen: str = ""
 
 
 Edit = Add | Replace | Remove | Become
@@ -95,6 +98,8 @@ def _edited(text: str, edit: Edit) -> str:
         case Remove():
             return _with(text, _found(text, edit.match), "")
         case Become():
+            if edit.seen and edit.seen != digest(text.encode()):
+                raise Conflict("The journal is no longer what you saw; read it again and repeat the change.")
             return edit.text
 
 

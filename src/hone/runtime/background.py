@@ -57,6 +57,11 @@ class Background:
         """Something was queued."""
         self._wake.set()
 
+    def again(self, id: JobId) -> None:
+        """One that was tried here is to be tried once more."""
+        self._seen.discard(id)
+        self._wake.set()
+
     def occupied(self, busy: bool) -> None:
         """The user's turn begins or has ended."""
         self._busy += 1 if busy else -1

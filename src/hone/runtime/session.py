@@ -12,7 +12,7 @@ from typing import Protocol
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
-from hone.core.events import Emit, Event, Notice, TurnEnded
+from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
 from hone.core.messages import Message, Note, Role, Text, sound, user
@@ -160,6 +160,7 @@ class Session:
         try:
             said = user(message) if isinstance(message, str) else message
             await self._receive(said, self._voice if voice is None else voice, aside, emit)
+            emit(Heard(len(self.transcript)))
             turn = await self._take_turn(emit)
         finally:
             self._busy, self._turn = False, None

@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 import apsw
 
 from hone.core.errors import Corrupt, StoreError
+from hone.stores import passages
 from hone.stores.writer import FOREIGN, Work, Writer
 
 T = TypeVar("T")
@@ -20,8 +21,10 @@ T = TypeVar("T")
 PATIENCE = 10.0
 """Seconds to wait for another process."""
 READERS = 4
-CACHE = 64 * 1024
-"""Kibibytes that the writer may keep in memory, if there is so much to keep."""
+CACHE, READING = 64 * 1024, 32 * 1024
+"""Kibibytes that the writer and each reader may keep in memory, if there is so much to keep."""
+LOG = 4 * 1024 * 1024
+"""Bytes of the log that stay on the disk: as much as is written before it is copied into the database."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 
 
@@ -33,7 +36,7 @@ class Database:
         self._patience = patience
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
-        self._writer = Writer(self._connect_writer, self._explained)
+        self._writer = Writer(self._connect_writer, self._explained, passages.settle)
         self._closed = False
 
     @classmethod
@@ -92,10 +95,13 @@ class Database:
         connection.pragma("synchronous", "FULL")
         # Digests come in no order: where there are many, their index must be at hand.
         connection.pragma("cache_size", -CACHE)
+        # After a large import the log becomes small again.
+        connection.pragma("journal_size_limit", LOG)
         # What is deleted is overwritten, not only forgotten.
         connection.pragma("secure_delete", True)
         # What a savepoint may have to undo stays in memory: no pieces of conversations in a folder for all.
         connection.pragma("temp_store", "memory")
+        passages.prepare(connection)
         return connection
 
     def _explained(self, error: Exception) -> StoreError:
@@ -117,6 +123,7 @@ def connect(path: Path, patience: float) -> apsw.Connection:
     # Commands come and go; none of them shall pay for the checkpoint, or truncate the log under another one.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.pragma("cell_size_check", True)
+    connection.pragma("cache_size", -READING)
     return connection
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import apsw
 
 from hone.core.ids import SessionId
+from hone.stores.window import ALWAYS, Window
 
 OCCURRENCES = 20
 """Nodes of one content that are looked at, the latest first: some words are said every day."""
 
 NODES = f"""
-SELECT content, id, chain, depth, parent, trust, at FROM nodes WHERE content = ?
+SELECT content, id, chain, depth, parent, trust, at FROM nodes WHERE content = ? AND at BETWEEN ? AND ?
 ORDER BY id DESC LIMIT {OCCURRENCES}
 """
 NODE = "SELECT content, id, chain, depth, parent, trust, at FROM nodes WHERE id = ?"
@@ -61,8 +62,11 @@ class Owner:
     left: bool = False
 
 
-def spots(connection: apsw.Connection, content: int) -> list[Spot]:
-    return [Spot(*row) for row in connection.execute(NODES, (content,))]
+def spots(connection: apsw.Connection, content: int, window: Window) -> list[Spot]:
+    """Where a content was said in this time, the latest first."""
+    spans = window.spans or (ALWAYS,)
+    found = [Spot(*row) for span in spans for row in connection.execute(NODES, (content, *span))]
+    return sorted(found, key=lambda spot: -spot.id)[:OCCURRENCES]
 
 
 def before(connection: apsw.Connection, spot: Spot) -> Spot | None:

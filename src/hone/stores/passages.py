@@ -1,8 +1,6 @@
 """The index of what was said, in SQLite: one row for each content, brought along with the contents."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,58 +12,67 @@ from hone.stores.words import LETTERS
 
 BATCH = 1_000
 """Older contents that are added in one go."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FIRST = EPOCH.date()
 
-PUT = "INSERT INTO passages (id, day) VALUES (?, ?)"
-PUT_WORDS = "INSERT INTO passage_words (rowid, text, about) VALUES (?, ?, ?)"
-DROP = "DELETE FROM passages WHERE id = ? RETURNING day"
-DROP_WORDS = "INSERT INTO passage_words (passage_words, rowid, text, about) VALUES ('delete', ?, ?, ?)"
-OLDER = """
-SELECT id, body, (SELECT min(at) FROM nodes WHERE content = contents.id)
-FROM contents WHERE id <= (SELECT upto FROM backlog) AND id NOT IN (SELECT id FROM passages)
-ORDER BY id DESC LIMIT ?
-"""
-WAITING = "SELECT count(*) FROM contents WHERE id <= (SELECT upto FROM backlog)"
+# In the memory of the writer: what its transaction has brought. A piece that is undone takes its own back.
+PREPARE = "CREATE TEMP TABLE fresh (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
+UPTO = "SELECT upto FROM backlog"
+PUT = "INSERT INTO temp.fresh (id, text) VALUES (?, ?)"
+GATHERED = "SELECT EXISTS (SELECT 1 FROM temp.fresh)"
+SETTLE = "INSERT INTO passage_words (rowid, text) SELECT id, text FROM temp.fresh ORDER BY id"
+EMPTY = "DELETE FROM temp.fresh"
+DROP = "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)"
+OLDER = f"SELECT id, body FROM contents WHERE id <= ({UPTO}) ORDER BY id DESC LIMIT ?"
+WAITING = f"SELECT count(*) FROM contents WHERE id <= ({UPTO})"
 
-Fresh = tuple[int, Message, datetime]
-"""A content that is new: its id, what it is, and when it was said."""
+Row = tuple[int, str]
+Fresh = tuple[int, Message]
+"""A content that is new: its id and what it is."""
+
+
+def prepare(connection: apsw.Connection) -> None:
+    """For a connection that writes."""
+    connection.execute(PREPARE)
 
 
 def put(connection: apsw.Connection, fresh: Iterable[Fresh]) -> None:
-    """The words go in together: FTS5 writes out what it has gathered whenever another statement comes."""
-    days, rows = [], []
-    for id, message, at in fresh:
-        text = said(message)
-        if text:
-            day = (at - EPOCH).days
-            days.append((id, day))
-            rows.append((id, indexed(text), about(message, day)))
-    connection.executemany(PUT, days)
-    connection.executemany(PUT_WORDS, rows)
+    """What is new is gathered until the transaction ends: FTS5 writes out what it has whenever another
+    statement comes, and many small pieces cost more than one."""
+    connection.executemany(PUT, _rows(connection, fresh))
+
+
+def settle(connection: apsw.Connection) -> None:
+    """The end of a transaction: what was gathered goes into the index."""
+    if connection.execute(GATHERED).get:
+        connection.execute(SETTLE)
+        connection.execute(EMPTY)
 
 
 def drop(connection: apsw.Connection, gone: Iterable[tuple[int, bytes]]) -> None:
-    rows = []
-    for id, body in gone:
-        day = connection.execute(DROP, (id,)).get
-        message = None if day is None else _whole(body)
-        if message is not None:
-            rows.append((id, indexed(said(message)), about(message, day)))
-    connection.executemany(DROP_WORDS, rows)
+    """A content goes out of the index with the very words it came in with."""
+    settle(connection)
+    whole = ((id, _whole(body)) for id, body in gone)
+    rows = _rows(connection, ((id, message) for id, message in whole if message is not None))
+    connection.executemany(DROP, rows)
 
 
 def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
     """Adds some of the contents from before there was an index; gives how many there were to add."""
     rows: list[Any] = connection.execute(OLDER, (limit,)).fetchall()
-    read = ((id, _whole(body), EPOCH + timedelta(microseconds=at or 0)) for id, body, at in rows)
-    put(connection, [(id, message, at) for id, message, at in read if message is not None])
     connection.execute("UPDATE backlog SET upto = ?", (rows[-1][0] - 1 if rows else 0,))
+    read = ((id, _whole(body)) for id, body in rows)
+    put(connection, ((id, message) for id, message in read if message is not None))
     return len(rows)
 
 
 def waiting(connection: apsw.Connection) -> int:
     return int(connection.execute(WAITING).get)
+
+
+def _rows(connection: apsw.Connection, contents: Iterable[Fresh]) -> list[Row]:
+    """What the index holds of contents, apart from those that are not in it yet."""
+    upto = connection.execute(UPTO).get
+    texts = ((id, said(message)) for id, message in contents if id > upto)
+    return [(id, indexed(text)) for id, text in texts if text]
 
 
 def _whole(body: bytes) -> Message | None:
@@ -74,25 +81,6 @@ def _whole(body: bytes) -> Message | None:
         return decode(body)
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def about(message: Message, day: int) -> str:
-    """Who said it and when, in words that nobody writes."""
-    return f"r{message.role} {_dated(day)}"
-
-
-@lru_cache
-def _dated(day: int) -> str:
-    at = FIRST + timedelta(days=day)
-    return f"{month(at)} {exact(at)}"
-
-
-def month(day: date) -> str:
-    return f"m{day:%Y%m}"
-
-
-def exact(day: date) -> str:
-    return f"d{day:%Y%m%d}"
 
 
 def indexed(text: str) -> str:

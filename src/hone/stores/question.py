@@ -18,8 +18,9 @@ MOST = 60
 YEARS = 6
 """How far back a month without a year may lie."""
 
-SHORTEST, ENDING = 3, 2
-"""Letters of a beginning that are looked for at least, and letters that a stem may have changed."""
+SHORTEST, LASTING, ENDING = 3, 5, 2
+"""Letters of a beginning that are looked for at least, of a word that may have other forms, and letters that
+a stem or a form may have changed."""
 
 QUOTED = re.compile(r'["“”„«»]([^"“”„«»]+)["“”„«»]')
 APOSTROPHE = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
@@ -102,14 +103,35 @@ def parse(text: str, today: date | None = None) -> Question:
     low = APOSTROPHE.sub("", rest).lower()
     spans = _times(low, today)
     found = _terms(low)
-    told = [term for term in found if term not in EMPTY and not _small(term)]
+    language, empty = _language(found)
+    told = [term for term in found if bare(term) not in empty and not _small(term)]
     kept = told or ([] if phrases or spans else found)
     dropped = tuple(term for term in found if term not in kept)
     starred = tuple(bare(term[:-1]) for term in kept if term.endswith("*") and not LETTER.match(term))
     only = starred if len(starred) == len(kept) and not phrases else ()
-    related = _kin(kept) if told else ()
+    related = (_forms(kept) if language else _kin(kept)) if told else ()
     terms = tuple(map(_quoted, kept[:MOST]))
     return Question(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related)
+
+
+def _language(terms: Sequence[str]) -> tuple[str, frozenset[str]]:
+    """The words of every sentence in the language of most of them; in doubt English, which has no name."""
+    words = {bare(term) for term in terms}
+    most = max(stops(), key=lambda each: len(words & stops()[each]))
+    return (most, stops()[most]) if len(words & stops()[most]) > len(words & EMPTY) else ("", EMPTY)
+
+
+@cache
+def stops() -> dict[str, frozenset[str]]:
+    """By language: words of every sentence, without accents."""
+    lines = Path(__file__).with_name("stops.txt").read_text(encoding="utf-8").splitlines()
+    return {name: frozenset(words) for name, *words in (line.split() for line in lines)}
+
+
+def _forms(terms: Sequence[str]) -> tuple[str, ...]:
+    """The beginnings of words: the index knows the endings of English ones only."""
+    long = [term for term in terms if len(term) > LASTING and term.isalpha() and not LETTER.match(term)]
+    return tuple(f'"{term[: max(LASTING, len(term) - ENDING)]}"*' for term in long)[:MOST]
 
 
 def _kin(terms: Sequence[str]) -> tuple[str, ...]:

@@ -1,45 +1,54 @@
 """Which contents may answer a question, in SQLite, best first: words, their neighbours, time and speaker.
 
-What a question costs is bounded: a term of very many messages tells little and is not gone through.
+What a question costs is bounded: the messages with one of its rarest words are gone through, and in those the
+others count.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from heapq import nlargest
+from itertools import accumulate, islice
+from math import log
+from operator import itemgetter
 
 import apsw
 
 from hone.core.recall import Query
-from hone.stores.passages import exact, month
-from hone.stores.question import EMPTY, Question, Span, plain
+from hone.stores.question import EMPTY, Question, plain
+from hone.stores.window import Window, bounds, days
 
-SCORED = 5_000
-"""Messages that are scored for one question, about a microsecond each."""
-EXTRA = 2_000
-"""The same for words that count for less."""
+SCORED, EXTRA = 5_000, 2_000
+"""Messages that are gone through for one question, and for words that count for less."""
 KIN, SMALL, FEW = 0.6, 0.3, 2
 COMMON = 10_000
-"""Messages after which a term is no longer counted, and left out if there are others."""
-CANDIDATES, SPREADING = 200, 60
-DAYS = 62
-"""Up to here a span is looked up by days, beyond by months."""
+"""Messages after which a term is no longer counted; alone it is looked for in the latest ones only."""
+CANDIDATES, SPREADING, TIMELY = 100, 40, 3_000
+"""Messages that are looked at more closely, whose neighbours are, and whose time is."""
+OFTEN = 1_000
+"""A phrase that stands in so many messages is looked for from the latest on."""
 NEAR, NEXT_BUT_ONE = 0.45, 0.3
 """How much of a neighbour's score counts for a message."""
+LONG, FALL = 1_000, 0.3
+"""Bytes of a message from which on its score falls, and how much for each time it is e times as long."""
 
-COUNT = f"SELECT count(*) FROM (SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT {COMMON})"
-RANK = """
-SELECT rowid, -bm25(passage_words, 1.0, 0.0) AS score FROM passage_words WHERE passage_words MATCH ?
-ORDER BY score DESC LIMIT ?
-"""
-LATEST = "SELECT rowid, 1.0 FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?"
+COUNT = "SELECT count(*) FROM (SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT ?)"
+ALL = "SELECT rowid FROM passage_words WHERE passage_words MATCH ? LIMIT ?"
+BOUNDED = "SELECT rowid FROM passage_words WHERE passage_words MATCH ?{} ORDER BY rowid {} LIMIT ?"
+SIZE = "SELECT coalesce(max(id), 0) FROM contents"
+LENGTHS = "SELECT id, length(body) FROM contents WHERE id IN (SELECT value FROM json_each(?))"
+# Of each content the latest two nodes: those before, and those after.
 AROUND = """
-SELECT n.id, p.content, pp.content
-FROM nodes AS n LEFT JOIN nodes AS p ON p.id = n.parent LEFT JOIN nodes AS pp ON pp.id = p.parent
-WHERE n.content = ? ORDER BY n.id DESC LIMIT 2
-"""
-BELOW = """
-SELECT c.content, cc.content FROM nodes AS c LEFT JOIN nodes AS cc ON cc.parent = c.id
-WHERE c.parent = ? LIMIT 3
+WITH best (content, node, parent) AS (
+    SELECT n.content, n.id, n.parent FROM json_each(?) JOIN nodes AS n
+    ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT 2)
+)
+SELECT best.content, p.content, pp.content FROM best
+JOIN nodes AS p ON p.id = best.parent LEFT JOIN nodes AS pp ON pp.id = p.parent
+UNION ALL
+SELECT best.content, c.content, cc.content FROM best
+JOIN nodes AS c ON c.id IN (SELECT id FROM nodes WHERE parent = best.node LIMIT 3)
+LEFT JOIN nodes AS cc ON cc.parent = c.id
 """
 
 
@@ -53,171 +62,152 @@ class Ranked:
 
     @property
     def best(self) -> list[int]:
-        return sorted(self.scores, key=lambda id: (-self.scores[id], -id))
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Expressions to score all messages by, and those of which the latest must do."""
-
-    scored: tuple[str, ...] = ()
-    latest: tuple[str, ...] = ()
-    tried: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    exact: bool = False
+        return first(self.scores, len(self.scores))
 
 
 def rank(connection: apsw.Connection, question: Question, query: Query) -> Ranked:
-    plan = _plan(connection, question)
-    only, times = _during(_bounds(query)), _during(question.spans)
-    scores: dict[int, float] = {}
-    for expression in plan.scored:
-        _collect(connection, scores, RANK, _both(expression, only))
-        if times and not only:
-            _collect(connection, scores, RANK, _both(expression, times))
-    if not plan.exact:
-        _add(connection, scores, _both(_small(connection, question), only) if scores else "", SMALL)
-        _add(connection, scores, _both(_kin(connection, question), only), KIN)
-    latest = plan.latest or (() if scores or not times else (times,))
-    for expression in latest:
-        if len(scores) < CANDIDATES:
-            _collect(connection, scores, LATEST, _both(expression, only))
-    # Whoever writes a phrase wants the messages that hold it, not those beside them.
-    whole = scores if plan.exact else _spread(connection, scores)
-    return Ranked(whole, plan.tried, plan.dropped)
-
-
-def _plan(connection: apsw.Connection, question: Question) -> _Plan:
-    must, terms = " AND ".join(question.phrases), question.terms
-    stands = bool(must) and connection.execute(LATEST, (must, 1)).get is not None
-    if must and not stands:  # then the words of the phrases must do
-        loose = [word for phrase in question.phrases for word in plain(phrase).split()]
-        told = [word for word in loose if word not in EMPTY] or loose
-        terms = tuple(dict.fromkeys((*terms, *(f'"{word}"' for word in told))))
-    counts = {term: int(connection.execute(COUNT, (term,)).get) for term in terms}
+    index = Index(connection, bounds(query))
+    times = days(question.spans)
+    must = " AND ".join(question.phrases)
+    holding = index.some(must) if must else []
+    terms = question.terms if holding or not must else (*question.terms, *_loose(question))
+    counts = index.counts(terms)
     tried = (*question.phrases, *counts)
-    known = sorted((term for term in counts if counts[term]), key=lambda term: counts[term])
-    if stands:
-        better = (f"({must}) AND ({' OR '.join(known)})",) if known else ()
-        return _Plan(better, (must,), tried, question.dropped, exact=True)
-    lead = _affordable(known, counts)
-    tail = [term for term in known if term not in lead and counts[term] < COMMON]
-    common = tuple(term for term in known if counts[term] >= COMMON)
-    if lead or tail:
-        return _Plan(_scored(lead, tail), (), tried, (*question.dropped, *common))
-    whole = (" AND ".join(common),) if len(common) > 1 else ()
-    return _Plan((), (*whole, *common), tried, question.dropped)
+    if holding:
+        scores = dict.fromkeys(holding, 1.0)
+        index.add(scores, known(counts), within=must)
+        # Whoever writes a phrase wants the messages that hold it, not those beside them.
+        return Ranked(_best(connection, scores, index.only, times), tried, question.dropped)
+    scores = _scored(index, question, known(counts)) or index.of(times)
+    best = _best(connection, scores, index.only, times)
+    if not best and index.only.spans:  # the rarest words were said at other times only
+        best = _best(connection, _latest(index, list(known(counts))), index.only, times)
+    return Ranked(_spread(connection, best), tried, question.dropped)
 
 
-def _kin(connection: apsw.Connection, question: Question) -> str:
-    return " OR ".join(_counted(connection, question.kin, EXTRA))
+class Index:
+    """What can be asked of the words, within the bounds of a query."""
+
+    def __init__(self, connection: apsw.Connection, only: Window) -> None:
+        self._connection = connection
+        self.only = only
+        self._size: int = connection.execute(SIZE).get
+
+    def counts(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many messages each stands, the rarest first; of common ones it is not known exactly."""
+        counts = {term: int(self._connection.execute(COUNT, (term, COMMON)).get) for term in terms}
+        return dict(sorted(counts.items(), key=itemgetter(1)))
+
+    def worth(self, count: int) -> float:
+        """A word tells the more, the rarer it is."""
+        return log(1 + (self._size + 0.5) / (count + 0.5))
+
+    def add(
+        self, scores: dict[int, float], counts: Mapping[str, int], weight: float = 1.0, within: str = ""
+    ) -> None:
+        """Whatever the bounds are: what is out of them goes later, when it is known what is best."""
+        for term, count in counts.items():
+            worth = weight * self.worth(count)
+            expression = f"({within}) AND {term}" if within else term
+            for (id,) in self._connection.execute(ALL, (expression, COMMON)):
+                scores[id] = scores.get(id, 0.0) + worth
+
+    def some(self, expression: str) -> list[int]:
+        """All, or the latest if there are many. To go through all is done faster from the first one on."""
+        found = self._bounded(expression, "ASC", OFTEN)
+        return found if len(found) < OFTEN else self.latest(expression)
+
+    def latest(self, expression: str) -> list[int]:
+        return self._bounded(expression, "DESC", CANDIDATES)
+
+    def _bounded(self, expression: str, order: str, limit: int) -> list[int]:
+        condition, values = self.only.condition(self._connection)
+        statement = BOUNDED.format(condition, order)
+        return [id for (id,) in self._connection.execute(statement, (expression, *values, limit))]
+
+    def of(self, times: Window) -> dict[int, float]:
+        """What was said then, if a time is all that is asked for."""
+        found = (self.only & times).latest(self._connection, CANDIDATES) if times.spans else ()
+        return dict.fromkeys(found, 1.0)
 
 
-def _small(connection: apsw.Connection, question: Question) -> str:
-    """Small words tell something where there is little else to go by."""
-    if len(question.terms) > FEW:
-        return ""
-    terms = [f'"{word}"' for word in question.dropped if len(word) > 1]
-    return " OR ".join(_counted(connection, terms, EXTRA))
+def known(counts: Mapping[str, int]) -> dict[str, int]:
+    return {term: count for term, count in counts.items() if count}
 
 
-def _counted(connection: apsw.Connection, terms: Sequence[str], most: int) -> list[str]:
-    counts = {term: int(connection.execute(COUNT, (term,)).get) for term in terms}
-    known = sorted((term for term in counts if counts[term]), key=lambda term: counts[term])
-    return _affordable(known, counts, most)
-
-
-def _affordable(terms: Sequence[str], counts: dict[str, int], most: int = SCORED) -> list[str]:
-    """The rarest ones, as long as all messages that hold one of them can be scored."""
-    taken, rows = [], 0
-    for term in terms:
-        rows += counts[term]
-        if rows > most:
-            break
-        taken.append(term)
-    return taken
-
-
-def _scored(lead: Sequence[str], tail: Sequence[str]) -> tuple[str, ...]:
-    """Rare terms alone and with the others; the others alone only by twos, or if there is nothing else."""
-    rare, other = " OR ".join(lead), " OR ".join(tail)
-    if not tail:
-        return (rare,)
+def _scored(index: Index, question: Question, counts: Mapping[str, int]) -> dict[int, float]:
+    """All messages with one of the rarest terms; the other terms count in those."""
+    scores: dict[int, float] = {}
+    lead = _affordable(counts, SCORED)
+    if counts and not lead:
+        lead = dict(islice(((term, count) for term, count in counts.items() if count < COMMON), 1))
+    index.add(scores, lead)
     if lead:
-        return rare, f"({rare}) AND ({other})"
-    if len(tail) == 1:
-        return (other,)
-    return tuple(f"{tail[0]} AND {each}" for each in tail[1:4])
-
-
-def _collect(connection: apsw.Connection, scores: dict[int, float], how: str, expression: str) -> None:
-    for id, score in connection.execute(how, (expression, CANDIDATES)):
-        scores[id] = max(score, scores.get(id, 0.0))
-
-
-def _add(connection: apsw.Connection, scores: dict[int, float], expression: str, weight: float) -> None:
-    more: dict[int, float] = {}
-    if expression:
-        _collect(connection, more, RANK, expression)
-    for id, score in more.items():
-        scores[id] = scores.get(id, 0.0) + weight * score
-
-
-def _both(expression: str, times: str) -> str:
-    return f"({expression}) AND ({times})" if times and expression else expression
-
-
-def _bounds(query: Query) -> tuple[Span, ...]:
-    """The days the query is bound to, if few enough to be looked up; else what is found is sieved."""
-    if query.since is None:
-        return ()
-    first = query.since.date() - timedelta(days=1)
-    last = query.until.date() if query.until else query.today
-    if last is None or not 0 <= (last - first).days <= DAYS:
-        return ()
-    return ((first, last + timedelta(days=1)),)
-
-
-def _during(spans: Sequence[Span]) -> str:
-    """Said on one of these days. Whole months are looked up as such."""
-    found: dict[str, None] = {}
-    for first, last in spans:
-        whole = first.day == 1 and (last + timedelta(days=1)).day == 1
-        step, name = (
-            (_months(first, last), month)
-            if whole or (last - first).days > DAYS
-            else (_days(first, last), exact)
+        index.add(
+            scores, {term: counts[term] for term in counts if term not in lead}, within=" OR ".join(lead)
         )
-        found.update(dict.fromkeys(name(day) for day in step))
-    return " OR ".join(f'"{each}"' for each in found)
+    else:
+        scores = _latest(index, list(counts))
+    if scores and len(question.terms) <= FEW:  # small words tell something where there is little else
+        small = index.counts(f'"{word}"' for word in question.dropped if len(word) > 1)
+        index.add(scores, _affordable(small, EXTRA), SMALL)
+    index.add(scores, _affordable(index.counts(question.kin), EXTRA), KIN)
+    return scores
 
 
-def _days(first: date, last: date) -> list[date]:
-    return [first + timedelta(days=each) for each in range((last - first).days + 1)]
+def _latest(index: Index, terms: Sequence[str]) -> dict[int, float]:
+    """Where all words are common: the latest messages with all of them, or else with one."""
+    scores: dict[int, float] = {}
+    for expression, fitting in ((" AND ".join(terms), len(terms)), *((term, 1) for term in terms)):
+        if expression and len(scores) < CANDIDATES:
+            for id in index.latest(expression):
+                scores.setdefault(id, fitting * index.worth(COMMON))
+    return scores
 
 
-def _months(first: date, last: date) -> list[date]:
-    """A day of each month of the span, however long it is."""
-    count = (last.year - first.year) * 12 + last.month - first.month + 1
-    numbers = (first.month - 1 + each for each in range(count))
-    return [date(first.year + number // 12, number % 12 + 1, 1) for number in numbers]
+def _best(
+    connection: apsw.Connection, scores: dict[int, float], only: Window, times: Window
+) -> dict[int, float]:
+    """Within the bounds: the first of all, and the first of those from the time that is asked for."""
+    looked = TIMELY if times.spans else CANDIDATES
+    order = only.sieve(connection, first(scores, len(scores) if only.spans else looked), looked)
+    timely = times.sieve(connection, order, CANDIDATES)
+    chosen = dict.fromkeys((*order[:CANDIDATES], *timely))
+    return _level(connection, {id: scores[id] for id in chosen})
+
+
+def first(scores: Mapping[int, float], count: int) -> list[int]:
+    """The best so many; of equals the latest."""
+    return [id for _, id in nlargest(count, zip(scores.values(), scores, strict=True))]
+
+
+def _loose(question: Question) -> list[str]:
+    """The words of phrases that stand nowhere."""
+    loose = [word for phrase in question.phrases for word in plain(phrase).split()]
+    return [f'"{word}"' for word in loose if word not in EMPTY] or [f'"{word}"' for word in loose]
+
+
+def _affordable(counts: Mapping[str, int], most: int) -> dict[str, int]:
+    """The rarest ones, as long as all messages that hold one of them can be gone through."""
+    sums = zip(counts.items(), accumulate(counts.values()), strict=True)
+    return {term: count for (term, count), rows in sums if count and rows <= most}
+
+
+def _level(connection: apsw.Connection, scores: dict[int, float]) -> dict[int, float]:
+    """Long messages hold more words, so that a word in them tells less."""
+    lengths = connection.execute(LENGTHS, (json.dumps(list(scores)),))
+    return {id: scores[id] / (1 + FALL * log(max(1, length / LONG))) for id, length in lengths}
 
 
 def _spread(connection: apsw.Connection, scores: dict[int, float]) -> dict[int, float]:
     """A message counts for more if those beside it fit, too, and may be found by them alone."""
     spread = dict(scores)
-    for id in sorted(scores, key=lambda each: -scores[each])[:SPREADING]:
-        for neighbour, weight in _around(connection, id).items():
-            spread[neighbour] = spread.get(neighbour, 0.0) + weight * scores[id]
+    best = first(scores, SPREADING)
+    shares: dict[tuple[int, int], float] = {}
+    for content, near, far in connection.execute(AROUND, (json.dumps(best),)):
+        for neighbour, weight in ((far, NEXT_BUT_ONE), (near, NEAR)):
+            if neighbour is not None and neighbour != content:
+                shares[content, neighbour] = max(weight, shares.get((content, neighbour), 0.0))
+    for (content, neighbour), weight in shares.items():
+        spread[neighbour] = spread.get(neighbour, 0.0) + weight * scores[content]
     return spread
-
-
-def _around(connection: apsw.Connection, content: int) -> dict[int, float]:
-    found: dict[int, float] = {}
-    for node, parent, grandparent in connection.execute(AROUND, (content,)).fetchall():
-        pairs = [(parent, grandparent), *connection.execute(BELOW, (node,))]
-        for near, far in pairs:
-            for neighbour, weight in ((far, NEXT_BUT_ONE), (near, NEAR)):
-                if neighbour is not None and neighbour != content:
-                    found[neighbour] = max(weight, found.get(neighbour, 0.0))
-    return found

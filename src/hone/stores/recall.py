@@ -17,11 +17,14 @@ from hone.stores.lineage import Lineage, Owner, Spot
 from hone.stores.question import Question, parse, plain
 from hone.stores.ranking import rank
 from hone.stores.tree import SYMPTOMS, moment
+from hone.stores.window import bounds, days
 
 FILLING = 20
 """Batches of older messages that a search adds before it answers."""
 TREES = 3
 """Conversations in which the same words are shown."""
+MORE = 10
+"""Places beyond the limit that are looked at, since who said it and when may put them first."""
 IN_TIME, SPOKEN, ASIDE, QUOTED = 1.6, 1.4, 0.5, 0.8
 """Counts for more: said when, or by whom, the question means. For less: Hone's own forks, and results."""
 
@@ -50,7 +53,7 @@ class _Place:
     spot: Spot
     owner: Owner
     header: Header
-    message: Message
+    passage: Passage
 
 
 def _search(connection: apsw.Connection, query: Query) -> Found:
@@ -59,7 +62,7 @@ def _search(connection: apsw.Connection, query: Query) -> Found:
     line = Lineage(connection)
     places: list[_Place] = []
     for id in ranked.best:
-        if len(places) >= 2 * query.limit + 10:
+        if len(places) >= query.limit + MORE:
             break
         places += _places(connection, line, id, ranked.scores[id], question, query)
     chosen = sorted(places, key=lambda place: (-place.score, -place.spot.id))[: query.limit]
@@ -72,25 +75,20 @@ def _places(
     connection: apsw.Connection, line: Lineage, id: int, score: float, question: Question, query: Query
 ) -> Iterator[_Place]:
     """Where a content was said, as far as it is wanted."""
-    digest, message = _content(connection, id)
+    only, times = bounds(query), days(question.spans)
+    spots = lineage.spots(connection, id, only & times) or lineage.spots(connection, id, only)
+    digest, message = _content(connection, id) if spots else ("", None)
     text = said(message) if message else ""
     if message is None or not text or digest in query.seen or not question.fits(text):
         return
-    spots = [spot for spot in lineage.spots(connection, id) if _within(spot, query)]
     for spot, owner in line.owners(spots)[:TREES]:
-        header = _header(connection, owner.session)
-        if header:
-            worth = score * _worth(question, header.origin, message.role, spot)
-            yield _Place(worth, spot, owner, header, message)
+        header, passage = _header(connection, owner.session), _passage(spot, message)
+        if header and passage:
+            yield _Place(score * _worth(question, header.origin, passage), spot, owner, header, passage)
 
 
-def _within(spot: Spot, query: Query) -> bool:
-    at = moment(spot.at)
-    return (query.since is None or at >= query.since) and (query.until is None or at <= query.until)
-
-
-def _worth(question: Question, origin: Origin, role: Role, spot: Spot) -> float:
-    day = moment(spot.at).date()
+def _worth(question: Question, origin: Origin, passage: Passage) -> float:
+    role, day = passage.role, passage.at.date()
     timely = any(first <= day <= last for first, last in question.spans)
     return (
         (IN_TIME if timely else 1.0)
@@ -105,7 +103,7 @@ def _hit(connection: apsw.Connection, place: _Place) -> Hit:
     return Hit(
         place.header,
         owner.tree,
-        _passage(spot, place.message),
+        place.passage,
         _neighbour(connection, lineage.before(connection, spot)),
         _neighbour(connection, lineage.after(connection, spot)),
         owner.left,
@@ -118,8 +116,11 @@ def _neighbour(connection: apsw.Connection, spot: Spot | None) -> Passage | None
     return None if spot is None or message is None or message.template else _passage(spot, message)
 
 
-def _passage(spot: Spot, message: Message) -> Passage:
-    return Passage(spot.depth, message.role, Trust(spot.trust), moment(spot.at), said(message))
+def _passage(spot: Spot, message: Message) -> Passage | None:
+    try:
+        return Passage(spot.depth, message.role, Trust(spot.trust), moment(spot.at), said(message))
+    except SYMPTOMS:
+        return None
 
 
 def _content(connection: apsw.Connection, id: int) -> tuple[str, Message | None]:

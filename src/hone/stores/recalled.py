@@ -13,7 +13,7 @@ from hone.stores.inmemory import InMemorySessions
 from hone.stores.passages import indexed
 from hone.stores.question import Question, parse, plain, words
 
-NEAR = 0.45
+NEAR, KIN = 0.45, 0.6
 TIMELY, ASIDE, SPOKEN, QUOTED = 1.6, 0.5, 1.15, 0.8
 
 
@@ -69,11 +69,12 @@ def _scores(heard: list[_Said], question: Question) -> dict[int, float]:
     if phrases and not whole:  # then the words of the phrases must do
         whole = list(range(len(heard)))
         terms += tuple(word for phrase in phrases for word in phrase)
-    for term in terms:
+    weighed = [*((term, 1.0) for term in terms), *((term, KIN) for term in question.kin)]
+    for term, weight in weighed:
         stems = tuple(map(stem, words(plain(term))))
         holding = [place for place in whole if _in(stems, heard[place].words, prefix="*" in term)]
         for place in holding:
-            scores[place] = scores.get(place, 0.0) + log(1 + len(heard) / len(holding))
+            scores[place] = scores.get(place, 0.0) + weight * log(1 + len(heard) / len(holding))
     if not scores and question.spans:
         return {place: 1.0 for place, each in enumerate(heard) if _timely(question, each)}
     return scores

@@ -42,10 +42,15 @@ class Writer:
     so that whoever goes on after an interrupt knows what is there."""
 
     def __init__(
-        self, connect: Callable[[], apsw.Connection], explained: Callable[[Exception], StoreError]
+        self,
+        connect: Callable[[], apsw.Connection],
+        explained: Callable[[Exception], StoreError],
+        finish: Work[None],
     ) -> None:
+        """`finish` is done at the end of each transaction, for all that is in it."""
         self._connect = connect
         self._explained = explained
+        self._finish = finish
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -83,7 +88,7 @@ class Writer:
             while batch := self._waiting():
                 try:
                     connection = connection or self._connect()
-                    outcomes = commit(connection, [write.work for write in batch])
+                    outcomes = commit(connection, [write.work for write in batch], self._finish)
                 except apsw.Error as error:
                     outcomes = [_Outcome(error=error)] * len(batch)
                 self._settle(batch, outcomes)
@@ -117,12 +122,13 @@ class Writer:
                 loop.call_soon_threadsafe(_answer, answered)
 
 
-def commit(connection: apsw.Connection, works: Sequence[Work[Any]]) -> list[_Outcome]:
+def commit(connection: apsw.Connection, works: Sequence[Work[Any]], finish: Work[None]) -> list[_Outcome]:
     """All in one transaction; what one of them refuses undoes that one alone. Raises apsw.Error if the
     transaction as a whole fails: then nothing is written."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         outcomes = [_apart(connection, work) for work in works]
+        finish(connection)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

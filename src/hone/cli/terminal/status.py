@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hone.cli.render import price, share, total
-from hone.core.model import Usage
+from hone.cli.render import price, share
+from hone.core.model import Usage, total
 from hone.core.visible import one_line
 
 LONGEST = 100

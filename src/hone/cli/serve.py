@@ -1,0 +1,86 @@
+"""`hone serve`: the page, and an endpoint that other programs can talk to."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from hone.cli.main import Options
+
+EPILOG = """\b
+Other programs talk to it as to OpenAI; the key is in serve.key in Hone's home:
+  export OPENAI_BASE_URL=http://127.0.0.1:8420/v1
+  export OPENAI_API_KEY="$(cat ~/.hone/serve.key)"
+"""
+
+
+@click.command(short_help="Serve the page, and an endpoint for other programs.", epilog=EPILOG)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="The port.")
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    help="A file whose first line is the password; needed where other machines can reach the address.",
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    help="A further name that browsers reach it by, such as that of a proxy; repeatable.",
+)
+@click.option("--no-open", is_flag=True, help="Do not open the browser.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="Seconds that turns under way have to end by themselves when the server ends.",
+)
+@click.pass_obj
+def serve(
+    options: Options,
+    host: str,
+    port: int,
+    password_file: Path | None,
+    names: tuple[str, ...],
+    no_open: bool,
+    grace: float,
+) -> int:
+    """Serve the page, and an endpoint that OpenAI clients can talk to, until Ctrl-C.
+
+    Only this machine can reach it unless you say otherwise. The address that is printed lets one browser in,
+    once.
+    """
+    from hone.web.keys import password
+    from hone.web.serving import Address
+    from hone.web.serving import serve as run
+
+    word = password(password_file.expanduser()) if password_file else ""
+
+    def ready(url: str, home: Path) -> None:
+        click.echo(f"Open in your browser (works once): {url}")
+        click.echo(f"For other programs: {url.partition('/login')[0]}/v1, with the key in {home}/serve.key")
+        click.echo("Ctrl-C ends.", err=True)
+        if not no_open and _has_screen():
+            _open(url)
+
+    late = asyncio.run(run(options.home, Address(host, port, names, word), ready, grace=grace))
+    turns = "1 turn was" if late == 1 else f"{late} turns were"
+    click.echo(f"Ended. {turns} interrupted." if late else "Ended.", err=True)
+    return 0
+
+
+def _has_screen() -> bool:
+    """Without one a browser would take over the terminal, if there is any. The address is printed anyway."""
+    import os
+    import sys
+
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(url: str) -> None:
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

@@ -1,0 +1,108 @@
+"""The parts of the journal as they stand, each entry with the change it came with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hone.core.ledger import Entry, Standing, Target
+from hone.knowledge import places
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.moment import journals
+from hone.memory.journal import blocks, entries, size
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the journal as it stands. `brought` are the changes that its entries came with."""
+
+    target: Target
+    limit: int
+    text: str
+    brought: Mapping[str, Entry]
+
+    @property
+    def name(self) -> str:
+        return places.name_of(self.target)
+
+    @property
+    def place(self) -> str:
+        return place_of(self.target)
+
+    @property
+    def room(self) -> str:
+        return f"{size(self.text):,} of {self.limit:,} characters"
+
+
+def targets(folder: Path) -> Mapping[str, Target]:
+    """The parts of the journal by what people call them."""
+    return {places.name_of(target): target for target in journals(folder)}
+
+
+def place_of(target: Target) -> str:
+    """Below the home."""
+    [place] = places.places(target, {places.path_of(target): ""})
+    return place
+
+
+async def sections(keeper: Keeper, folder: Path) -> list[Section]:
+    return [await section(keeper, target) for target in journals(folder)]
+
+
+async def section(keeper: Keeper, target: Target) -> Section:
+    text = await keeper.text(target)
+    limit = keeper.rules.limits[places.name_of(target)]
+    return Section(target, limit, text, await _brought(keeper, target, text))
+
+
+async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, Entry]:
+    """The newest change with which each entry came."""
+    missing, found = set(entries(text)), {}
+    for entry in await keeper.ledger.entries(target=target):
+        if not missing:
+            break
+        if entry.change.standing is Standing.ACTIVE:
+            for come in missing & await _come(keeper, entry):
+                found[come] = entry
+            missing -= found.keys()
+    return found
+
+
+async def _come(keeper: Keeper, entry: Entry) -> set[str]:
+    come: set[str] = set()
+    for delta in entry.change.deltas:
+        contents = await keeper.ledger.contents({each for each in (delta.before, delta.after) if each})
+        before, after = (
+            set(entries(contents[each].decode() if each else "")) for each in (delta.before, delta.after)
+        )
+        come |= after - before
+    return come
+
+
+def data(section: Section) -> dict[str, Any]:
+    """For programs: the texts as they are."""
+    found = blocks(section.text)
+    return {
+        "part": section.name,
+        "target": section.target,
+        "file": section.place,
+        "characters": size(section.text),
+        "limit": section.limit,
+        "entries": [_entry_data(each.entry, section) for each in found if each.entry is not None],
+        "prose": "".join(each.raw for each in found if each.entry is None),
+    }
+
+
+def _entry_data(text: str, section: Section) -> dict[str, Any]:
+    entry = section.brought.get(text)
+    if entry is None:
+        return {"text": text}
+    author = entry.change.author
+    return {
+        "text": text,
+        "change": entry.id,
+        "at": entry.at.isoformat(),
+        "actor": author.actor,
+        "session": author.session or None,
+        "confirmed": entry.change.confirmed,
+    }

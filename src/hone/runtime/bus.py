@@ -1,0 +1,120 @@
+"""Fans signals out to whoever listens, and keeps the latest for those who come back after a while."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KEPT = 4_000
+"""Signals that a channel remembers."""
+BEHIND = 8_000
+"""Signals that may wait for a slow listener before it is told to look anew."""
+RESET = "reset"
+"""What was missed is no longer there: read the state again."""
+BEAT = "beat"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """`number` grows over all channels of a bus."""
+
+    number: int
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Channel:
+    kept: deque[Signal] = field(default_factory=lambda: deque(maxlen=KEPT))
+    listeners: set[asyncio.Queue[Signal | None]] = field(default_factory=set)
+    forgotten: int = 0
+    """The last number that is no longer kept."""
+
+
+class Bus:
+    """`name` tells this bus from the one an earlier process had."""
+
+    def __init__(self) -> None:
+        self.name = os.urandom(4).hex()
+        self._number = 0
+        self._channels: dict[str, Channel] = {}
+        self._closed = False
+
+    def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
+        self._number += 1
+        signal = Signal(self._number, kind, data)
+        found = self._channels.setdefault(channel, Channel())
+        if len(found.kept) == KEPT:
+            found.forgotten = found.kept[0].number
+        found.kept.append(signal)
+        for listener in found.listeners:
+            self._hand(listener, signal)
+
+    def clear(self, channel: str) -> None:
+        """What was said there is said; whoever comes now hears what follows."""
+        found = self._channels.get(channel)
+        if found:
+            found.kept.clear()
+            found.forgotten = self._number
+
+    def drop(self, channel: str) -> None:
+        """Nothing more is said there. Whoever listens is told so by the end."""
+        found = self._channels.pop(channel, None)
+        for listener in found.listeners if found else ():
+            listener.put_nowait(None)
+
+    def close(self) -> None:
+        self._closed = True
+        for channel in list(self._channels):
+            self.drop(channel)
+
+    def beat(self) -> None:
+        """A sign of life for all who listen, so that a connection nobody is behind any more is noticed."""
+        for channel in self._channels.values():
+            for listener in channel.listeners:
+                listener.put_nowait(Signal(self._number, BEAT, {}))
+
+    @property
+    def now(self) -> str:
+        """The mark of whoever has heard everything."""
+        return self.mark(self._number)
+
+    def mark(self, number: int) -> str:
+        """What a listener names when it comes back."""
+        return f"{self.name}-{number}"
+
+    async def listen(self, channel: str, since: str = "") -> AsyncGenerator[Signal, None]:
+        """What is kept and what follows; after a mark, what came after it. Ends when the bus closes."""
+        if self._closed:
+            return
+        found = self._channels.setdefault(channel, Channel())
+        queue: asyncio.Queue[Signal | None] = asyncio.Queue()
+        for missed in self._missed(found, since):
+            queue.put_nowait(missed)
+        found.listeners.add(queue)
+        try:
+            while (signal := await queue.get()) is not None:
+                yield signal
+        finally:
+            found.listeners.discard(queue)
+            if not (found.listeners or found.kept) and self._channels.get(channel) is found:
+                del self._channels[channel]
+
+    def _missed(self, channel: Channel, since: str) -> list[Signal]:
+        if not since:
+            return list(channel.kept)
+        name, _, number = since.rpartition("-")
+        known = int(number) if name == self.name and number.isascii() and number.isdigit() else -1
+        if known < channel.forgotten:
+            return [Signal(self._number, RESET, {}), *channel.kept]
+        return [signal for signal in channel.kept if signal.number > known]
+
+    def _hand(self, listener: asyncio.Queue[Signal | None], signal: Signal) -> None:
+        if listener.qsize() >= BEHIND:
+            while not listener.empty():
+                listener.get_nowait()
+            listener.put_nowait(Signal(signal.number, RESET, {}))
+            return
+        listener.put_nowait(signal)

@@ -1,0 +1,1 @@
+"""What the page reads and does, one module a subject."""

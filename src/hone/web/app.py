@@ -1,0 +1,42 @@
+"""The app: every operation behind one door."""
+
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from hone.core.errors import HoneError
+from hone.web import openapi, stream
+from hone.web.answers import on_crash, on_hone_error, on_http_error
+from hone.web.api import changes, chat, figures, journal, reviews, search, sessions, skills, status
+from hone.web.door import Door
+from hone.web.house import House
+from hone.web.openai.endpoint import Endpoint
+from hone.web.operation import Operation
+
+
+def operations() -> tuple[Operation, ...]:
+    rooms = (status, changes, journal, skills, sessions, search, reviews, figures, chat, stream)
+    every = (*(each for room in rooms for each in room.OPERATIONS), *Endpoint().operations)
+    return (*every, openapi.operation(every))
+
+
+def create_app(house: House, hosts: Collection[str]) -> Starlette:
+    """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
+        house.begin()
+        try:
+            yield
+        finally:
+            await house.end()
+
+    return Starlette(
+        routes=[each.route(house) for each in operations()],
+        middleware=[Middleware(Door, keys=house.keys, hosts=hosts)],
+        exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
+        lifespan=lifespan,
+    )

@@ -1,0 +1,74 @@
+"""Events as they go over the wire: a kind, and an object with plain values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hone.core.events import (
+    CallEnded,
+    CallStarted,
+    Curated,
+    Event,
+    Heard,
+    Learned,
+    Notice,
+    Spent,
+    TurnEnded,
+)
+from hone.core.ledger import Standing
+from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
+
+Shown = tuple[str, Mapping[str, Any]]
+
+
+def shown(event: Event) -> Shown:
+    match event:
+        case Heard(messages):
+            return "heard", {"messages": messages}
+        case TextPiece(text):
+            return "text", {"text": text}
+        case ThinkingPiece(text):
+            return "thinking", {"text": text}
+        case Restart(reason, delay):
+            return "restart", {"reason": reason, "delay": delay}
+        case CallStarted(call):
+            return "call", {"id": call.id, "name": call.name, "arguments": call.arguments}
+        case CallEnded(call, outcome, seconds):
+            said = {"text": outcome.text, "failed": outcome.failed, "seconds": round(seconds, 3)}
+            return "result", {"id": call.id, "name": call.name, **said}
+        case Spent(usage):
+            return "spent", spent(usage)
+        case Notice(text):
+            return "notice", {"text": text}
+        case TurnEnded(turn):
+            return "ended", {
+                "stop": turn.stop,
+                "error": turn.error,
+                "text": turn.text,
+                "usage": spent(total(turn.usage)),
+                "calls": len(turn.usage),
+            }
+        case Learned(job, entries):
+            waiting = sum(each.change.standing is Standing.PENDING for each in entries)
+            changes = [each.id for each in entries]
+            return "learned", {
+                "review": job.id,
+                "session": job.session,
+                "changes": changes,
+                "waiting": waiting,
+            }
+        case Curated(done, entries):
+            waiting = sum(each.change.standing is Standing.PENDING for each in entries)
+            return "curated", {
+                "round": done.id,
+                "changes": [each.id for each in entries],
+                "waiting": waiting,
+            }
+
+
+def spent(usage: Usage) -> dict[str, Any]:
+    return {
+        "input": usage.input,
+        "cached": usage.cached,
+        "output": usage.output,
+        "cost": usage.cost,
+    }

@@ -1,0 +1,1 @@
+"""The endpoint that any OpenAI client can talk to."""

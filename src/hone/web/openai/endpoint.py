@@ -1,0 +1,248 @@
+"""/v1: chat completions, streamed or whole. Each conversation is a session that learns like any other."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from hone.core.errors import HoneError, Missing
+from hone.core.events import CallStarted, Event
+from hone.core.messages import Message, Role, digest
+from hone.core.model import Restart, TextPiece, total
+from hone.core.trust import Trust
+from hone.core.turn import Stop, Turn
+from hone.web.answers import answer, failure, problem, told
+from hone.web.house import House
+from hone.web.openai import shapes
+from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
+from hone.web.openai.shapes import HONE, Completion, Unfit
+from hone.web.operation import STREAM, Asked, Nothing, Operation
+from hone.web.talks import Talk, Words, settled
+
+SESSION = "x-hone-session"
+VOICE = "x-hone-voice"
+NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+ALIVE = 10.0
+"""Seconds of silence before a stream says that it lives, or a client is looked after."""
+FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A request with the conversation it belongs to. `pairs` is what the client has seen, its last words
+    included."""
+
+    talk: Talk
+    words: Words
+    pairs: Pairs
+    model: str
+    created: int
+    counted: bool
+    id: str
+
+
+class Endpoint:
+    """Remembers where its conversations stand."""
+
+    def __init__(self) -> None:
+        self._places = Places()
+
+    async def complete(self, asked: Asked[Nothing, Completion]) -> Response:
+        """An answer to the last message, in the conversation that the others belong to."""
+        try:
+            shapes.check(asked.body)
+            turned = await self._turned(asked)
+        except Unfit as error:
+            kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
+            return failure(status, kind, str(error), code=error.code, param=error.param)
+        headers = {SESSION: turned.talk.session.id}
+        if asked.body.stream:
+            chunks = self._chunks(asked.house, turned)
+            return StreamingResponse(chunks, media_type=STREAM, headers=headers)
+        response = await self._whole(asked, turned)
+        response.headers.update(headers)
+        return response
+
+    async def _turned(self, asked: Asked[Nothing, Completion]) -> Turned:
+        """Nobody else begins a turn in this conversation from here on: `waiting` says that we do."""
+        body, house = asked.body, asked.house
+        messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
+        *history, last = messages
+        model = "" if body.model == HONE else body.model
+        name = asked.headers.get(SESSION)
+        if name is not None:
+            talk = await self._named(house, name, model)
+        else:
+            talk = await self._matching(house, history, model)
+        aside = "" if len(talk.session.transcript) else _aside(shapes.system(body.messages))
+        voice = Trust.FOREIGN if asked.headers.get(VOICE) == "foreign" else None
+        counted = bool(body.stream_options and body.stream_options.include_usage)
+        created = int(house.clock.now().timestamp())
+        id = f"chatcmpl-{talk.session.id}-{len(talk.session.transcript) + 1}"
+        return Turned(talk, Words(last, voice, aside), seen(messages), body.model, created, counted, id)
+
+    async def _named(self, house: House, name: str, model: str) -> Talk:
+        """A session's own id, or a name of the client's choice that always means the same one."""
+        if not NAME.fullmatch(name):
+            raise Unfit(
+                f"{SESSION} takes letters, digits and . _ : - (at most 128).", SESSION, "invalid_session"
+            )
+        with suppress(Missing):
+            if await house.hone.sessions.find(name) == name:
+                return _reserved(await house.talks.enter(name))
+        return _reserved(await house.talks.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model))
+
+    async def _matching(self, house: House, history: list[Message], model: str) -> Talk:
+        if not any(each.role is Role.ASSISTANT for each in history):
+            return _reserved(await house.talks.begin(model, told=merged(history)))
+        place = await self._places.find(seen(history), house.hone.sessions)
+        if place is None:
+            return _reserved(await house.talks.begin(model, told=merged(history)))
+        id, count = place
+        talk = await house.talks.enter(id)
+        if not talk.is_busy and len(talk.session.transcript) == count:
+            return _reserved(talk)
+        return _reserved(await house.talks.enter(await house.hone.branch(id, count)))
+
+    async def _whole(self, asked: Asked[Nothing, Completion], turned: Turned) -> Response:
+        house, talk = asked.house, turned.talk
+        task = asyncio.create_task(house.talks.send(talk, turned.words))
+        try:
+            while not task.done():
+                await asyncio.wait([task], timeout=ALIVE)
+                if not task.done() and await asked.gone():
+                    _give_up(house, talk, task)
+            turn = task.result()
+        finally:
+            talk.waiting -= 1
+            _give_up(house, talk, task)
+        if turn.stop not in FINISH:
+            return failure(502 if turn.stop is Stop.FAILED else 503, "model_error", turn.error)
+        text = BETWEEN.join(_texts(turn))
+        self._remember(turned, text)
+        spent = total(turn.usage)
+        return answer(
+            shapes.completion(turned.id, turned.created, turned.model, text, FINISH[turn.stop], spent)
+        )
+
+    async def _chunks(self, house: House, turned: Turned) -> AsyncGenerator[bytes, None]:
+        talk, teller = turned.talk, Teller()
+        task = asyncio.create_task(house.talks.send(talk, turned.words, teller.hear))
+        task.add_done_callback(settled)
+        task.add_done_callback(lambda _: teller.queue.put_nowait(None))
+        try:
+            yield _line(turned, {"role": "assistant", "content": ""})
+            async for text in teller.texts():
+                yield _line(turned, {"content": text}) if text else b": working\n\n"
+            for line in self._closing(turned, task, teller.said):
+                yield line
+        finally:
+            talk.waiting -= 1
+            _give_up(house, talk, task)
+
+    def _closing(self, turned: Turned, task: asyncio.Task[Turn], said: str) -> list[bytes]:
+        try:
+            turn = task.result()
+        except HoneError as error:
+            return [_data(problem(told(error)[1], str(error)))]
+        if turn.stop not in FINISH:
+            return [_data(problem("model_error", turn.error))]
+        self._remember(turned, said)
+        lines = [_line(turned, {}, FINISH[turn.stop])]
+        if turned.counted:
+            last = shapes.chunk(turned.id, turned.created, turned.model, {})
+            lines.append(_data({**last, "choices": [], "usage": shapes.usage(total(turn.usage))}))
+        return [*lines, b"data: [DONE]\n\n"]
+
+    def _remember(self, turned: Turned, text: str) -> None:
+        session = turned.talk.session
+        pairs = (*turned.pairs, (Role.ASSISTANT.value, text.strip()))
+        self._places.remember(pairs, (session.id, len(session.transcript)))
+
+    async def models(self, asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+        """Hone, and the model it asks."""
+        names = [HONE]
+        with suppress(HoneError):
+            names.append(await asked.house.hone.model())
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "hone"} for name in names]
+        return {"object": "list", "data": data}
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return (
+            Operation("POST", "/v1/chat/completions", self.complete, body=Completion),
+            Operation("GET", "/v1/models", self.models),
+        )
+
+
+class Teller:
+    """The texts of a turn as they come, with an empty line where one reply follows another."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self.said = ""
+        self._between = False
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case TextPiece(text) if text:
+                if self._between and self.said:
+                    text = BETWEEN + text
+                self._between = False
+                self.said += text
+                self.queue.put_nowait(text)
+            case CallStarted() | Restart():
+                self._between = True
+
+    async def texts(self) -> AsyncGenerator[str, None]:
+        """An empty text after a while of silence."""
+        while True:
+            try:
+                async with asyncio.timeout(ALIVE):
+                    text = await self.queue.get()
+            except TimeoutError:
+                yield ""
+                continue
+            if text is None:
+                return
+            yield text
+
+
+def _reserved(talk: Talk) -> Talk:
+    talk.waiting += 1
+    return talk
+
+
+def _give_up(house: House, talk: Talk, task: asyncio.Task[Turn]) -> None:
+    """Nobody waits for the answer any more: the turn ends as interrupted, in order."""
+    if task.done():
+        settled(task)
+    elif talk.sender is task:
+        house.talks.interrupt(talk)
+    else:
+        task.cancel()  # still in the queue behind another turn
+
+
+def _texts(turn: Turn) -> list[str]:
+    said = (node.message for node in turn.nodes)
+    return [message.text for message in said if message.role is Role.ASSISTANT and message.text]
+
+
+def _aside(system: str) -> str:
+    if not system:
+        return ""
+    lines = (f"  {line}".rstrip() for line in system.split("\n"))
+    return "\n".join(("# The program that this conversation comes through says", *lines))
+
+
+def _data(value: Any) -> bytes:
+    return b"data: %s\n\n" % msgspec.json.encode(value)
+
+
+def _line(turned: Turned, delta: dict[str, Any], finish: str | None = None) -> bytes:
+    return _data(shapes.chunk(turned.id, turned.created, turned.model, delta, finish))

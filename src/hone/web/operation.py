@@ -1,0 +1,83 @@
+"""An operation: a path, what it takes, who answers. One table makes the routes and their description."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hone.core.errors import Missing
+from hone.web.answers import answer, failure
+from hone.web.house import House
+
+Query = TypeVar("Query")
+Body = TypeVar("Body")
+STREAM = "text/event-stream"
+LARGEST_NUMBER = 2**53
+"""What every JSON reader, and the database, can count to."""
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """Where no query or no body is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Query, Body]):
+    house: House
+    path: Mapping[str, Any]
+    query: Query
+    body: Body
+    headers: Headers
+    gone: Callable[[], Awaitable[bool]]
+    """Whether whoever asked has gone."""
+
+
+Act = Callable[[Asked[Any, Any]], Awaitable[Any]]
+"""Gives a value for JSON, or a whole response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The doc of `act` describes it. `streams`: it answers with server-sent events."""
+
+    method: str
+    path: str
+    act: Act
+    query: type[msgspec.Struct] = Nothing
+    body: type[msgspec.Struct] = Nothing
+    status: int = 200
+    streams: bool = False
+
+    def route(self, house: House) -> Route:
+        async def endpoint(request: Request) -> Response:
+            return await self._perform(house, request)
+
+        return Route(self.path, endpoint, methods=[self.method], name=f"{self.method} {self.path}")
+
+    async def _perform(self, house: House, request: Request) -> Response:
+        path = dict(request.path_params)
+        if any(isinstance(each, int) and each > LARGEST_NUMBER for each in path.values()):
+            raise Missing("There is nothing of that number.")
+        try:
+            query = msgspec.convert(dict(request.query_params), self.query, strict=False)
+            body = await self._read(request)
+        except ClientDisconnect:
+            return failure(413, "too_large", "The request is too long, or was broken off.")
+        except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            return failure(400, "invalid_request_error", f"This cannot be read: {error}.")
+        except RecursionError:
+            return failure(400, "invalid_request_error", "This cannot be read: it is nested too deeply.")
+        if request.method == "HEAD" and self.streams:
+            return Response(media_type=STREAM)  # nobody would hear what follows
+        result = await self.act(Asked(house, path, query, body, request.headers, request.is_disconnected))
+        return result if isinstance(result, Response) else answer(result, self.status)
+
+    async def _read(self, request: Request) -> msgspec.Struct:
+        if self.method in ("GET", "HEAD"):
+            return Nothing()
+        data = await request.body()
+        return msgspec.json.decode(data or b"{}", type=self.body)

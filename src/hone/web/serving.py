@@ -1,0 +1,159 @@
+"""The server as a process: an address, a way in, and an end in good order."""
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from hone.app import Hone
+from hone.core.clock import SystemClock
+from hone.core.errors import Refused, SettingsError
+from hone.runtime.bus import Bus
+from hone.web.app import create_app
+from hone.web.board import Board
+from hone.web.house import House
+from hone.web.keys import Keys, stored
+from hone.web.talks import Talks
+
+PORT, HTTP = 8420, 80
+GRACE = 10.0
+"""Seconds that turns under way have to end by themselves."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+IDLE = 75
+"""Seconds that a connection is kept between two requests: longer than clients keep theirs, so that they never
+use one that has just been closed."""
+HELD_UP = 5
+"""Seconds a client may take to hear the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen. `names` are further names that it is reached by, as browsers write them."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    names: Sequence[str] = ()
+    password: str = ""
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def check(self) -> None:
+        """Raises Refused for what would be open to others."""
+        if self.is_loopback:
+            return
+        if not self.password:
+            raise Refused(
+                f"{self.host} can be reached from other machines. Give a password: --password-file FILE"
+            )
+        if self.host in ("", "0.0.0.0", "::") and not self.names:
+            raise Refused("Say by which name the server is reached: --name hone.example.org")
+
+    def hosts(self, port: int) -> frozenset[str]:
+        """Every Host that is answered to."""
+        own = LOOPBACK if self.is_loopback else ()
+        literal = f"[{self.host}]" if ":" in self.host else self.host
+        named = {f"{name}:{port}" for name in (*own, literal)}
+        unported = {*own, literal} if port == HTTP else set()  # browsers leave that one out
+        return frozenset(named | unported | set(self.names))
+
+
+def bind(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # asyncio turns Nagle's delay of 40 ms off only where the protocol is named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address.host, address.port))
+        listener.listen(2048)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise SettingsError(
+            f"Nobody can listen at {address.host}, port {address.port}: {error}. Choose another: --port"
+        ) from error
+    return listener
+
+
+class Server(uvicorn.Server):
+    """Ends in order: turns first, then those who listen, then the connections."""
+
+    def __init__(self, config: uvicorn.Config, house: House, grace: float) -> None:
+        super().__init__(config)
+        self._house = house
+        self._grace = grace
+        self.interrupted = 0
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        self.interrupted = await self._house.end(self._grace)
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal is a wish to end, and no reason to die of it afterwards."""
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        for number in numbers:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+def server(house: House, hosts: Collection[str], grace: float = GRACE) -> Server:
+    config = uvicorn.Config(
+        create_app(house, hosts),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=IDLE,
+        timeout_graceful_shutdown=HELD_UP,
+    )
+    return Server(config, house, grace)
+
+
+async def serve(
+    home: Path | None, address: Address, ready: Callable[[str, Path], object], *, grace: float = GRACE
+) -> int:
+    """Until a signal comes. `ready` gets the address to open, which works once, and the file with the key.
+    Says how many turns had to be interrupted."""
+    address.check()
+    listener = bind(address)
+    try:
+        port = listener.getsockname()[1]
+        clock, bus = SystemClock(), Bus()
+        board = Board(bus, clock)
+        async with Hone(home=home, ask=board.ask) as hone:
+            keys = Keys(stored(hone.home), clock, port, address.password)
+            house = House(hone, keys, bus, board, Talks(hone, bus, clock), clock, _url(address, port))
+            serving = server(house, address.hosts(port), grace)
+            ready(f"{house.address}/login?ticket={keys.ticket()}", hone.home)
+            await serving.serve([listener])
+            return serving.interrupted
+    finally:
+        listener.close()
+
+
+def _url(address: Address, port: int) -> str:
+    if address.names:
+        return f"http://{address.names[0]}"
+    return f"http://{'127.0.0.1' if address.is_loopback else address.host}:{port}"

@@ -1,0 +1,58 @@
+"""Server-sent events: what a channel of the bus says, with signs of life, and resumed where it broke off."""
+
+from collections.abc import AsyncGenerator
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from hone.runtime.bus import BEAT, Bus, Signal
+from hone.web.operation import STREAM, Asked, Nothing, Operation
+from hone.web.talks import EVERYWHERE
+
+SHORTEST = b"retry: 1000\n: Hone\n\n"
+"""How soon to come back, and a first byte, so that whoever listens knows that it does."""
+
+
+class Since(msgspec.Struct, frozen=True):
+    """`since`: the id of the last event that was heard, where the header Last-Event-ID cannot be sent."""
+
+    since: str = ""
+
+
+def sent(bus: Bus, signal: Signal) -> bytes:
+    if signal.kind == BEAT:
+        return b": still here\n\n"
+    data = msgspec.json.encode(signal.data)
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (bus.mark(signal.number).encode(), signal.kind.encode(), data)
+
+
+async def _events(bus: Bus, channel: str, since: str) -> AsyncGenerator[bytes, None]:
+    yield SHORTEST
+    async for signal in bus.listen(channel, since):
+        yield sent(bus, signal)
+
+
+def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:
+    return StreamingResponse(_events(bus, channel, since), media_type=STREAM)
+
+
+async def everything(asked: Asked[Since, Nothing]) -> StreamingResponse:
+    """News of the whole server, from now on or from where it broke off."""
+    bus = asked.house.bus
+    since = asked.headers.get("last-event-id") or asked.query.since or bus.now
+    return streamed(bus, EVERYWHERE, since)
+
+
+async def conversation(asked: Asked[Since, Nothing]) -> StreamingResponse:
+    """What happens in one conversation: the turn that is under way from its beginning, then what follows."""
+    sessions = asked.house.hone.sessions
+    wanted = asked.path["session"]
+    id = wanted if asked.house.talks.find(wanted) else await sessions.find(wanted)
+    since = asked.headers.get("last-event-id") or asked.query.since
+    return streamed(asked.house.bus, id, since)
+
+
+OPERATIONS = (
+    Operation("GET", "/api/events", everything, query=Since, streams=True),
+    Operation("GET", "/api/sessions/{session}/events", conversation, query=Since, streams=True),
+)

@@ -1,0 +1,114 @@
+"""A server in this process, on loopback, with a scripted provider behind it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+
+from hone import Hone
+from hone.core.clock import Clock, SystemClock
+from hone.models.scripted import Script, echo
+from hone.models.stage import Stage
+from hone.runtime.bus import Bus
+from hone.settings import Provider, Settings
+from hone.web.board import Board
+from hone.web.house import House
+from hone.web.keys import Keys, stored
+from hone.web.serving import Address, bind, server
+from hone.web.talks import Talks
+
+PATIENCE = 60.0
+DEFAULTS = Settings()
+
+
+@dataclass
+class Running:
+    url: str
+    key: str
+    house: House
+    stage: Stage
+    client: httpx2.AsyncClient
+    """Holds the key."""
+
+    async def get(self, path: str, **query: Any) -> Any:
+        response = await self.client.get(path, params=query)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def post(self, path: str, **body: Any) -> Any:
+        response = await self.client.post(path, json=body)
+        assert response.is_success, response.text
+        return response.json()
+
+
+@asynccontextmanager
+async def running(
+    home: Path,
+    folder: Path,
+    script: Script = echo,
+    *,
+    settings: Settings = DEFAULTS,
+    password: str = "",
+    clock: Clock | None = None,
+    latency: float = 0.0,
+    grace: float = 0.0,
+) -> AsyncIterator[Running]:
+    address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
+    board, listener = Board(bus, time), bind(address)
+    port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    async with Stage(script, latency=latency) as stage:
+        known = msgspec.structs.replace(settings, providers={"stage": Provider(f"{stage.url}/v1")})
+        async with Hone(
+            home=home, model="stage/scripted", folder=folder, settings=known, ask=board.ask
+        ) as hone:
+            key = stored(home)
+            keys = Keys(key, time, port, password)
+            house = House(hone, keys, bus, board, Talks(hone, bus, time), time, url)
+            serving = server(house, address.hosts(port), grace)
+            task = asyncio.create_task(serving.serve([listener]))
+            headers = {"authorization": f"Bearer {key}"}
+            try:
+                async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE) as client:
+                    yield Running(url, key, house, stage, client)
+            finally:
+                serving.should_exit = True
+                await task
+
+
+@dataclass
+class Heard:
+    """What a stream of events said."""
+
+    events: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [kind for _, kind, _ in self.events]
+
+
+async def listen(
+    client: httpx2.AsyncClient, path: str, until: str, since: str = "", heard: Heard | None = None
+) -> Heard:
+    """All events up to the first of this kind."""
+    found = heard or Heard()
+    headers = {"last-event-id": since} if since else {}
+    async with asyncio.timeout(PATIENCE), client.stream("GET", path, headers=headers) as response:
+        assert response.status_code == 200, await response.aread()
+        block: dict[str, str] = {}
+        async for line in response.aiter_lines():
+            name, _, value = line.partition(": ")
+            if line:
+                block[name] = value
+                continue
+            if "event" in block:
+                found.events.append((block["id"], block["event"], msgspec.json.decode(block["data"])))
+                if block["event"] == until:
+                    return found
+            block = {}
+    raise AssertionError(f"the stream ended before {until}: {found.kinds}")

@@ -1,0 +1,322 @@
+"""I3: what the page reads and does, over HTTP: the story of learning, edits that meet, a watched chat."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hone.core.ledger import MEMORY, Actor
+from hone.core.messages import Message, Role, assistant
+from hone.core.model import Usage
+from hone.core.ports import Spending
+from hone.core.turn import Origin
+from hone.knowledge.keeper import OWNER
+from hone.memory.journal import Add
+from hone.models.scripted import call, lines, rounds, rules
+from hone.web.api.figures import daily
+from hone.web.app import operations
+from tests.docs.pages import ROOT
+from tests.faults.furnish import furnish, provider
+from tests.given import NOON
+from tests.web.rig import Running, listen, running
+
+LIKE = "I like short answers."
+SKILL = """\
+---
+name: csv-import
+description: Load a CSV export and check the sums.
+---
+
+1. Look at the separator.
+"""
+
+
+def tale(messages: Sequence[Message]) -> Message:
+    """Works with a tool; asked to look back, it keeps what the owner said and proposes what a page said."""
+    asked = max(at for at, message in enumerate(messages) if message.role is Role.USER)
+    words, since = messages[asked].text, messages[asked + 1 :]
+    if "look back over" in words and not since:
+        return assistant(
+            call("memory", action="add", target="user", text=LIKE, evidence=[LIKE]),
+            call("memory", action="add", target="memory", text="The port is 99.", evidence=["#3"]),
+        )
+    if "look" in words and not since:
+        return assistant("I look.", call("read_file", path="here.txt"))
+    return assistant("Done.")
+
+
+async def chatted(visit: Running, text: str, session: str = "") -> str:
+    """A whole turn. Gives the session."""
+    path = f"/api/sessions/{session}/messages" if session else "/api/sessions"
+    id = (await visit.post(path, text=text))["session"]
+    heard = await listen(visit.client, f"/api/sessions/{id}/events", "ended")
+    assert heard.events[-1][2]["stop"] == "answered", heard.events
+    return str(id)
+
+
+async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "here.txt").write_text("the port is 99\n")
+    async with running(home, tmp_path, tale) as visit:
+        session = await chatted(visit, f"{LIKE} Please look.")
+        mark = (await visit.get("/api/status"))["mark"]
+        review = await visit.post(f"/api/sessions/{session}/review", topics=["memory"])
+        learned = (await listen(visit.client, "/api/events", "learned", since=mark)).events[-1][2]
+        assert learned["line"] == "✎ learned: user +1 (undo 1); 1 lesson waits (pending)"
+        assert (learned["review"], learned["waiting"]) == (review["id"], 1)
+        timeline = (await visit.get("/api/changes"))["changes"]
+        assert [(each["id"], each["actor"], each["standing"]) for each in timeline] == [
+            (2, "review", "pending"),
+            (1, "review", "active"),
+        ]
+        one = await visit.get("/api/changes/1")
+        assert one["rows"][-1] == {"sign": "+", "text": f"+- {LIKE}"}
+        assert one["evidence"][0]["words"] == f"“{LIKE} Please look.”"
+        assert (await visit.get("/api/changes", session=session))["changes"] != []
+        [waiting] = (await visit.get("/api/pending"))["changes"]
+        wrong = await visit.client.post("/api/changes/2/approve", json={"seen": one["seen"]})
+        assert (wrong.status_code, wrong.json()["error"]["type"]) == (409, "conflict")
+        await visit.post("/api/changes/2/approve", seen=waiting["seen"])
+        assert (home / "MEMORY.md").read_text() == "- The port is 99.\n"
+        undone = await visit.post("/api/changes/1/undo")
+        assert (undone["deed"], undone["about"]) == ("undo", 1)
+        assert not (home / "USER.md").exists()
+        again = await visit.client.post("/api/changes/1/undo", json={})
+        assert (again.status_code, again.json()["error"]["type"]) == (422, "refused")
+        [told] = (await visit.get("/api/reviews"))["reviews"]
+        assert (told["state"], told["changes"], told["session"]) == ("done", [1, 2], session)
+        whole = await visit.get(f"/api/reviews/{told['id']}")
+        assert [each["role"] for each in whole["said"]][:2] == ["user", "assistant"]
+        assert [each["id"] for each in whole["made"]] == [1, 2]
+        tree = await visit.get(f"/api/sessions/{session}/tree")
+        assert {each["origin"] for each in tree["sessions"]} == {"user", "review"}
+        assert [each["id"] for each in (await visit.get("/api/changes", before=3, limit=1))["changes"]] == [2]
+
+
+async def test_what_was_said_is_found_and_what_is_not_there_is_explained(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        session = await chatted(visit, "The boiler is in the cellar.")
+        [hit, *_] = (await visit.get("/api/search", query="where is the boiler?"))["hits"]
+        assert (hit["session"], hit["passage"]["number"]) == (session, 1)
+        assert hit["passage"]["text"] == "The boiler is in the cellar."
+        assert hit["after"]["role"] == "assistant"
+        nothing = await visit.get("/api/search", query="zeppelin")
+        assert nothing["hits"] == []
+        assert "zeppelin" in nothing["explanation"]
+
+
+async def test_two_edits_that_meet_are_one_edit_and_one_conflict(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        parts = {each["part"]: each for each in (await visit.get("/api/journal"))["parts"]}
+        assert sorted(parts) == ["memory", "project", "user"]
+        edits = [
+            visit.client.put(
+                "/api/journal/memory", json={"text": f"- {name}\n", "seen": parts["memory"]["seen"]}
+            )
+            for name in ("one", "two")
+        ]
+        codes = sorted(response.status_code for response in await asyncio.gather(*edits))
+        assert codes == [200, 409]
+        await visit.post("/api/journal/user", edits=[{"action": "add", "text": "Likes tea."}])
+        refused = await visit.client.post(
+            "/api/journal/user", json={"edits": [{"action": "remove", "match": "coffee"}]}
+        )
+        assert refused.status_code == 422
+        assert "Likes tea." in refused.json()["error"]["message"]
+        [entry] = {each["part"]: each for each in (await visit.get("/api/journal"))["parts"]}["user"][
+            "entries"
+        ]
+        assert (entry["text"], entry["actor"]) == ("Likes tea.", Actor.OWNER)
+        assert (await visit.client.put("/api/journal/else", json={"text": "", "seen": ""})).status_code == 404
+        elsewhere = await visit.client.get("/api/journal", params={"folder": "/etc"})
+        assert elsewhere.status_code == 404
+
+
+async def test_a_skill_is_written_read_edited_pinned_and_put_away(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        await visit.post("/api/skills", name="csv-import", text=SKILL)
+        one = await visit.get("/api/skills/csv-import")
+        [document] = one["files"]
+        assert (document["path"], document["text"], one["origin"]) == ("SKILL.md", SKILL, "user")
+        path = "/api/skills/csv-import/files"
+        body = {"text": SKILL + "2. Sort it.\n", "seen": document["seen"]}
+        assert (await visit.client.put(f"{path}/SKILL.md", json=body)).status_code == 200
+        assert (await visit.client.put(f"{path}/SKILL.md", json=body)).status_code == 409
+        new = {"text": "a template", "seen": ""}
+        assert (await visit.client.put(f"{path}/templates/a.md", json=new)).status_code == 200
+        assert (await visit.client.put(f"{path}/templates/a.md", json=new)).status_code == 409
+        for wrong in ("%2e%2e/%2e%2e/x", "..%2f..%2fx", "/etc/x", "a%00b"):
+            response = await visit.client.put(f"{path}/{wrong}", json=new)
+            assert response.status_code in (404, 422), f"{wrong}: {response.status_code}"
+        assert (await visit.client.request("DELETE", f"{path}/templates/a.md", json={})).status_code == 200
+        await visit.post("/api/skills/csv-import/pin")
+        await visit.post("/api/skills/csv-import/archive")
+        assert [each["name"] for each in (await visit.get("/api/skills", archived=True))["skills"]] == [
+            "csv-import"
+        ]
+        await visit.post("/api/skills/csv-import/restore")
+        found = (await visit.get("/api/skills", query="load a csv export"))["skills"]
+        assert (found[0]["name"], found[0]["pinned"]) == ("csv-import", True)
+        history = (await visit.get("/api/skills/csv-import"))["history"]
+        assert [each["deed"] for each in reversed(history)] == [
+            *("create", "rewrite", "writefile", "removefile", "pin", "archive", "restore")
+        ]
+        assert (await visit.client.post("/api/skills/csv-import/eat", json={})).status_code == 404
+
+
+async def test_a_chat_is_streamed_resumed_branched_and_renamed(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "here.txt").write_text("x\n")
+    async with running(home, tmp_path, tale) as visit:
+        session = await chatted(visit, "Please look.")
+        heard = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
+        assert [kind for kind in heard.kinds if kind not in ("text", "spent")] == [
+            *("heard", "call", "result", "ended")
+        ]
+        texts = "".join(data["text"] for _, kind, data in heard.events if kind == "text")
+        assert texts == "I look.Done."
+        result = next(data for _, kind, data in heard.events if kind == "result")
+        assert (result["name"], result["failed"]) == ("read_file", False)
+        middle = heard.events[3][0]
+        rest = await listen(visit.client, f"/api/sessions/{session}/events", "ended", since=middle)
+        assert rest.events == heard.events[4:]
+        stale = await listen(visit.client, f"/api/sessions/{session}/events", "ended", since="before-7")
+        assert stale.kinds[0] == "reset"
+        assert stale.events[1:] == heard.events
+        branch = (await visit.post(f"/api/sessions/{session}/branch", at=1))["session"]
+        assert branch != session
+        renamed = await visit.client.patch(f"/api/sessions/{session}", json={"title": "  A  look "})
+        assert renamed.json() == {"session": session, "title": "A look"}
+        [mine] = [
+            each for each in (await visit.get("/api/sessions"))["sessions"] if each["session"] == session
+        ]
+        assert mine["title"] == "A look"
+        assert (await visit.client.get("/api/sessions/nobody")).status_code == 404
+
+
+async def test_a_turn_under_way_is_interrupted_and_a_second_message_has_to_wait(
+    home: Path, tmp_path: Path
+) -> None:
+    script = lines(*(assistant(call("todo", items=[{"text": str(number)}])) for number in range(90)))
+    async with running(home, tmp_path, script, latency=0.05) as visit:
+        session = (await visit.post("/api/sessions", text="go on for long"))["session"]
+        busy = await visit.client.post(f"/api/sessions/{session}/messages", json={"text": "and?"})
+        assert busy.status_code == 409
+        assert await visit.post(f"/api/sessions/{session}/interrupt") == {"interrupted": True}
+        heard = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
+        assert heard.events[-1][2]["stop"] == "interrupted"
+        visit.stage.script = lines("Fine.")
+        visit.stage.latency = 0.0
+        await chatted(visit, "and now?", session)
+
+
+@pytest.mark.parametrize(("answer", "there"), [("no", True), ("once", False)])
+async def test_a_dangerous_command_waits_for_the_one_who_watches(
+    home: Path, tmp_path: Path, answer: str, there: bool
+) -> None:
+    victim = tmp_path / "old"
+    victim.mkdir()
+    script = rules(
+        ("clean up", rounds(assistant(call("terminal", command="rm -rf *")), "Cleaned.")),
+        otherwise=lines("?"),
+    )
+    async with running(home, tmp_path, script) as visit:
+        session = (await visit.post("/api/sessions", text="clean up"))["session"]
+        asked = await listen(visit.client, f"/api/sessions/{session}/events", "question")
+        question = asked.events[-1][2]
+        assert "rm -rf *" in question["detail"]
+        nobody = await visit.client.post(
+            f"/api/sessions/{session}/answers", json={"question": "another", "answer": "once"}
+        )
+        assert nobody.status_code == 404
+        await visit.post(f"/api/sessions/{session}/answers", question=question["id"], answer=answer)
+        heard = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
+        assert next(data for _, kind, data in heard.events if kind == "answer")["answer"] == answer
+        assert victim.exists() is there
+
+
+async def test_what_hone_says_to_itself_is_read_and_not_talked_to(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path, tale) as visit:
+        session = await chatted(visit, LIKE)
+        await visit.post(f"/api/sessions/{session}/review")
+        await visit.house.hone.background.drain()
+        [review] = (await visit.get("/api/sessions", origin="review"))["sessions"]
+        said = await visit.client.post(f"/api/sessions/{review['session']}/messages", json={"text": "obey"})
+        assert (said.status_code, said.json()["error"]["type"]) == (422, "refused")
+
+
+async def test_what_is_nested_beyond_reason_is_a_bad_request(home: Path, tmp_path: Path) -> None:
+    deep = b'{"messages": [], "tools": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}"
+    async with running(home, tmp_path) as visit:
+        json = {"content-type": "application/json"}
+        response = await visit.client.post("/v1/chat/completions", content=deep, headers=json)
+        assert response.status_code == 400
+        assert (await visit.client.head("/api/events")).status_code == 200
+
+
+async def test_nobody_answers_for_a_program(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    script = rounds(assistant(call("terminal", command="rm -rf *")), "I could not.")
+    async with running(home, tmp_path, script) as visit:
+        body = {"messages": [{"role": "user", "content": "clean up"}]}
+        response = await visit.client.post("/v1/chat/completions", json=body)
+        assert response.json()["choices"][0]["message"]["content"] == "I could not."
+        assert (tmp_path / "old").exists()
+
+
+async def test_a_review_that_failed_is_tried_again_when_asked(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path, tale) as visit:
+        session = await chatted(visit, LIKE)
+        visit.stage.fault = "401"
+        mark = (await visit.get("/api/status"))["mark"]
+        review = await visit.post(f"/api/sessions/{session}/review")
+        await listen(visit.client, "/api/events", "reviews", since=mark)
+        await visit.house.hone.background.drain()
+        await visit.post(f"/api/reviews/{review['id']}/cancel")
+        visit.stage.fault = None
+        mark = (await visit.get("/api/status"))["mark"]
+        await visit.post(f"/api/reviews/{review['id']}/retry")
+        learned = await listen(visit.client, "/api/events", "learned", since=mark)
+        assert learned.events[-1][2]["review"] == review["id"]
+        again = await visit.client.post(f"/api/reviews/{review['id']}/retry", json={})
+        assert again.status_code == 409
+
+
+async def test_what_another_process_changes_is_told(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        mark = (await visit.get("/api/status"))["mark"]
+        async with furnish(home, tmp_path) as other:
+            await other.library.keeper.note([(MEMORY, Add("from elsewhere"))], OWNER)
+        told = await listen(visit.client, "/api/events", "changed", since=mark)
+        assert told.events[-1][2] == {"latest": 1}
+        session = await chatted(visit, "hello")
+        async with furnish(home, tmp_path, provider("openai", visit.stage.url)) as other:
+            await (await other.resume(session)).send("from the terminal")
+        await chatted(visit, "and from the page", session)
+        stored = await visit.house.hone.sessions.load(await visit.house.hone.sessions.find(session))
+        said = [message.text for message in stored.transcript if message.role is Role.USER]
+        assert said == ["hello", "from the terminal", "and from the page"]
+
+
+def test_figures_are_by_day_and_by_who_spent() -> None:
+    rows = [
+        Spending(NOON, "m", Origin.USER, Usage(100, 50, 0, 10, 0.5)),
+        Spending(NOON, "m", Origin.DELEGATE, Usage(100, 0, 0, 10, None)),
+        Spending(NOON, "m", Origin.REVIEW, Usage(200, 200, 0, 20, 0.25)),
+    ]
+    before, today = daily(rows, NOON.astimezone().date(), 2)
+    assert before["foreground"]["calls"] == before["learning"]["calls"] == 0
+    assert before["learning"]["cached_share"] is None
+    foreground, learning = today["foreground"], today["learning"]
+    assert (foreground["input"], foreground["cached_share"], foreground["cost"]) == (200, 0.25, 0.5)
+    assert (foreground["unpriced"], learning["cost"], learning["cached_share"]) == (1, 0.25, 1.0)
+
+
+def test_every_operation_is_in_the_documents() -> None:
+    text = (ROOT / "docs/api.md").read_text("utf-8")
+    shown = {f"{each.method} {re.sub(r':[a-z]+', '', each.path)}" for each in operations()}
+    assert set(re.findall(r"^\| `([A-Z]+ /[^`]*)` \|", text, re.MULTILINE)) == shown
+
+
+def test_every_operation_says_what_it_is() -> None:
+    assert [each.path for each in operations() if not (each.act.__doc__ or "").strip()] == []
