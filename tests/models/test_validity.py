@@ -247,8 +247,9 @@ def returned(format: Format, message: Message) -> Message:
         parts = (*(note for note in [untold(told(message.note))[0]] if note), *parts[1:])
     if message.reminder:
         back, _ = unreminded(told(message.reminder))
-        parts = tuple(back if each is message.reminder else each for each in parts)
-        parts = tuple(each for each in parts if each)
+        parts = tuple(
+            part for each in parts for part in ([back] if each is message.reminder else [each]) if part
+        )
     if format == "openai":
         parts = tuple(part for part in parts if not isinstance(part, Thinking))
         parts = tuple(

@@ -1,4 +1,4 @@
-"""Owns what runs beside the conversation: reviews, one at a time, out of the user's way."""
+"""Owns what runs beside the conversation: reviews, one at a time, and the post, out of the user's way."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
 from hone.models.polite import Aside
+from hone.runtime.courier import Courier
 from hone.runtime.review import Reviewer
 from hone.runtime.session import ignore
 
@@ -23,11 +24,19 @@ class Background:
     the user must be quiet before a review begins: on a server that does one thing at a time it would be in
     the way."""
 
-    def __init__(self, jobs: Jobs, reviewer: Reviewer, clock: Clock, pause: float = 0.0) -> None:
+    def __init__(
+        self,
+        jobs: Jobs,
+        reviewer: Reviewer,
+        clock: Clock,
+        pause: float = 0.0,
+        courier: Courier | None = None,
+    ) -> None:
         self._jobs = jobs
         self._reviewer = reviewer
         self._clock = clock
         self._pause = pause
+        self._courier = courier
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
         self._busy = self._turns = 0
@@ -44,6 +53,8 @@ class Background:
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
         self._wake.set()
+        if self._courier:
+            self._courier.attend()
 
     def notify(self) -> None:
         """Something was queued."""
@@ -60,20 +71,26 @@ class Background:
         self._turns += busy
         if self._busy:
             self._idle.clear()
-        else:
-            self._idle.set()
+            return
+        self._idle.set()
+        if self._courier:
+            self._courier.notify()
 
     async def drain(self) -> None:
         """Does what is queued, and returns when it is done: what is at work already included."""
         async with self._turn:
             for job in await self._left():
                 await self._do(job)
+        if self._courier:
+            await self._courier.drain()
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
         if self._task:
             self._task.cancel()
             await asyncio.wait([self._task])
+        if self._courier:
+            await self._courier.close()
 
     async def _serve(self) -> None:
         while True:
@@ -132,5 +149,7 @@ class Background:
             tried = True
         finally:
             self.working = None
+            if self._courier:
+                self._courier.notify()
         if tried:
             self._seen.add(job.id)

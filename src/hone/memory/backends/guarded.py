@@ -21,6 +21,11 @@ class Guarded:
         self.name = backend.name
         self.is_cloud = backend.is_cloud
 
+    @property
+    def calls(self) -> int:
+        """Requests to a server so far, if it counts them."""
+        return int(getattr(self._backend, "calls", 0))
+
     async def available(self) -> Availability:
         try:
             found = await self._asked(self._backend.available())

@@ -4,7 +4,7 @@ A memo is a message in the session `hone-memory-USER`, with key and value in its
 taken out of a session: what is replaced or deleted is marked, and given to nobody any more.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -42,11 +42,12 @@ class HonchoBackend:
         self._clock = clock
         self._client: Honcho | None = None
         self._sessions: dict[str, Session] = {}
+        self.calls = 0
 
     async def available(self) -> Availability:
         try:
             async with self._service() as service:
-                await service.aio.get_metadata()
+                await self._counted(service.aio.get_metadata())
         except BackendError as error:
             return Availability(str(error))
         return Availability()
@@ -66,7 +67,9 @@ class HonchoBackend:
     async def retrieve(self, user_id: str, key: str) -> Memo | None:
         """The newest message with this key."""
         async with self._session(user_id) as session:
-            page = await session.aio.messages(filters={"metadata": {"key": key}}, size=1, reverse=True)
+            page = await self._counted(
+                session.aio.messages(filters={"metadata": {"key": key}}, size=1, reverse=True)
+            )
             found = [each for each in page.items if _is(each, LIVE)]
         return _memo(found[0]) if found else None
 
@@ -78,7 +81,9 @@ class HonchoBackend:
         async with self._session(user_id) as session:
             live = {"metadata": {"state": LIVE}}
             found = (
-                await session.aio.search(text, filters=live, limit=min(limit, PAGE)) if text.strip() else []
+                await self._counted(session.aio.search(text, filters=live, limit=min(limit, PAGE)))
+                if text.strip()
+                else []
             )
         newest = {each.metadata.get("key"): each for each in sorted(found, key=lambda each: each.created_at)}
         kept = {id(each) for each in newest.values()}
@@ -87,10 +92,11 @@ class HonchoBackend:
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         keys: dict[str, None] = {}
         async with self._session(user_id) as session:
-            page = await session.aio.messages(filters={"metadata": {"state": LIVE}}, size=PAGE, reverse=True)
+            live = {"metadata": {"state": LIVE}}
+            page = await self._counted(session.aio.messages(filters=live, size=PAGE, reverse=True))
             while page is not None and len(keys) < limit:
                 keys.update(dict.fromkeys(_memo(each).key for each in page.items))
-                page = await page.get_next_page()
+                page = await self._counted(page.get_next_page())
         return list(keys)[:limit]
 
     async def delete(self, user_id: str, key: str) -> Deleted:
@@ -111,15 +117,14 @@ class HonchoBackend:
 
     async def _asked(self, user_id: str, text: str) -> Sequence[Memo]:
         async with self._service() as service:
-            peer = await service.aio.peer(user_id)
-            said = await peer.aio.chat(text)
+            peer = await self._counted(service.aio.peer(user_id))
+            said = await self._counted(peer.aio.chat(text))
         now = self._clock.now()
         return [Memo("dialectic", str(said), user_id, now, now)] if said else []
 
     async def _live(self, session: "Session", key: str) -> list["Message"]:
-        page = await session.aio.messages(
-            filters={"metadata": {"key": key, "state": LIVE}}, size=PAGE, reverse=True
-        )
+        wanted = {"metadata": {"key": key, "state": LIVE}}
+        page = await self._counted(session.aio.messages(filters=wanted, size=PAGE, reverse=True))
         return list(page.items)
 
     async def _say(self, session: "Session", memo: Memo, state: str) -> None:
@@ -134,20 +139,24 @@ class HonchoBackend:
             "metadata": dict(memo.metadata),
         }
         content = f"{memo.key}: {memo.value}"[:CONTENT] if state == LIVE else f"(forgotten: {memo.key})"
-        await session.aio.add_messages(
-            MessageCreateParams(content=content, peer_id=memo.user_id, metadata=metadata)
-        )
+        said = MessageCreateParams(content=content, peer_id=memo.user_id, metadata=metadata)
+        await self._counted(session.aio.add_messages(said))
 
     async def _retire(self, session: "Session", messages: Sequence["Message"]) -> None:
         """So that one question to the service is enough to find what holds now."""
         for each in messages:
-            await session.aio.update_message(each, {**each.metadata, "state": OLD})
+            await self._counted(session.aio.update_message(each, {**each.metadata, "state": OLD}))
+
+    async def _counted(self, call: Awaitable[Any]) -> Any:
+        self.calls += 1
+        return await call
 
     @asynccontextmanager
     async def _session(self, user_id: str) -> "AsyncIterator[Session]":
         async with self._service() as service:
             if user_id not in self._sessions:
-                self._sessions[user_id] = await service.aio.session(f"hone-memory-{user_id}")
+                made = await self._counted(service.aio.session(f"hone-memory-{user_id}"))
+                self._sessions[user_id] = made
             yield self._sessions[user_id]
 
     @asynccontextmanager

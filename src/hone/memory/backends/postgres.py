@@ -12,7 +12,7 @@ from hone.core.errors import BackendError, Unfit
 from hone.memory.backends.wording import Wording, within
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
+    from psycopg import AsyncConnection, AsyncCursor
 
 PATIENCE = 5
 """Seconds for a connection, and for a statement."""
@@ -102,6 +102,7 @@ class PostgresBackend:
         self._lock = asyncio.Lock()
         self._made: AsyncConnection[Any] | None = None
         self._statistics = _Statistics()
+        self.calls = 0
 
     async def available(self) -> Availability:
         try:
@@ -126,12 +127,12 @@ class PostgresBackend:
             "mark": _mark(user_id),
         }
         async with self._connection() as connection:
-            [row] = await (await connection.execute(STORE, values)).fetchall()
+            [row] = await (await self._run(connection, STORE, values)).fetchall()
         return Memo(*row)
 
     async def retrieve(self, user_id: str, key: str) -> Memo | None:
         async with self._connection() as connection:
-            row = await (await connection.execute(GET, (user_id, key))).fetchone()
+            row = await (await self._run(connection, GET, (user_id, key))).fetchone()
         return Memo(*row) if row else None
 
     async def query(
@@ -141,7 +142,7 @@ class PostgresBackend:
         if not terms:
             return ()
         async with self._connection() as connection:
-            parsed = await (await connection.execute(PARSED, (terms,))).fetchall()
+            parsed = await (await self._run(connection, PARSED, (terms,))).fetchall()
             counts = await self._counts(connection)
             known = [(_count(lexemes, counts), term) for term, lexemes in parsed if lexemes]
             wanted = " | ".join(f"({term})" for term in within(known, BUDGET))
@@ -150,17 +151,17 @@ class PostgresBackend:
             everywhere = min(count for count, _ in known) > BUDGET
             sought = f"{_quoted(_mark(user_id))} & ({wanted})"
             values = {"user": user_id, "sought": sought, "wanted": wanted, "limit": limit}
-            found = await connection.execute(EVERYWHERE if everywhere else SEARCH, values)
+            found = await self._run(connection, EVERYWHERE if everywhere else SEARCH, values)
             return [Memo(*row) for row in await found.fetchall()]
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         async with self._connection() as connection:
-            found = await connection.execute(NEWEST, (user_id, limit))
+            found = await self._run(connection, NEWEST, (user_id, limit))
             return [key for (key,) in await found.fetchall()]
 
     async def delete(self, user_id: str, key: str) -> Deleted:
         async with self._connection() as connection:
-            done = await connection.execute(DELETE, (user_id, key))
+            done = await self._run(connection, DELETE, (user_id, key))
             return Deleted.GONE if done.rowcount else Deleted.ABSENT
 
     async def close(self) -> None:
@@ -170,9 +171,15 @@ class PostgresBackend:
     async def _counts(self, connection: "AsyncConnection[Any]") -> Mapping[str, int]:
         now = self._clock.monotonic()
         if now - self._statistics.at > FRESH:
-            rows = await (await connection.execute(COMMON)).fetchall()
+            rows = await (await self._run(connection, COMMON)).fetchall()
             self._statistics = _Statistics(dict(rows), now)
         return self._statistics.counts
+
+    async def _run(
+        self, connection: "AsyncConnection[Any]", statement: str, values: Any = None
+    ) -> "AsyncCursor[Any]":
+        self.calls += 1
+        return await connection.execute(statement.encode(), values)
 
     @asynccontextmanager
     async def _connection(self) -> "AsyncIterator[AsyncConnection[Any]]":
