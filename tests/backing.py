@@ -23,7 +23,7 @@ Open = Callable[[], AbstractAsyncContextManager[Backend]]
 
 
 def sqlite(path: Path, clock: Clock) -> SqliteBackend:
-    return SqliteBackend(lambda: Database.open(path, scripts=SCHEMA), WORDING, clock)
+    return SqliteBackend(path, lambda each: Database.open(each, scripts=SCHEMA), WORDING, clock)
 
 
 @asynccontextmanager

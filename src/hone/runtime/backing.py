@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock
-from hone.core.errors import BackendError, SettingsError
+from hone.core.errors import BackendError, SettingsError, StoreError
 from hone.core.messages import digest
 from hone.memory.backends.guarded import Guarded
 from hone.memory.backends.null import NullBackend
@@ -138,8 +138,14 @@ class Backing:
         from hone.memory.backends.sqlite import SCHEMA, SqliteBackend
         from hone.stores.database import Database
 
-        path = self._home / FILE
-        return SqliteBackend(lambda: Database.open(path, scripts=SCHEMA), _wording(), self._clock)
+        def opened(path: Path) -> Database:
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{path.parent} cannot be made: {error.strerror}.") from error
+            return Database.open(path, scripts=SCHEMA)
+
+        return SqliteBackend(self._home / FILE, opened, _wording(), self._clock)
 
     def location(self, name: str) -> str:
         """Where what is stored lies, without names and keys."""

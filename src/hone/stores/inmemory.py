@@ -229,8 +229,9 @@ class InMemoryOutbox:
         return tuple(Letter(id, tries) for id, tries, refused, _ in known if not refused)[:limit]
 
     async def delivered(self, change: ChangeId) -> None:
-        self._told.add(change)
-        self._tries.pop(change, None)
+        if change in await self._kept():
+            self._told.add(change)
+            self._tries.pop(change, None)
 
     async def failed(self, change: ChangeId, error: str, *, final: bool = False) -> None:
         if change in await self._kept():

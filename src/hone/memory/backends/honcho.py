@@ -168,6 +168,8 @@ class HonchoBackend:
             from pydantic import ValidationError
         except ImportError as error:
             raise BackendError("Honcho needs an extra: pip install 'hone-agent[honcho]'") from error
+        if self.is_cloud and not self._key:
+            raise BackendError("Honcho in the cloud needs a key: set HONCHO_API_KEY.")
         if self._client is None:
             # Its own tries would hold up whoever waits; what must get there is tried again from the outbox.
             self._client = Honcho(

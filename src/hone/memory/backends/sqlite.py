@@ -1,6 +1,7 @@
 """Memos in a SQLite file of their own, with ranked full text."""
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -69,18 +70,21 @@ class _Draft:
 
 
 class SqliteBackend:
-    """`open` is called at the first use, and only once."""
+    """`open` is called at the first use, and only once; that it could be used makes no file."""
 
     name = "sqlite"
     is_cloud = False
 
-    def __init__(self, open: Callable[[], Database], wording: Wording, clock: Clock) -> None:
+    def __init__(self, path: Path, open: Callable[[Path], Database], wording: Wording, clock: Clock) -> None:
+        self._path = path
         self._open = open
         self._wording = wording
         self._clock = clock
         self._opened: Database | None = None
 
     async def available(self) -> Availability:
+        if self._opened is None and not self._path.exists():
+            return _room(self._path.absolute().parent)
         try:
             await self._database.read(
                 lambda connection: connection.execute("SELECT 1 FROM memos LIMIT 1").get
@@ -125,8 +129,15 @@ class SqliteBackend:
     @property
     def _database(self) -> Database:
         if self._opened is None:
-            self._opened = self._open()
+            self._opened = self._open(self._path)
         return self._opened
+
+
+def _room(folder: Path) -> Availability:
+    """Whether a file could be made there, or the folders on the way to it."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    fits = there.is_dir() and os.access(there, os.W_OK)
+    return Availability() if fits else Availability(f"{there} cannot be written.")
 
 
 def _store(connection: apsw.Connection, draft: _Draft) -> Memo:
