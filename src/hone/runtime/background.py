@@ -82,7 +82,7 @@ class Background:
             for job in await self._left():
                 await self._do(job)
         if self._courier:
-            await self._courier.drain()
+            await self._courier.finish()
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""

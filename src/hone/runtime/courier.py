@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from hone.core.clock import Clock
@@ -12,6 +13,8 @@ from hone.runtime.claims import claim
 CLAIM = "mirror"
 FIRST, LONGEST = 2.0, 300.0
 """Seconds before another try, doubled each time up to the longest."""
+PATIENCE = 3.0
+"""Seconds that somebody who wants to leave is kept."""
 
 
 class Courier:
@@ -52,6 +55,12 @@ class Courier:
                 self._pause = min(max(FIRST, 2 * self._pause), LONGEST)
                 return False
         return True
+
+    async def finish(self) -> None:
+        """The same for somebody who wants to leave: what takes too long waits for the next process."""
+        with suppress(TimeoutError):
+            async with self._clock.timeout(PATIENCE):
+                await self.drain()
 
     async def close(self) -> None:
         """What is left waits for the next process."""
