@@ -127,6 +127,13 @@ async def test_a_question_finds_what_fits_best_first_and_no_more_than_asked_for(
         assert list(await backend.query("ann", "garden remark", 0)) == []
 
 
+async def test_signs_between_words_hide_nothing(keeping: Open) -> None:
+    async with keeping() as backend:
+        await backend.store("ann", "host-12", "ssh deploy@heron.example.test:/srv/site_v2 -p 2202, since 3.5")
+        for text in ("host 12", "heron", "heron.example.test", "srv/site", "2202", "v2"):
+            assert [memo.key for memo in await backend.query("ann", text)] == ["host-12"], text
+
+
 QUERIES = ['"', "a OR b", "NOT", "key:*", "'; DROP TABLE memos; --", "& | ! ( :*", "\\", "%s {}", "🎉", "-"]
 
 

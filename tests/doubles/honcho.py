@@ -202,12 +202,12 @@ class HonchoDouble:
         raise Wrong(404, f"Message with ID {name} not found")
 
     def _search(self, space: Workspace, session: str, body: Any) -> list[dict[str, Any]]:
-        words = set(re.findall(r"\w+", _text(body, "query", 10_000).lower()))
+        words = set(re.findall(r"[^\W_]+", _text(body, "query", 10_000).lower()))
         limit = body.get("limit", 10)
         if not isinstance(limit, int) or not 1 <= limit <= 100:
             raise Wrong(422, [{"loc": ["body", "limit"], "msg": "Input should be 1 to 100"}])
         found = _chosen(space.messages.get(session, []), body.get("filters"))
-        scored = [(len(words & set(re.findall(r"\w+", each["content"].lower()))), each) for each in found]
+        scored = [(len(words & set(re.findall(r"[^\W_]+", each["content"].lower()))), each) for each in found]
         return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score][:limit]
 
 

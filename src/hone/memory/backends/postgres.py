@@ -1,6 +1,7 @@
 """Memos in a PostgreSQL database, with ranked full text. Needs the extra `postgres`."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ LOCK = 0x686F6E65
 """Of several processes at once, one makes the table."""
 SPEECH = "english"
 """Stems and stop words; what is not English is indexed as it is."""
+_SIGNS = re.compile(r"[\W_]+")
 
 COLUMNS = "key, value, user_id, created_at, updated_at, metadata"
 SCHEMA = (
@@ -122,13 +124,17 @@ class PostgresBackend:
             "value": value,
             "metadata": Jsonb(dict(metadata or {})),
             "now": self._clock.now(),
-            "key_words": self._wording.spaced(key),
-            "words": self._wording.spaced(value),
+            "key_words": self._plain(key),
+            "words": self._plain(value),
             "mark": _mark(user_id),
         }
         async with self._connection() as connection:
             [row] = await (await self._run(connection, STORE, values)).fetchall()
         return Memo(*row)
+
+    def _plain(self, text: str) -> str:
+        """Words alone: the server takes signs for parts of numbers, hosts and paths, a question does not."""
+        return _SIGNS.sub(" ", self._wording.spaced(text))
 
     async def retrieve(self, user_id: str, key: str) -> Memo | None:
         async with self._connection() as connection:
