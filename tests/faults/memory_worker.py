@@ -1,7 +1,7 @@
 """A process to be killed: `python memory_worker.py store sqlite|postgres|honcho PLACE` or `… mirror HOME`.
 
 `store` keeps memos for ever and says the key of each as soon as it is acknowledged. `mirror` notes entries in
-the journal, says each, and then delivers them to the home's sqlite backend. What it does not need it does not load.
+the journal, says each, and then delivers them to the home's sqlite backend. Each loads what it needs alone.
 """
 
 import asyncio

@@ -54,7 +54,7 @@ class Backing:
         self._makers = makers
         self._say = say
         self._environ = environ
-        self._made: dict[str, Backend] = {}
+        self._made: dict[str, Guarded] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,14 +87,16 @@ class Backing:
             asked = must_ask(wanted, key=key, installed=installed)
             answers = asked and await self._answers()
             self.choice = choose(wanted, self.names, key=key, installed=installed, answers=answers)
-            if answers and not wanted:
+            await self._warm(self.choice.name)
+            if answers:
+                away = ": they leave this machine" if self.make(HONCHO).is_cloud else ""
                 self._say(
-                    f"Memories are kept with Honcho, because {KEY} is set: they leave this machine. "
+                    f"Memories are kept with Honcho, because {KEY} is set{away}. "
                     'To prevent that, set backend = "null" under [memory] in hone.toml.'
                 )
         return self.choice
 
-    def make(self, name: str) -> Backend:
+    def make(self, name: str) -> Guarded:
         """Raises SettingsError for a name that nobody knows."""
         if name not in self._made:
             self._made[name] = Guarded(self._new(name))
@@ -105,7 +107,11 @@ class Backing:
             with suppress(BackendError):  # what cannot be closed is gone
                 await backend.close()
 
+    async def _warm(self, name: str) -> None:
+        await self.make(name).warm()
+
     async def _answers(self) -> bool:
+        await self._warm(HONCHO)
         try:
             async with self._clock.timeout(PROBE):
                 return bool(await self.make(HONCHO).available())

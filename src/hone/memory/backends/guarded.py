@@ -1,6 +1,7 @@
 """A wall around a backend: what goes in has one form, what comes out is checked, and only our errors pass."""
 
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, Memo
@@ -25,6 +26,12 @@ class Guarded:
     def calls(self) -> int:
         """Requests to a server so far, if it counts them."""
         return int(getattr(self._backend, "calls", 0))
+
+    async def warm(self) -> None:
+        """What takes time at the first use, before somebody waits for it; if it fails, that use says so."""
+        if warm := getattr(self._backend, "warm", None):
+            with suppress(BackendError):
+                await self._asked(warm())
 
     async def available(self) -> Availability:
         try:

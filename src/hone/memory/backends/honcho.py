@@ -4,6 +4,7 @@ A memo is a message in the session `hone-memory-USER`, with key and value in its
 taken out of a session: what is replaced or deleted is marked, and given to nobody any more.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -43,6 +44,11 @@ class HonchoBackend:
         self._client: Honcho | None = None
         self._sessions: dict[str, Session] = {}
         self.calls = 0
+
+    async def warm(self) -> None:
+        """The SDK and its clients take half a second to load."""
+        await asyncio.to_thread(self._made)
+        self._made().aio._get_async_http_client()  # it has no public way to make one, or to close it
 
     async def available(self) -> Availability:
         try:
@@ -162,10 +168,20 @@ class HonchoBackend:
     @asynccontextmanager
     async def _service(self) -> "AsyncIterator[Honcho]":
         """What the service or its SDK raises becomes ours."""
+        client = self._made()
+        from honcho.http.exceptions import HonchoError
+        from pydantic import ValidationError
+
+        try:
+            yield client
+        except ValidationError as error:
+            raise BackendError("Honcho answered something that its SDK does not understand.") from error
+        except HonchoError as error:
+            raise _explained(error) from error
+
+    def _made(self) -> "Honcho":
         try:
             from honcho import Honcho
-            from honcho.http.exceptions import HonchoError
-            from pydantic import ValidationError
         except ImportError as error:
             raise BackendError("Honcho needs an extra: pip install 'hone-agent[honcho]'") from error
         if self.is_cloud and not self._key:
@@ -179,12 +195,7 @@ class HonchoBackend:
                 timeout=self._patience,
                 max_retries=0,
             )
-        try:
-            yield self._client
-        except ValidationError as error:
-            raise BackendError("Honcho answered something that its SDK does not understand.") from error
-        except HonchoError as error:
-            raise _explained(error) from error
+        return self._client
 
 
 def _explained(error: Any) -> BackendError:

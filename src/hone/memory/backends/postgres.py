@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
@@ -105,6 +106,9 @@ class PostgresBackend:
         self._made: AsyncConnection[Any] | None = None
         self._statistics = _Statistics()
         self.calls = 0
+
+    async def warm(self) -> None:
+        await asyncio.to_thread(import_module, "psycopg")
 
     async def available(self) -> Availability:
         try:
