@@ -47,7 +47,7 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS hone_memos_words ON hone_memos USING gin (words) WITH (fastupdate = off)",
     "CREATE INDEX IF NOT EXISTS hone_memos_newest ON hone_memos (user_id, touched DESC)",
     # Enough of the commonest words to know which ones not to look for.
-    "ALTER TABLE hone_memos ALTER COLUMN words SET STATISTICS 1000",
+    "ALTER TABLE hone_memos ALTER COLUMN words SET STATISTICS 300",
 )
 # The user is a word of each memo, so that the index itself keeps users apart.
 STORE = f"""
@@ -72,7 +72,7 @@ SELECT element, (frequency * greatest(c.reltuples, 0))::bigint
 FROM pg_class AS c JOIN pg_stats AS s ON s.tablename = c.relname AND s.attname = 'words'
     AND s.schemaname = c.relnamespace::regnamespace::text,
     unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS known (element, frequency)
-WHERE c.oid = 'hone_memos'::regclass AND element IS NOT NULL
+WHERE c.oid = 'hone_memos'::regclass AND frequency * c.reltuples > 20
 """
 SEARCH = f"""
 SELECT {COLUMNS} FROM hone_memos WHERE user_id = %(user)s AND words @@ %(sought)s::tsquery
