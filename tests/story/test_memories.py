@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.core.backend import Memo
 from hone.core.clock import ManualClock
 from hone.core.events import Event, Notice
 from hone.core.jobs import State, Topic
@@ -24,6 +25,7 @@ from tests.wire.test_fork import FORMATS, point
 
 SQLITE = Settings(memory=Memory(backend="sqlite", owner="ann"))
 ODD = Settings(memory=Memory(backend="odd", owner="ann"), plugins=("tests.doubles.odd:register",))
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 ASKED = "which editor do I use for the heron project?"
 KEEP = call("memory_backend", action="store", key="editor", value="The heron project is edited in vim.")
 
@@ -104,6 +106,19 @@ async def test_a_backend_that_fails_is_slow_or_lies_does_not_stop_a_turn_and_is_
             [warning] = notices(events)
             assert warning.startswith("Memory (odd) is left out for now: ")
         assert len(backend.asked) == (4 if mood == "orders" else 2)  # it is left in peace for a while
+
+
+async def test_no_secret_of_the_users_words_is_asked_for_and_none_comes_back(
+    home: Path, backend: Odd
+) -> None:
+    now = backend.clock.now()
+    backend.memos["ann", "key"] = Memo("key", f"it was {SECRET}", "ann", now, now, {"trust": "agent"})
+    async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
+        session = await hone.session()
+        await session.send(f"my token is {SECRET}")
+        reminder = session.transcript.nodes[0].message.reminder
+    assert reminder is not None
+    assert SECRET not in "".join(backend.asked) + reminder.text
 
 
 async def test_a_backend_that_was_ill_is_asked_again_after_a_rest(home: Path, backend: Odd) -> None:
@@ -202,7 +217,6 @@ async def test_a_tool_of_memory_is_there_only_where_there_is_memory(home: Path) 
         assert "memory_backend" in (await hone.session()).agent.toolbox
 
 
-SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 CALLS = [
     call("memory_backend", action="store", key="deploy/host", value="heron", metadata={"since": "May"}),
     call("memory_backend", action="store", key="deploy/host", value="osprey"),

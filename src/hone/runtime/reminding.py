@@ -17,8 +17,8 @@ QUESTION = 1_000
 
 
 class Reminding:
-    """Of one conversation. `home` is by what its copies are known; `clean` takes secrets out. What goes wrong
-    is told once; the turn goes on without."""
+    """Of one conversation. `home` is by what its copies are known; `clean` takes secrets out, of what is
+    asked and of what is found. What goes wrong is told once; the turn goes on without."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Reminding:
         if not words.strip() or self._clock.monotonic() < self._resting:
             return None, ""
         try:
-            memos = await self._found(words[:QUESTION])
+            memos = await self._found(self._clean(words[:QUESTION]))
             cloud, said = self._backend.is_cloud, reminded(transcript)
             found = reminder(memos, cloud=cloud, home=await self._home(), said=said)
         except (BackendError, StoreError) as error:
