@@ -126,6 +126,7 @@ class Hone:
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
+        self.courier = Courier(self.memories.mirror, self.home, self._clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -136,6 +137,7 @@ class Hone:
     async def close(self) -> None:
         if self._background:
             await self._background.close()
+        await self.courier.close()
         await self._models.close()
         await self._gated.close()
         for _, shell in self._shells:
@@ -179,8 +181,7 @@ class Hone:
         """What learns beside the conversations. It works once it is told to `attend`."""
         if self._background is None:
             pause = QUIET if self._models.is_local else 0.0
-            courier = Courier(self.memories.mirror, self.home, self._clock)
-            self._background = Background(self.jobs, self.reviewer, self._clock, pause, courier)
+            self._background = Background(self.jobs, self.reviewer, self._clock, pause, self.courier)
         return self._background
 
     @property

@@ -89,8 +89,6 @@ class Background:
         if self._task:
             self._task.cancel()
             await asyncio.wait([self._task])
-        if self._courier:
-            await self._courier.close()
 
     async def _serve(self) -> None:
         while True:

@@ -64,9 +64,10 @@ class Courier:
 
     async def close(self) -> None:
         """What is left waits for the next process."""
-        if self._task:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        task, self._task = self._task, None
+        if task:
+            task.cancel()
+            await asyncio.wait([task])
 
     async def _serve(self) -> None:
         while True:

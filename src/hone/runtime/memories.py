@@ -94,6 +94,8 @@ class Memories:
             lines.append("What is stored leaves this machine, and what comes back counts as foreign.")
         post = await self._kept().outbox.post()
         lines.append(f"copies of journal and skills: {post.waiting:,} wait, {post.refused:,} were refused")
+        if post.waiting:
+            lines.append("They are taken there beside the next conversation, or by hone worker.")
         return [*lines, *([f"last error: {post.error}"] if post.error else [])]
 
     async def measured(self, names: Sequence[str] = (), durable: Durable = untried) -> "list[Measured]":
