@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.errors import SettingsError
-from hone.memory.choice import NAMES, Choice, choose, is_remote, must_ask, user_id
+from hone.memory.choice import NAMES, Choice, choose, is_remote, must_ask, shown, user_id
 
 WAY = {"key": True, "installed": True, "answers": True}
 
@@ -75,3 +75,17 @@ def test_a_database_without_a_host_is_where_the_environment_says() -> None:
 )
 def test_a_users_name_is_made_fit_for_every_backend(name: str, fit: str) -> None:
     assert user_id(name) == fit
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@db.example.com/x",
+        "postgresql://db.example.com/x?user=me&password=hunter2&sslmode=require",
+        "host=localhost password=hunter2 dbname=x",
+        "host=localhost password = 'hunter2 \\' more' dbname=x",
+    ],
+)
+def test_an_address_is_shown_without_its_password(url: str) -> None:
+    assert "hunter2" not in shown(url)
+    assert ("db.example.com" in shown(url)) == ("db.example.com" in url)

@@ -54,6 +54,21 @@ async def test_what_is_set_is_told_with_what_waits(home: Path, monkeypatch: pyte
     assert "1 wait, 0 were refused" in plain
 
 
+async def test_the_owner_sees_and_takes_away_what_is_stored(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HONE_MEMORY_BACKEND", "sqlite")
+    async with Hone(home=home, model=Scripted(rounds("Yes."))) as agent:
+        backing = agent.memories.backing
+        await backing.make("sqlite").store(backing.user_id, "deploy/host", "heron", {"trust": "agent"})
+    assert await hone("keys") == ("deploy/host\n", "")
+    told, _ = await hone("show", "deploy/host")
+    assert told.startswith("heron\n\nstored: ")
+    assert "trust: agent" in told
+    assert await hone("rm", "deploy/host") == ("Taken away: deploy/host.\n", "")
+    assert await hone("keys") == ("", "")
+
+
 async def test_all_that_answer_are_measured_scored_and_drawn_and_the_local_one_is_recommended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, postgres: str
 ) -> None:

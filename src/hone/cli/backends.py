@@ -9,7 +9,10 @@ import click
 from hone.cli.main import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hone.app import Hone
+    from hone.core.backend import Backend, Memo
     from hone.memory.evaluate import Measured
 
 PROBE = "hone-evaluation"
@@ -92,6 +95,69 @@ def info(options: Options, as_json: bool) -> None:
         return
     for line in lines:
         click.echo(visible(line))
+
+
+@backends.command(short_help="List what is stored, newest first.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=100, show_default=True, help="How many keys.")
+@click.pass_obj
+def keys(options: Options, limit: int) -> None:
+    """List the keys that memories are stored under, newest first."""
+    from hone.cli.home import with_home
+
+    async def act(hone: "Hone") -> "Sequence[str]":
+        return await (await _used(hone)).list_keys(hone.memories.backing.user_id, limit)
+
+    for key in with_home(options, act):
+        click.echo(key)
+
+
+@backends.command(short_help="Print what is stored under a key.")
+@click.argument("key")
+@click.pass_obj
+def show(options: Options, key: str) -> None:
+    """Print what is stored under KEY, with where it comes from."""
+    from hone.cli.home import with_home
+    from hone.cli.listing import moment
+    from hone.core.errors import Missing
+
+    async def act(hone: "Hone") -> "Memo":
+        found = await (await _used(hone)).retrieve(hone.memories.backing.user_id, key)
+        if found is None:
+            raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
+        return found
+
+    memo = with_home(options, act)
+    click.echo(memo.value)
+    facts = {"stored": moment(memo.updated_at), **memo.metadata}
+    click.echo("\n".join(["", *(f"{name}: {value}" for name, value in facts.items())]))
+
+
+@backends.command(short_help="Take away what is stored under a key.")
+@click.argument("key")
+@click.pass_obj
+def rm(options: Options, key: str) -> None:
+    """Take away what is stored under KEY."""
+    from hone.cli.home import with_home
+    from hone.core.backend import Deleted
+    from hone.core.errors import Missing
+
+    async def act(hone: "Hone") -> Deleted:
+        return await (await _used(hone)).delete(hone.memories.backing.user_id, key)
+
+    done = with_home(options, act)
+    if done is Deleted.ABSENT:
+        raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
+    kept = " The service still keeps it, and gives it to nobody." if done is Deleted.HIDDEN else ""
+    click.echo(f"Taken away: {key}.{kept}")
+
+
+async def _used(hone: "Hone") -> "Backend":
+    from hone.core.errors import Refused
+
+    backend = await hone.memories.used()
+    if backend is None:
+        raise Refused("Nothing is kept by key. Set backend under [memory] in hone.toml first.")
+    return backend
 
 
 @backends.command(short_help="Measure each backend by using it, and recommend one.")

@@ -186,21 +186,15 @@ def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def rows(settings: "Settings", origin: Mapping[str, str]) -> Iterator[str]:
     import msgspec
 
+    from hone.memory.choice import shown
+
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():
         provider["key"] = variable(provider["key"])
-    values["memory"]["url"] = redacted(values["memory"]["url"])
+    values["memory"]["url"] = shown(values["memory"]["url"])
     for key, (explanation, _) in KEYS.items():
         yield f"{key} = {msgspec.json.encode(values[key]).decode()}  ({origin.get(key, 'default')})"
         yield f"    {explanation}"
-
-
-def redacted(url: str) -> str:
-    """An address without the password in it."""
-    import re
-
-    shown = re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:…@", url)
-    return re.sub(r"(password\s*=\s*)(?:'[^']*'|[^\s&]+)", r"\1…", shown)
 
 
 def variable(name: str) -> str:

@@ -1,6 +1,7 @@
 """What the agent can do with a memory backend: `memory_backend`. Whose memory it is, is not for it to say."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hone.core.backend import LIMIT, Backend, Deleted, Memo
@@ -14,13 +15,12 @@ from hone.knowledge.metadata import metadata as described
 from hone.knowledge.mirror import FOLDER
 from hone.knowledge.tools import ACTORS, Source, told
 from hone.policy.screen import screen
-from hone.prompt.reminding import TRUST, label
+from hone.prompt.reminding import TRUST, label, stored
 from hone.tools.define import tool
 
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
 Report = Callable[[], Awaitable[str]]
 
-HIDDEN = "It is given to nobody any more, but the service still keeps it."
 MOST = 50
 """Memos in one answer."""
 
@@ -30,6 +30,7 @@ def backend_tool(
 ) -> Tool:
     """With a source, what is stored is worth no more than what is read there."""
     effects = {Effect.NOTE, Effect.NETWORK} if backend.is_cloud else {Effect.NOTE}
+    access = Access(backend, user_id, source)
 
     @tool(effects=effects)
     async def memory_backend(
@@ -47,27 +48,34 @@ def backend_tool(
         try:
             match action:
                 case "store":
-                    return await _store(scene, key, value, metadata or {})
+                    return await access.store(scene, key, value, metadata or {})
                 case "retrieve":
-                    found = await backend.retrieve(user_id, key)
-                    return _told([found] if found else [], f"There is nothing under {key!r}.")
+                    return await access.retrieve(key)
                 case "query":
-                    most = max(1, min(limit, MOST))
-                    memos = await backend.query(user_id, query, most, dialectic=dialectic)
-                    return _told(memos, "Nothing fits these words.")
+                    return await access.query(query, max(1, min(limit, MOST)), dialectic=dialectic)
                 case "list":
-                    keys = await backend.list_keys(user_id)
-                    return _own("\n".join(keys) or "Nothing is stored.")
+                    return await access.keys()
                 case "delete":
-                    return await _delete(key)
+                    return await access.delete(scene, key)
                 case "info":
                     return told(await info())
                 case "evaluate":
                     return told(await evaluate())
         except (BackendError, Refused) as error:
-            return Outcome(str(error), failed=True, trust=_worth(Trust.AGENT))
+            return Outcome(str(error), failed=True, trust=access.worth(Trust.AGENT))
 
-    async def _store(scene: Scene, key: str, value: str, more: Mapping[str, str]) -> Outcome:
+    return memory_backend
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One user's way to a backend, and what its words are worth."""
+
+    backend: Backend
+    user_id: str
+    source: Source | None
+
+    async def store(self, scene: Scene, key: str, value: str, more: Mapping[str, str]) -> Outcome:
         _spare(key)
         found = screen("\n".join((key, value, *more, *more.values())))
         if found.secrets:
@@ -75,34 +83,66 @@ def backend_tool(
                 f"This holds what looks like a secret ({', '.join(sorted(set(found.secrets)))}); nothing was "
                 "stored. Store where it is kept instead."
             )
-        ground = (source or Source(scene.header.id, scene.transcript)).transcript.trust
         # What looks odd is kept, but never brought up unasked.
-        trust = Trust.FOREIGN if found.flags else min(Trust.AGENT, ground, scene.transcript.trust)
+        trust = Trust.FOREIGN if found.flags else self._ground(scene)
+        await self._protect(key, trust)
         facts = {**more, **described(_author(scene)), TRUST: trust.name.lower()}
-        memo = await backend.store(user_id, key, value, facts)
+        memo = await self.backend.store(self.user_id, key, value, facts)
         again = "" if memo.created_at == memo.updated_at else " in the place of what was there"
         return told(f"Stored under {memo.key!r}{again}.")
 
-    async def _delete(key: str) -> Outcome:
+    async def retrieve(self, key: str) -> Outcome:
+        found = await self.backend.retrieve(self.user_id, key)
+        return self._told([found] if found else [], f"There is nothing under {key!r}.")
+
+    async def query(self, words: str, limit: int, *, dialectic: bool) -> Outcome:
+        memos = await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
+        return self._told(memos, "Nothing fits these words.")
+
+    async def keys(self) -> Outcome:
+        """A key is text as well: here, those that were made of foreign words are counted and not shown."""
+        keys = await self.backend.list_keys(self.user_id)
+        if self.backend.is_cloud:
+            return Outcome("\n".join(keys) or "Nothing is stored.", trust=Trust.FOREIGN)
+        memos = [memo for key in keys if (memo := await self.backend.retrieve(self.user_id, key))]
+        own = [memo for memo in memos if stored(memo) > Trust.FOREIGN]
+        foreign = len(memos) - len(own)
+        more = [f"({foreign:,} more, stored from foreign words; query finds them)"] if foreign else []
+        listed = "\n".join([*(memo.key for memo in own), *more]) or "Nothing is stored."
+        return Outcome(listed, trust=min(Trust.AGENT, lowest(map(stored, own))))
+
+    async def delete(self, scene: Scene, key: str) -> Outcome:
         _spare(key)
-        match await backend.delete(user_id, key):
+        await self._protect(key, self._ground(scene))
+        match await self.backend.delete(self.user_id, key):
             case Deleted.ABSENT:
                 return Outcome(f"There is nothing under {key!r}.", failed=True, trust=Trust.AGENT)
             case Deleted.HIDDEN:
-                return told(f"Hidden: {key!r}. {HIDDEN}")
+                hidden = "It is given to nobody any more, but the service still keeps it."
+                return told(f"Hidden: {key!r}. {hidden}")
         return told(f"Deleted: {key!r}.")
 
-    def _told(memos: Sequence[Memo], nothing: str) -> Outcome:
-        worth = lowest(label(memo, cloud=backend.is_cloud) for memo in memos)
-        return Outcome("\n\n".join(map(_shown, memos)) or nothing, trust=_worth(min(Trust.AGENT, worth)))
+    def worth(self, best: Trust) -> Trust:
+        return Trust.FOREIGN if self.backend.is_cloud else best
 
-    def _own(text: str) -> Outcome:
-        return Outcome(text, trust=_worth(Trust.LOCAL))
+    def _told(self, memos: Sequence[Memo], nothing: str) -> Outcome:
+        least = lowest(label(memo, cloud=self.backend.is_cloud) for memo in memos)
+        text = "\n\n".join(map(_shown, memos)) or nothing
+        return Outcome(text, trust=self.worth(min(Trust.AGENT, least)))
 
-    def _worth(best: Trust) -> Trust:
-        return Trust.FOREIGN if backend.is_cloud else best
+    def _ground(self, scene: Scene) -> Trust:
+        """What the words of this conversation are worth, and of the one that is read in it."""
+        read = self.source.transcript.trust if self.source else Trust.AGENT
+        return min(Trust.AGENT, read, scene.transcript.trust)
 
-    return memory_backend
+    async def _protect(self, key: str, trust: Trust) -> None:
+        """Foreign words may not take the place of others."""
+        there = await self.backend.retrieve(self.user_id, key) if trust is Trust.FOREIGN else None
+        if there and stored(there) > Trust.FOREIGN:
+            raise Refused(
+                f"What is under {key!r} rests on better sources than this conversation; nothing was changed. "
+                f"Store it under another key, or let the user take it away: hone backends rm {key}"
+            )
 
 
 def _spare(key: str) -> None:

@@ -61,6 +61,12 @@ def is_remote(url: str, environ: Mapping[str, str]) -> bool:
     )
 
 
+def shown(url: str) -> str:
+    """An address without the password in it."""
+    bare = re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:…@", url)
+    return re.sub(r"(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)", r"\1…", bare)
+
+
 def user_id(name: str) -> str:
     """A name that every backend takes for a user."""
     return _UNFIT.sub("-", name).strip("-")[:64] or "owner"

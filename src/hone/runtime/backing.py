@@ -13,7 +13,7 @@ from hone.core.messages import digest
 from hone.memory.backends.guarded import Guarded
 from hone.memory.backends.null import NullBackend
 from hone.memory.backends.wording import Wording
-from hone.memory.choice import HONCHO, KEY, NAMES, NULL, POSTGRES, Choice, choose, is_remote, must_ask
+from hone.memory.choice import HONCHO, KEY, NAMES, NULL, POSTGRES, Choice, choose, is_remote, must_ask, shown
 from hone.memory.choice import user_id as fit
 
 FILE = "memories.db"
@@ -161,7 +161,7 @@ class Backing:
             case "sqlite":
                 return str(self._home / FILE)
         place = "another machine" if self.make(name).is_cloud else "this machine"
-        return f"{place} ({self.url(name).rpartition('@')[2].partition('?')[0] or 'its default address'})"
+        return f"{place} ({shown(self.url(name)) or 'its default address'})"
 
     def needs_key(self, name: str) -> bool:
         return name == HONCHO and self.make(name).is_cloud

@@ -115,6 +115,11 @@ class Memories:
         return "\n".join(await self.info())
 
     async def _tried(self) -> str:
+        """For the agent: what is on other machines stays alone, unless it is in use."""
         from hone.memory.table import table
 
-        return table(await self.measured())
+        used = await self.backing.choose()
+        near = [
+            name for name in self.backing.names if name == used.name or not self.backing.make(name).is_cloud
+        ]
+        return table(await self.measured(near))
