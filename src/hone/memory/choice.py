@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from hone.core.errors import SettingsError
 
@@ -45,6 +44,8 @@ def must_ask(wanted: str, *, key: bool, installed: bool) -> bool:
 
 def is_remote(url: str, environ: Mapping[str, str]) -> bool:
     """Whether a database or a service is on another machine. What cannot be told counts as one that is."""
+    from urllib.parse import urlsplit
+
     if "://" in url:
         try:
             address = urlsplit(url)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hone.core.clock import Clock
-from hone.core.errors import BackendError, StoreError
+from hone.core.errors import HoneError
 from hone.knowledge.mirror import Mirror
 from hone.runtime.claims import claim
 
@@ -51,7 +51,7 @@ class Courier:
                     if held:
                         await mirror.deliver()
                 self._pause = 0.0
-            except (BackendError, StoreError):
+            except HoneError:
                 self._pause = min(max(FIRST, 2 * self._pause), LONGEST)
                 return False
         return True
