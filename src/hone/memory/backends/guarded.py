@@ -38,7 +38,9 @@ class Guarded:
             found = await self._asked(self._backend.available())
         except BackendError as error:
             return Availability(str(error))
-        return found if isinstance(found, Availability) else Availability(self._lie("whether it is there"))
+        if isinstance(found, Availability):
+            return found
+        return Availability("" if found is True else f"The memory backend {self.name} cannot be used.")
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
