@@ -72,7 +72,7 @@ async def mirror(home: str) -> None:
         for number in range(known, known + ENTRIES):
             await keeper.note([(USER, journal.Add(f"Fact number {number}."))], OWNER)
             say(f"noted {number}")
-        await hone.background.drain()
+        await hone.courier.drain()
         say("done")
 
 

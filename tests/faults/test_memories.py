@@ -94,7 +94,7 @@ async def test_after_a_kill_every_change_has_its_letter_and_the_copies_become_th
                 if line.startswith("noted"):
                     noted += 1
                     lost += f"Fact number {line.split()[1]}." not in entries
-            await hone.background.drain()
+            await hone.courier.drain()
             backend = hone.memories.backing.make("sqlite")
             keys = await backend.list_keys("ann", 10_000)
             memos = [await backend.retrieve("ann", key) for key in keys]

@@ -336,7 +336,7 @@ async def test_a_change_is_mirrored_with_its_metadata_and_taken_back_with_its_un
         await session.send("I like tea.")
         backend, keeper = hone.memories.backing.make("sqlite"), hone.library.keeper
         [entry] = await keeper.ledger.entries()
-        await hone.background.drain()
+        await hone.courier.drain()
         [key] = await backend.list_keys("ann")
         memo = await backend.retrieve("ann", key)
         assert memo is not None
@@ -355,7 +355,7 @@ async def test_a_change_is_mirrored_with_its_metadata_and_taken_back_with_its_un
             "scope": "user",
         }
         await keeper.undo(entry.id, OWNER)
-        await hone.background.drain()
+        await hone.courier.drain()
         assert list(await backend.list_keys("ann")) == []
         post = await hone.outbox.post()
         assert (post.waiting, post.refused) == (0, 0)
@@ -367,7 +367,7 @@ async def test_what_was_undone_before_anybody_was_told_never_leaves(home: Path, 
         [entry] = await keeper.note([(USER, journal.Add("I like tea."))], OWNER)
         await keeper.undo(entry.id)
         await keeper.note([(USER, journal.Add("I like milk."))], OWNER)
-        await hone.background.drain()
+        await hone.courier.drain()
         assert [memo.value for memo in backend.memos.values()] == ["I like milk."]
 
 
@@ -379,13 +379,13 @@ async def test_a_backend_that_is_down_gets_every_change_once_it_is_up_and_nobody
         await hone.library.keeper.note([(USER, journal.Add("I like tea."))], OWNER)
         turn = await (await hone.session()).send("hello")
         assert turn.stop is Stop.ANSWERED
-        await hone.background.drain()
+        await hone.courier.drain()
         post = await hone.outbox.post()
         assert (post.waiting, post.error) == (1, "The memory backend odd failed with RuntimeError.")
         assert "1 wait" in "\n".join(await hone.memories.info())
     backend.mood = "well"
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
-        await hone.background.drain()
+        await hone.courier.drain()
         assert [memo.value for memo in backend.memos.values()] == ["I like tea."]
         assert (await hone.outbox.post()).waiting == 0
 
@@ -397,7 +397,7 @@ async def test_copies_of_what_this_home_knows_are_not_said_again_but_those_of_an
     for name in ("one", "two"):
         async with Hone(home=tmp_path / name, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
             await hone.library.keeper.note([(USER, journal.Add(f"Told to {name}."))], OWNER)
-            await hone.background.drain()
+            await hone.courier.drain()
             session = await hone.session()
             await session.send("what was told?")
             reminder = session.transcript.nodes[0].message.reminder
