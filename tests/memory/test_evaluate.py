@@ -132,6 +132,8 @@ async def test_a_backend_that_does_not_work_has_no_points_for_what_it_did_not_do
     expected = {"store", "retrieve"} if mood == "types" else set()
     assert seen.worked == expected
     assert score(seen).function == (30 if mood == "types" else 0)
+    assert f"odd: {seen.error}" in table([seen])
+    assert seen.error
 
 
 def test_the_drawing_is_sound_and_has_a_bar_for_each() -> None:

@@ -18,14 +18,15 @@ WARNING = "What is stored leaves this machine."
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was seen of a backend. `worked` are the operations whose round trip was whole; `times` are the
-    milliseconds each took; `recall` is the share of questions whose answer was among the first three;
-    `durable` whether a memo survived the kill of its writer, None if that was not tried; `calls` are requests
-    to a server for one operation."""
+    """What was seen of a backend. `why` says why it cannot be used, `error` what went wrong on the way;
+    `worked` are the operations whose round trip was whole; `times` are the milliseconds each took; `recall`
+    is the share of questions whose answer was among the first three; `durable` whether a memo survived the
+    kill of its writer, None if that was not tried; `calls` are requests to a server for one operation."""
 
     name: str
     is_cloud: bool = False
     why: str = ""
+    error: str = ""
     worked: frozenset[str] = frozenset()
     times: Mapping[str, Sequence[float]] = field(default_factory=dict)
     recall: float = 0.0
@@ -107,6 +108,7 @@ def data(measured: Measured) -> dict[str, object]:
         "name": measured.name,
         "available": measured.available,
         "why_not": measured.why or None,
+        "error": measured.error or None,
         "score": points.total,
         "label": None if measured.name == NULL else label(measured),
         "points": {

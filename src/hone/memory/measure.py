@@ -64,7 +64,7 @@ async def measure(backend: Backend, clock: Clock) -> Measured:
             await meter.timed("delete", backend.delete(USER, key))
     except BackendError as error:
         # It answered, and then it did not: what made its round trip counts.
-        measured = replace(measured, location=str(error))
+        measured = replace(measured, error=str(error))
     return replace(
         measured,
         worked=frozenset(worked),

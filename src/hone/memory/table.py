@@ -19,7 +19,7 @@ def table(every: Sequence[Measured]) -> str:
     lines = [
         "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    notes = [f"{each.name}: {each.why}" for each in every if each.why]
+    notes = [f"{each.name}: {each.why or each.error}" for each in every if each.why or each.error]
     lies = [f"{each.name} lies in {each.location}" for each in every if each.available and each.name != NULL]
     return "\n".join([*lines, "", *notes, *lies, *advice(every)])
 
