@@ -47,7 +47,7 @@ class Backing:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.wish = wish
-        self.user_id = fit(wish.owner or _login())
+        self.user_id = fit(wish.owner or environ.get("LOGNAME") or environ.get("USER") or "")
         self.choice: Choice | None = None
         self._home = home
         self._clock = clock
@@ -181,12 +181,3 @@ def _installed() -> bool:
         return bool(version("honcho-ai"))
     except PackageNotFoundError:
         return False
-
-
-def _login() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
