@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 Figures = Callable[[str], None]
 
 SAMPLE, FIGURES = "sample", "figures"
-FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_")
+FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
 
 settings.register_profile(
     "short", derandomize=True, max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]

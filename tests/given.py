@@ -7,7 +7,19 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from hone.core.ids import SessionId
-from hone.core.messages import Image, Message, Note, Role, Text, Thinking, ToolCall, answer, assistant, user
+from hone.core.messages import (
+    Image,
+    Message,
+    Note,
+    Reminder,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    answer,
+    assistant,
+    user,
+)
 from hone.core.prefix import Prefix
 from hone.core.template import Example, Template, Work
 from hone.core.transcript import Transcript
@@ -30,9 +42,11 @@ arguments = st.dictionaries(texts, json_values, max_size=3).map(
 images = st.builds(Image, st.sampled_from(["image/png", "image/jpeg"]), st.just("aGk="))
 thoughts = st.builds(Thinking, texts, words) | st.builds(Thinking, st.just(""), sealed=words)
 notes = st.builds(Note, texts, st.integers(0, 10**6), st.integers(0, 10**6))
+reminders = st.builds(Reminder, texts, st.sampled_from([each.name.lower() for each in Trust]))
 user_messages = st.builds(
-    lambda note, text, pictures: user(*note, text, *pictures),
+    lambda note, memory, text, pictures: user(*note, *memory, text, *pictures),
     st.lists(notes, max_size=1),
+    st.lists(reminders, max_size=1),
     words,
     st.lists(images, max_size=1),
 )

@@ -21,6 +21,7 @@ from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, Note
 from hone.core.model import Model
+from hone.core.outbox import Outbox
 from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
 from hone.core.rounds import Rounds
@@ -51,11 +52,14 @@ from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
 from hone.runtime.allowance import Bounds
 from hone.runtime.background import Background
+from hone.runtime.backing import Backing, Wanted
 from hone.runtime.consent import Consent
+from hone.runtime.courier import Courier
 from hone.runtime.curate import Curator, Workroom
 from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
+from hone.runtime.memories import Kept, Memories
 from hone.runtime.review import Bench, Reviewer
 from hone.runtime.seeding import Seeding, Wish, make
 from hone.runtime.session import Services, Session, branch, ignore, new_id
@@ -121,9 +125,11 @@ class Hone:
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
         self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
+        self.memories = self._memories()
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
+        self.courier = Courier(self.memories.mirror, self.home, self._clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -134,10 +140,12 @@ class Hone:
     async def close(self) -> None:
         if self._background:
             await self._background.close()
+        await self.courier.close()
         await self._models.close()
         await self._gated.close()
         for _, shell in self._shells:
             await shell.close()
+        await self.memories.backing.close()
         if self._library:
             self._library.keeper.close()
         if self._stores:
@@ -171,11 +179,18 @@ class Hone:
         return self._opened.rounds
 
     @property
+    def outbox(self) -> Outbox:
+        """What the memory backend has yet to be told."""
+        return self._opened.outbox
+
+    @property
     def background(self) -> Background:
         """What learns beside the conversations. It works once it is told to `attend`."""
         if self._background is None:
             pause = QUIET if self._models.is_local else 0.0
-            self._background = Background(self.jobs, self.reviewer, self._clock, pause, self.curator.tend)
+            self._background = Background(
+                self.jobs, self.reviewer, self._clock, pause, self.curator.tend, self.courier
+            )
         return self._background
 
     @property
@@ -194,6 +209,7 @@ class Hone:
                 self._walled,
                 self._models.price,
                 bounds,
+                self.memories.tools,
             )
         )
 
@@ -222,6 +238,7 @@ class Hone:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
         wanted = self.settings.learning.model or _model_of(stored)
         folder = Path(stored.header.folder or self.folder)
+        await self.memories.used()
         toolbox, _ = self._tools(folder)  # a review may run nothing, so there is nothing to close
         agent, _ = await self._agent(wanted, folder, toolbox)
         same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
@@ -240,6 +257,7 @@ class Hone:
         """A new conversation. It is stored with its first message. `template` names the one it begins with,
         or is "auto". `id` is one that nobody has yet; `told` is what somebody says was said before, which is
         worth no more than anybody's word."""
+        await self.memories.used()
         agent, known = await self._agent(model, self.folder, self._toolbox(self.folder))
         header = Header(SessionId(id) if id else new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
@@ -257,6 +275,7 @@ class Hone:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
+        await self.memories.used()
         agent, _ = await self._agent(model or _model_of(stored), folder, self._toolbox(folder))
         services = await self._services(folder)
         session = Session(
@@ -337,6 +356,7 @@ class Hone:
             equip=lambda: self._equipped(folder),
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
             brief=lambda known, session: self._brief(folder, known, session),
+            remind=self.memories.reminding(),
             every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
             beside=self.background,
         )
@@ -380,6 +400,17 @@ class Hone:
             return Note("", await self.library.keeper.ledger.latest())
         found = await news(self.library, folder, ChangeId(known), session)
         return tell(found) or (Note("", found.upto) if found.upto != known else None)
+
+    def _memories(self) -> Memories:
+        memory = self.settings.memory
+        wish = Wanted(memory.backend, memory.url, memory.owner, memory.deadline)
+        backing = Backing(self.home, self._clock, wish, self._plugins.backends, self._say, dict(os.environ))
+
+        def kept() -> Kept:
+            stores = self._opened
+            return Kept(stores.ledger, stores.outbox, bool(stores.closed))
+
+        return Memories(backing, kept, self._clock, redact)
 
     def _rules(self, closed: str) -> Rules:
         memory, learning = self.settings.memory, self.settings.learning
@@ -425,6 +456,7 @@ class Hone:
             delegate_tool(),
             recall_tool(self.recall, self.sessions, self._clock),
             *knowledge_tools(self.library, str(folder)),
+            *self.memories.tools(),
             *self._plugins.tools,
         )
         return {tool.surface.name: self._walled(tool) for tool in tools}, shell
@@ -447,6 +479,7 @@ class Hone:
             from hone.stores.database import Database
             from hone.stores.jobs import SqliteJobs
             from hone.stores.ledger import SqliteLedger
+            from hone.stores.outbox import SqliteOutbox
             from hone.stores.recall import SqliteRecall
             from hone.stores.rounds import SqliteRounds
             from hone.stores.shelf import SqliteShelf
@@ -460,9 +493,10 @@ class Hone:
                 SqliteJobs(database),
                 SqliteRecall(database),
                 SqliteRounds(database),
+                SqliteOutbox(database),
                 database.close,
             )
-        from hone.stores.inmemory import InMemoryJobs, InMemorySessions
+        from hone.stores.inmemory import InMemoryJobs, InMemoryOutbox, InMemorySessions
         from hone.stores.recalled import InMemoryRecall
         from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
 
@@ -470,8 +504,9 @@ class Hone:
         self._say(closed)
         sessions, kept = InMemorySessions(), InMemoryLedger()
         jobs = InMemoryJobs(kept, sessions)
-        recall, rounds = InMemoryRecall(sessions), InMemoryRounds(kept)
-        return Stores(sessions, kept, InMemoryShelf(kept), jobs, recall, rounds, sessions.close, closed)
+        recall, rounds, outbox = InMemoryRecall(sessions), InMemoryRounds(kept), InMemoryOutbox(kept)
+        shelf = InMemoryShelf(kept)
+        return Stores(sessions, kept, shelf, jobs, recall, rounds, outbox, sessions.close, closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +519,7 @@ class Stores:
     jobs: Jobs
     recall: Recall
     rounds: Rounds
+    outbox: Outbox
     close: Callable[[], Awaitable[None]]
     closed: str = ""
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 
+from hone.core.backend import Backend
 from hone.core.errors import SettingsError
 from hone.core.model import Model
 from hone.core.tool import Tool
@@ -11,11 +12,13 @@ from hone.core.tool import Tool
 
 @dataclass(slots=True)
 class Registry:
-    """`models` are makers by provider name: `--model name/rest` calls the maker with the rest."""
+    """`models` are makers by provider name: `--model name/rest` calls the maker with the rest. `backends` are
+    makers of memory backends by name: `memory.backend` calls the one it names."""
 
     tools: list[Tool] = field(default_factory=list)
     sections: list[str] = field(default_factory=list)
     models: dict[str, Callable[[str], Model]] = field(default_factory=dict)
+    backends: dict[str, Callable[[], Backend]] = field(default_factory=dict)
 
 
 def load(names: Iterable[str]) -> Registry:

@@ -38,12 +38,21 @@ class Guardrails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Characters each part of the journal may take (0: off), and when a conversation hears of changes."""
+    """Characters each part of the journal may take (0: off), when a conversation hears of changes, and what
+    keeps memories by key: null, sqlite, postgres, honcho or a plugin's."""
 
     memory: int = 2_200
     user: int = 1_375
     project: int = 2_200
     freshness: Literal["next-turn", "next-session"] = "next-turn"
+    backend: str = ""
+    """Empty: honcho if HONCHO_API_KEY is set, its SDK is installed and it answers; else null."""
+    url: str = ""
+    """Of the database or the service."""
+    owner: str = ""
+    """Whose memories they are; empty: who is logged in."""
+    deadline: float = 0.3
+    """Seconds that a turn waits for them."""
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,6 +118,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"providers.{wrong[0]}.format must be openai or anthropic")
         if min(self.memory.memory, self.memory.user, self.memory.project) < 0:
             raise ValueError("the limits of memory are characters: 0 or more")
+        if self.memory.deadline <= 0:
+            raise ValueError("deadline of memory must be above 0 seconds")
         if min(self.learning.turns, self.learning.iterations, self.learning.daily) < 0:
             raise ValueError("turns, iterations and daily of learning must be 0 or more")
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
@@ -124,12 +135,17 @@ def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def read(home: Path, environ: Mapping[str, str] = os.environ) -> Settings:
-    """The file's values; HONE_MODEL and HONE_FALLBACK win over it."""
+    """The file's values; HONE_MODEL, HONE_FALLBACK, HONE_MEMORY_BACKEND and HONE_MEMORY_URL win over it."""
     path = home / "hone.toml"
     values = _parse(path)
     for name in ("model", "fallback"):
         if environ.get(f"HONE_{name.upper()}"):
             values[name] = environ[f"HONE_{name.upper()}"]
+    named = {name: environ.get(f"HONE_MEMORY_{name.upper()}") for name in ("backend", "url")}
+    if (found := {name: value for name, value in named.items() if value}) and isinstance(
+        memory := values.setdefault("memory", {}), dict
+    ):
+        memory.update(found)
     try:
         return msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:

@@ -19,6 +19,7 @@ from hone.core.messages import (
     ToolResult,
     assistant,
     told,
+    unreminded,
     untold,
     user,
 )
@@ -244,6 +245,11 @@ def returned(format: Format, message: Message) -> Message:
     parts = message.parts
     if message.note:
         parts = (*(note for note in [untold(told(message.note))[0]] if note), *parts[1:])
+    if message.reminder:
+        back, _ = unreminded(told(message.reminder))
+        parts = tuple(
+            part for each in parts for part in ([back] if each is message.reminder else [each]) if part
+        )
     if format == "openai":
         parts = tuple(part for part in parts if not isinstance(part, Thinking))
         parts = tuple(

@@ -159,7 +159,8 @@ def older(path: Path, texts: list[str]) -> None:
     asyncio.run(_filled(path, texts))
     with raw(path) as connection:
         connection.execute(
-            "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain"
+            "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain;"
+            "DROP TABLE outbox; DROP TABLE mirror"  # what came later
         )
         connection.pragma("user_version", RECALL)
 

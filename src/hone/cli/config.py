@@ -37,8 +37,11 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "same_call = [2, 5]\nsame_tool = [3, 8]\nsame_result = [2, 5]",
     ),
     "memory": (
-        "Characters each part of the journal may take (0: off), and when a conversation hears of changes.",
-        'memory = 2200\nuser = 1375\nproject = 2200\nfreshness = "next-turn"',
+        "Characters each part of the journal may take (0: off), and when a conversation hears of changes; "
+        "what keeps memories by key (null, sqlite, postgres, honcho), where, whose, and how many seconds a "
+        "turn waits for them.",
+        'memory = 2200\nuser = 1375\nproject = 2200\nfreshness = "next-turn"\nbackend = ""\nurl = ""\n'
+        'owner = ""\ndeadline = 0.3',
     ),
     "learning": (
         "What becomes of what the agent, a review or the curator learns (auto, ask, off); after how many "
@@ -66,13 +69,22 @@ TABLES = {
     "prices": 'prices."mine/some-model"',
 }
 
+VARIABLES = (
+    ("model", "HONE_MODEL"),
+    ("fallback", "HONE_FALLBACK"),
+    ("memory", "HONE_MEMORY_BACKEND"),
+    ("memory", "HONE_MEMORY_URL"),
+)
+"""Which key of the file each variable wins over."""
+
 
 @click.group(invoke_without_command=True, short_help="Show the settings and which model is used, and why.")
 @click.pass_context
 def config(ctx: click.Context) -> None:
     """Show the settings, where each comes from, and which model is used.
 
-    Settings are read from hone.toml in Hone's home; HONE_MODEL and HONE_FALLBACK win over it.
+    Settings are read from hone.toml in Hone's home; HONE_MODEL, HONE_FALLBACK,
+    HONE_MEMORY_BACKEND and HONE_MEMORY_URL win over it.
     """
     if ctx.invoked_subcommand is None:
         show(ctx.obj)
@@ -168,17 +180,18 @@ def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
     named = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
     found = dict.fromkeys(named, "hone.toml")
-    return found | {
-        key: f"${variable}" for key in ("model", "fallback") if environ.get(variable := f"HONE_{key.upper()}")
-    }
+    return found | {key: f"${variable}" for key, variable in VARIABLES if environ.get(variable)}
 
 
 def rows(settings: "Settings", origin: Mapping[str, str]) -> Iterator[str]:
     import msgspec
 
+    from hone.memory.choice import shown
+
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():
         provider["key"] = variable(provider["key"])
+    values["memory"]["url"] = shown(values["memory"]["url"])
     for key, (explanation, _) in KEYS.items():
         yield f"{key} = {msgspec.json.encode(values[key]).decode()}  ({origin.get(key, 'default')})"
         yield f"    {explanation}"

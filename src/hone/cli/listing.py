@@ -5,7 +5,7 @@ from datetime import datetime
 
 from hone.cli.paint import Paint
 from hone.cli.render import WIDE, describe
-from hone.core.messages import Image, Note, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import Image, Note, Part, Reminder, Role, Text, Thinking, ToolCall, ToolResult
 from hone.core.ports import Header, Stored, Summary
 from hone.core.transcript import Node
 from hone.core.turn import Origin
@@ -105,6 +105,10 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             yield from (f"{mark} {first}", *(f"  {line}" for line in rest))
         case Note(text) if text.strip():
             yield paint.dim(f"(Hone told the model: {headline(part)})")
+            yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
+        case Reminder(text, label) if text.strip():
+            count = sum(line.startswith("- ") for line in text.splitlines())
+            yield paint.dim(f"(from memory, label {label}: {count} that may fit)")
             yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
 
 

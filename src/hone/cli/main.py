@@ -23,6 +23,7 @@ COMMANDS = {
     "import": "imports",
     "memory": "memory",
     "skills": "skills",
+    "backends": "backends",
     "templates": "templates",
     "curator": "curator",
     "log": "log",

@@ -29,7 +29,8 @@ Tend = Callable[[], Awaitable[None]]
 @click.option("--once", is_flag=True, help="End when there is nothing left to do.")
 @click.pass_obj
 def worker(options: Options, once: bool) -> int:
-    """Do the reviews that are queued, one line for each, and wait for more.
+    """Do the reviews that are queued, one line for each, and wait for more. What the memory backend has yet
+    to be told is told as well.
 
     Conversations do their own reviews; a worker does those that hone run and broken-off conversations leave.
     Ctrl-C or SIGTERM ends it; a review that is at work then goes back into the queue.
@@ -62,8 +63,11 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
 
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
-    serving = asyncio.ensure_future(serve(hone.jobs, work, SystemClock(), once=once, tend=tend))
+    hone.courier.attend()
+    round = serve(hone.jobs, work, SystemClock(), once=once, begin=hone.courier.notify, tend=tend)
+    serving = asyncio.ensure_future(round)
     await _until_told(serving)
+    await hone.courier.finish()
     left = len(await hone.jobs.waiting())
     if serving.cancelled():
         click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
@@ -93,13 +97,20 @@ async def _until_told(task: "asyncio.Future[None]") -> None:
 
 
 async def serve(
-    jobs: Jobs, work: Work, clock: "Clock", *, once: bool = False, tend: Tend | None = None
+    jobs: Jobs,
+    work: Work,
+    clock: "Clock",
+    *,
+    once: bool = False,
+    begin: Callable[[], None] = lambda: None,
+    tend: Tend | None = None,
 ) -> None:
-    """One job after the other, the oldest first. One that could not be done rests for a while. `tend` does
-    other work, if there is some."""
+    """One job after the other, the oldest first. One that could not be done rests for a while. `begin` is
+    called with each look into the queue; `tend` does other work, if there is some."""
     resting: dict[JobId, float] = {}
     tended = float("-inf")
     while True:
+        begin()
         for job in await jobs.waiting():
             if resting.get(job.id, 0.0) <= clock.monotonic():
                 again = await work(job)

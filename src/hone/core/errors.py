@@ -12,6 +12,8 @@ HoneError
 │   ├── Overflow             the conversation is longer than the model's window
 │   │   └── Crowded          it soon will be, by our own estimate
 │   └── Rejected             any other no: bad request, unknown model, filtered
+├── BackendError             a memory backend did not do what was asked       (worth another try, later)
+│   └── Unfit                this memo it will never take
 └── StoreError               the home folder cannot be read or written
     ├── Missing              no such session, change or content
     ├── Conflict             somebody else wrote first
@@ -77,6 +79,14 @@ class Crowded(Overflow):
 
 class Rejected(ModelError):
     """Any other refusal by the provider."""
+
+
+class BackendError(HoneError):
+    """A memory backend did not do what was asked."""
+
+
+class Unfit(BackendError):
+    """What was given to a backend is nothing it will ever take."""
 
 
 class StoreError(HoneError):

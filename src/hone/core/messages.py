@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from hone.core.trust import Trust
+
 
 class Role(StrEnum):
     USER = "user"
@@ -62,7 +64,21 @@ class Note:
     since: int = 0
 
 
-Part = Text | Image | Thinking | ToolCall | ToolResult | Note
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """What a memory backend has to a user's words, beside them and apart from a note. `label` is the name of
+    what it is worth: data that somebody stored once."""
+
+    text: str
+    label: str = "foreign"
+
+    @property
+    def trust(self) -> Trust:
+        """A label that nobody knows is worth nothing."""
+        return next((each for each in Trust if each.name.lower() == self.label), Trust.FOREIGN)
+
+
+Part = Text | Image | Thinking | ToolCall | ToolResult | Note | Reminder
 
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
@@ -71,6 +87,7 @@ _PARTS: Mapping[str, type[Part]] = {
     "call": ToolCall,
     "result": ToolResult,
     "note": Note,
+    "reminder": Reminder,
 }
 _KINDS = {part: kind for kind, part in _PARTS.items()}
 
@@ -88,10 +105,12 @@ class Message:
         for place, part in enumerate(self.parts):
             if isinstance(part, Note) and (place or self.role is not Role.USER):
                 raise ValueError("a note is the first part of a user's message")
+            if isinstance(part, Reminder) and (place > bool(self.note) or self.role is not Role.USER):
+                raise ValueError("a reminder stands before a user's words, after a note")
 
     @property
     def text(self) -> str:
-        """The speaker's own words: a note is not among them."""
+        """The speaker's own words: notes and reminders are not among them."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -106,6 +125,10 @@ class Message:
     def note(self) -> Note | None:
         first = self.parts[0] if self.parts else None
         return first if isinstance(first, Note) else None
+
+    @property
+    def reminder(self) -> Reminder | None:
+        return next((part for part in self.parts[:2] if isinstance(part, Reminder)), None)
 
 
 def user(*parts: str | Part) -> Message:
@@ -124,9 +147,10 @@ def _parts(parts: Sequence[str | Part]) -> tuple[Part, ...]:
     return tuple(Text(part) if isinstance(part, str) else part for part in parts)
 
 
-_NOTE = "hone-note"
+_NOTE, _MEMORY = "hone-note", "hone-memory"
 _OWN = ("- ", "  ", "#")
 """How lines begin that Hone writes into a note; whatever else is there moves in."""
+_LABEL = re.compile(r"# From memory, label: (\w*)\n")
 
 
 def framed(name: str, text: str) -> str:
@@ -135,23 +159,44 @@ def framed(name: str, text: str) -> str:
     return f"<{name}>\n{body}\n</{name}>"
 
 
-def told(note: Note) -> str:
-    """A note as it goes over every wire; nothing if it has no text."""
-    if not note.text.strip():
+def told(part: Note | Reminder) -> str:
+    """A note or a reminder as it goes over every wire; nothing if it has no text."""
+    if not part.text.strip():
         return ""
-    lines = (line.rstrip() for line in note.text.rstrip().splitlines())
-    return framed(
-        _NOTE, "\n".join(f"  {line}" if line and not line.startswith(_OWN) else line for line in lines)
-    )
+    body = "\n".join(_moved(line.rstrip()) for line in part.text.rstrip().splitlines())
+    if isinstance(part, Note):
+        return framed(_NOTE, body)
+    # Nothing that somebody stored once may look like a word of Hone's own.
+    return framed(_MEMORY, f"# From memory, label: {part.trust.name.lower()}\n{_tamed(body)}")
+
+
+def _moved(line: str) -> str:
+    return f"  {line}" if line and not line.startswith(_OWN) else line
+
+
+def _tamed(body: str) -> str:
+    return re.sub(rf"<(?=\s*/?\s*{_NOTE})", "&lt;", body, flags=re.IGNORECASE)
 
 
 def untold(text: str) -> tuple[Note | None, str]:
     """The other way: the note at the beginning of what was sent, and what stands after it."""
-    opening, closing = f"<{_NOTE}>\n", f"\n</{_NOTE}>"
+    body, rest = _unframed(_NOTE, text)
+    return (None if body is None else Note(body)), rest
+
+
+def unreminded(text: str) -> tuple[Reminder | None, str]:
+    """The same for a reminder."""
+    body, rest = _unframed(_MEMORY, text)
+    found = _LABEL.match(body) if body else None
+    return (Reminder(body[found.end() :], found[1]), rest) if body and found else (None, text)
+
+
+def _unframed(name: str, text: str) -> tuple[str | None, str]:
+    opening, closing = f"<{name}>\n", f"\n</{name}>"
     if not text.startswith(opening) or closing not in text:
         return None, text
     body, _, rest = text.removeprefix(opening).partition(closing)
-    return Note(body), rest.removeprefix("\n\n")
+    return body, rest.removeprefix("\n\n")
 
 
 def sound(text: str) -> str:

@@ -30,10 +30,11 @@ def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> 
 
 def is_spoiled(transcript: Transcript, toolbox: Toolbox) -> bool:
     """Whether a call that reached out was made. A refused one was not: its result is in our own words. A
-    child whose task comes from foreign words may have been made after one."""
+    child whose task comes from foreign words may have been made after one, and what foreign memory brings to
+    a user's words came from elsewhere."""
     calls: dict[str, ToolCall] = {}
     for node in transcript.nodes:
-        if node.message.role is Role.USER and node.trust is Trust.FOREIGN:
+        if node.message.role is Role.USER and node.ground is Trust.FOREIGN:
             return True
         calls.update((call.id, call) for call in node.message.calls)
         result = node.message.result

@@ -30,6 +30,12 @@ class Node:
         content = digest(encoded)
         return cls(message, trust, at, parent, encoded, content, chained(parent, content))
 
+    @property
+    def ground(self) -> Trust:
+        """The lowest label of what is in it: of the words, and of a reminder beside them."""
+        reminder = self.message.reminder
+        return min(self.trust, reminder.trust) if reminder else self.trust
+
 
 def chained(parent: str, content: str) -> str:
     return digest(f"{parent}\n{content}".encode())
@@ -50,7 +56,7 @@ class Transcript:
     @property
     def trust(self) -> Trust:
         """The lowest label in the conversation: nothing said after it can be better."""
-        return lowest(node.trust for node in self.nodes)
+        return lowest(node.ground for node in self.nodes)
 
     @property
     def examples(self) -> int:

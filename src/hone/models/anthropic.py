@@ -14,6 +14,7 @@ from hone.core.messages import (
     Message,
     Note,
     Part,
+    Reminder,
     Role,
     Text,
     Thinking,
@@ -135,7 +136,7 @@ def _block(part: Part) -> Iterator[dict[str, Any]]:
     match part:
         case Text(text) if text.strip():
             yield {"type": "text", "text": text}
-        case Note(text) if text.strip():
+        case Note(text) | Reminder(text) if text.strip():
             yield {"type": "text", "text": told(part)}
         case Image(media_type, data):
             source = {"type": "base64", "media_type": media_type, "data": data}

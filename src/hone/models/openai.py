@@ -7,7 +7,7 @@ import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected, Unreachable
-from hone.core.messages import Image, Message, Note, Part, Role, Text, Thinking, ToolCall, told
+from hone.core.messages import Image, Message, Note, Part, Reminder, Role, Text, Thinking, ToolCall, told
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -68,7 +68,8 @@ def _wire(message: Message) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": result.call, "content": result.text}
     if message.role is Role.USER and any(isinstance(part, Image) for part in message.parts):
         return {"role": "user", "content": [_block(part) for part in message.parts if not _is_mute(part)]}
-    said = (told(message.note), message.text) if message.note else (message.text,)
+    beside = (part for part in (message.note, message.reminder) if part)
+    said = (*map(told, beside), message.text)
     wire: dict[str, Any] = {"role": message.role.value, "content": "\n\n".join(filter(None, said))}
     if message.calls:
         wire["content"] = message.text or None
@@ -80,11 +81,11 @@ def _wire(message: Message) -> dict[str, Any]:
 
 
 def _is_mute(part: Part) -> bool:
-    return isinstance(part, Note) and not told(part)
+    return isinstance(part, Note | Reminder) and not told(part)
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if isinstance(part, Note):
+    if isinstance(part, Note | Reminder):
         return {"type": "text", "text": told(part)}
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}

@@ -25,7 +25,7 @@ LETTERS = "it mixes letters that look alike"
 _PATTERNS = {
     FORGED: (
         r"<\|[\w ]{2,30}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>",
-        r"^[^\S\n]*+</?(?:system|assistant|developer|human|user|hone[-_]note|(?:tool|function)_(?:call|result)s?)>",
+        r"^[^\S\n]*+</?(?:system|assistant|developer|human|user|hone[-_](?:note|memory)|(?:tool|function)_(?:call|result)s?)>",
         r"^[^\S\n]*+#{2,}\s*(?:system|instruction|human|assistant)s?(?: prompt| message)?:",
         r"^\W{0,3}(?:system|assistant|developer)(?: prompt| message)?\W{0,3}:\W{0,3}"
         r"(?:you|ignore|disregard|forget|do not|don't|never|always|from now|new|follow|obey|execute)\b",

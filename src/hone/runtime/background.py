@@ -1,4 +1,4 @@
-"""Owns what runs beside the conversation: reviews, one at a time, out of the user's way."""
+"""Owns what runs beside the conversation: reviews, one at a time, and the post, out of the user's way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,6 +9,7 @@ from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
 from hone.models.polite import Aside
+from hone.runtime.courier import Courier
 from hone.runtime.review import Reviewer
 from hone.runtime.session import ignore
 
@@ -29,13 +30,20 @@ class Background:
     the way. `tend` is asked from time to time whether there is other work, and does it."""
 
     def __init__(
-        self, jobs: Jobs, reviewer: Reviewer, clock: Clock, pause: float = 0.0, tend: Tend | None = None
+        self,
+        jobs: Jobs,
+        reviewer: Reviewer,
+        clock: Clock,
+        pause: float = 0.0,
+        tend: Tend | None = None,
+        courier: Courier | None = None,
     ) -> None:
         self._jobs = jobs
         self._reviewer = reviewer
         self._clock = clock
         self._pause = pause
         self._tend = tend
+        self._courier = courier
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
         self._busy = self._turns = 0
@@ -52,6 +60,8 @@ class Background:
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
         self._wake.set()
+        if self._courier:
+            self._courier.attend()
 
     def notify(self) -> None:
         """Something was queued."""
@@ -68,14 +78,18 @@ class Background:
         self._turns += busy
         if self._busy:
             self._idle.clear()
-        else:
-            self._idle.set()
+            return
+        self._idle.set()
+        if self._courier:
+            self._courier.notify()
 
     async def drain(self) -> None:
         """Does what is queued, and returns when it is done: what is at work already included."""
         async with self._turn:
             for job in await self._left():
                 await self._do(job)
+        if self._courier:
+            await self._courier.finish()
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
@@ -151,5 +165,7 @@ class Background:
             tried = True
         finally:
             self.working = None
+            if self._courier:
+                self._courier.notify()
         if tried:
             self._seen.add(job.id)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from hone.core.messages import Image, Note, Part, Text, Thinking, ToolCall, ToolResult, canonical
+from hone.core.messages import Image, Note, Part, Reminder, Text, Thinking, ToolCall, ToolResult, canonical
 from hone.core.ports import Stored
 from hone.core.transcript import Node
 
@@ -19,6 +19,7 @@ _KINDS: dict[type[Part], str] = {
     ToolCall: "call",
     ToolResult: "result",
     Note: "note",
+    Reminder: "reminder",
 }
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
@@ -105,6 +106,8 @@ def _section(part: Part, clean: Clean) -> list[str]:
             return ["Failed:" if failed else "Result:", "", _fenced(clean(text))]
         case Note(text):
             return ["Hone told the model:", "", _fenced(clean(text))] if text else []
+        case Reminder(text, label):
+            return [f"From memory ({_escaped(label)}):", "", _fenced(clean(text))]
 
 
 def cleaned(arguments: str, clean: Clean) -> str:

@@ -52,6 +52,8 @@ class Bench:
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = USUAL
+    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
+    """Tools of a review beside those of the journal and the skills, for what is read in it."""
 
 
 class Reviewer:
@@ -112,7 +114,8 @@ class Reviewer:
         nodes = source.transcript.nodes
         shares = stored.transcript.upto(len(nodes)).head == source.transcript.head
         warm = shares and is_warm(self._reading(stored, source, agent))
-        tools = map(bench.wall, knowledge_tools(library, stored.header.folder, source))
+        own = (*knowledge_tools(library, stored.header.folder, source), *bench.more(source))
+        tools = map(bench.wall, own)
         agent = _narrowed(agent, tools, bench.bounds)
         shared = len(nodes) if warm else 0
         header = Header(

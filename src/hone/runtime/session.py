@@ -15,7 +15,7 @@ from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreErro
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
-from hone.core.messages import Message, Note, Role, Text, sound, user
+from hone.core.messages import Message, Note, Part, Reminder, Role, Text, sound, user
 from hone.core.model import Usage
 from hone.core.permit import Permit
 from hone.core.ports import Header, Sessions, Spending
@@ -71,6 +71,10 @@ async def silent(_: int | None, __: SessionId) -> Note | None:
     return None
 
 
+Remind = Callable[[str, Transcript], Awaitable[tuple[Reminder | None, str]]]
+"""What memory has to the user's words, and a sentence for the user where it has none because it failed."""
+
+
 class Beside(Protocol):
     """What goes on beside a conversation and must not be in its way."""
 
@@ -111,6 +115,7 @@ class Services:
     equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
+    remind: Remind | None = None
     every: Intervals | None = None
     """When a conversation is due for a review; None: never."""
     beside: Beside | None = None
@@ -295,8 +300,10 @@ class Session:
         parts = tuple(
             Text(visible(sound(each.text))) if isinstance(each, Text) else each for each in said.parts
         )
-        note = await self._note(aside) if said.note is None else None
-        said = Message(said.role, (note, *parts) if note else parts)
+        beside: list[Part | None] = []
+        if said.note is None:
+            beside = [await self._note(aside), await self._reminder(said.text, emit)]
+        said = Message(said.role, (*(part for part in beside if part is not None), *parts))
         now = self._services.clock.now()
         longer = await self._begun(said.text, emit)
         for message in self.transcript.closing("the turn was broken off"):
@@ -331,6 +338,14 @@ class Session:
         upto = news.upto if news else since
         text = "\n".join(each for each in (news.text if news else "", aside) if each)
         return Note(text, upto or 0, since or 0) if text or upto != told else None
+
+    async def _reminder(self, words: str, emit: Emit) -> Reminder | None:
+        if self._services.remind is None or self.header.origin is not Origin.USER:
+            return None
+        found, warning = await self._services.remind(words, self.transcript)
+        if warning:
+            emit(Notice(warning))
+        return found
 
     async def _keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:
         services, origin = self._services, self.header.origin

@@ -15,7 +15,7 @@ import msgspec
 
 from hone.core.errors import Corrupt, Missing
 from hone.core.ids import SessionId
-from hone.core.messages import Message, Note, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import Message, Note, Part, Reminder, Role, Text, Thinking, ToolCall, ToolResult
 from hone.core.ports import Header, Sessions, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node
@@ -252,7 +252,7 @@ class Wash:
 
 def _washed(part: Part, clean: Clean) -> Part:
     match part:
-        case Text(text) | ToolResult(text=text) | Note(text):
+        case Text(text) | ToolResult(text=text) | Note(text) | Reminder(text):
             return replace(part, text=clean(text))
         case Thinking(text) if clean(text) != text:
             return Thinking(clean(text))  # its seal is one of other words

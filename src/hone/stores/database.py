@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,14 +40,14 @@ class Database:
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path, patience: float = PATIENCE) -> Self:
+    def open(cls, path: Path, patience: float = PATIENCE, scripts: Sequence[Path] = MIGRATIONS) -> Self:
         """Makes the file if there is none. Raises StoreError, or Corrupt if it is no database."""
         path = path.absolute()
         with plainly(path):
             create(path)
             connection = connect(path, patience)
             try:
-                migrate(connection, path, patience)
+                migrate(connection, path, patience, scripts)
             except (apsw.Error, StoreError):
                 connection.close()
                 raise
@@ -127,33 +127,35 @@ def connect(path: Path, patience: float) -> apsw.Connection:
     return connection
 
 
-def migrate(connection: apsw.Connection, path: Path, patience: float) -> None:
+def migrate(
+    connection: apsw.Connection, path: Path, patience: float, scripts: Sequence[Path] = MIGRATIONS
+) -> None:
     """Applies what is new, all or nothing; of several processes at once, one does it."""
-    if version(connection, path) == len(MIGRATIONS):
+    if version(connection, path, len(scripts)) == len(scripts):
         return
     _turn_on_log(connection, patience)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        done = version(connection, path)
+        done = version(connection, path, len(scripts))
         if not done and connection.execute("SELECT count(*) FROM sqlite_schema").get:
             raise StoreError(
                 f"{path} is the database of another program; it was left as it is. Move it away."
             )
-        for script in MIGRATIONS[done:]:
+        for script in scripts[done:]:
             connection.execute(script.read_text("utf-8"))
-        connection.pragma("user_version", len(MIGRATIONS))
+        connection.pragma("user_version", len(scripts))
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 
-def version(connection: apsw.Connection, path: Path) -> int:
+def version(connection: apsw.Connection, path: Path, latest: int = len(MIGRATIONS)) -> int:
     """How many migrations the database has seen."""
     found = int(connection.pragma("user_version"))
-    if found > len(MIGRATIONS):
+    if found > latest:
         raise StoreError(
-            f"{path} was written by a newer Hone (format {found}, this one knows {len(MIGRATIONS)}); "
+            f"{path} was written by a newer Hone (format {found}, this one knows {latest}); "
             "it was left as it is. Update Hone."
         )
     return found

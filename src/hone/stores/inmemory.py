@@ -1,13 +1,15 @@
-"""Sessions and jobs in the memory of this process: the reference for every other store."""
+"""Sessions, jobs and the outbox in the memory of this process: the reference for every other store."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
-from hone.core.ledger import Change, Entry, Ledger
+from hone.core.ledger import Change, ChangeId, Entry, Ledger, Standing
 from hone.core.messages import sound
+from hone.core.outbox import Letter, Post
 from hone.core.ports import Header, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -203,6 +205,49 @@ class InMemoryJobs:
     def _save(self, job: Job) -> Job:
         self._sessions.queue[job.id - 1] = job
         return job
+
+
+class InMemoryOutbox:
+    """Looks into the ledger for every answer."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._home = os.urandom(8).hex()
+        self._backend = ""
+        self._told: set[ChangeId] = set()
+        self._tries: dict[ChangeId, tuple[int, bool, str]] = {}
+
+    async def home(self) -> str:
+        return self._home
+
+    async def address(self, backend: str) -> None:
+        if sound(backend) != self._backend:
+            self._backend, self._told, self._tries = sound(backend), set(), {}
+
+    async def letters(self, limit: int = 100) -> Sequence[Letter]:
+        known = ((id, *self._tries.get(id, (0, False, ""))) for id in await self._kept())
+        return tuple(Letter(id, tries) for id, tries, refused, _ in known if not refused)[:limit]
+
+    async def delivered(self, change: ChangeId) -> None:
+        if change in await self._kept():
+            self._told.add(change)
+            self._tries.pop(change, None)
+
+    async def failed(self, change: ChangeId, error: str, *, final: bool = False) -> None:
+        if change in await self._kept():
+            tries, _, _ = self._tries.get(change, (0, False, ""))
+            self._tries[change] = (tries + 1, final, sound(error))
+
+    async def post(self) -> Post:
+        refused = {id for id, (_, final, _) in self._tries.items() if final}
+        errors = sorted((id in refused, -id, error) for id, (_, _, error) in self._tries.items() if error)
+        waiting = len(await self._kept()) - len(refused)
+        return Post(waiting, len(refused), errors[0][2] if errors else "")
+
+    async def _kept(self) -> list[ChangeId]:
+        made = reversed(await self._ledger.entries())
+        active = (each for each in made if each.change.standing is Standing.ACTIVE and each.change.deltas)
+        return [each.id for each in active if each.id not in self._told]
 
 
 def _summary(stored: Stored) -> Summary:

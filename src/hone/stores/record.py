@@ -22,6 +22,7 @@ PUT_DELTA = "INSERT INTO deltas (change, position, path, before, after) VALUES (
 PUT_EVIDENCE = """
 INSERT INTO evidence (change, position, session, message, trust, digest) VALUES (?, ?, ?, ?, ?, ?)
 """
+PUT_LETTER = "INSERT INTO outbox (change) VALUES (?)"
 SETTLED = "(SELECT max(id) FROM changes AS later WHERE later.about = c.id AND later.standing = 'active')"
 """What waits itself settles nothing."""
 ABOUT = f"SELECT standing, {SETTLED} FROM changes AS c WHERE id = ?"
@@ -64,6 +65,8 @@ def _add(connection: apsw.Connection, change: Change, contents: Mapping[str, byt
     for position, each in enumerate(change.author.evidence):
         row = (id, position, each.session, each.message, int(each.trust), each.digest)
         connection.execute(PUT_EVIDENCE, row)
+    if change.standing is Standing.ACTIVE and change.deltas:
+        connection.execute(PUT_LETTER, (id,))
     return Entry(id, moment(at), change)
 
 

@@ -6,7 +6,18 @@ from functools import lru_cache
 
 import msgspec
 
-from hone.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, untold
+from hone.core.messages import (
+    Image,
+    Message,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    unreminded,
+    untold,
+)
 from hone.models.stage.shapes import (
     AssistantSaid,
     Chat,
@@ -143,13 +154,16 @@ def _messages(entry: Entry) -> Iterator[Message]:
 
 
 def _noted(parts: list[Part]) -> tuple[Part, ...]:
-    """A note that the user's words begin with is not theirs."""
-    match parts:
-        case [Text(text), *others]:
-            note, rest = untold(text)
-            words = [Text(rest)] if rest or not note else []
-            return (*([note] if note else []), *words, *others)
-    return tuple(parts)
+    """A note and a reminder that the user's words begin with are not theirs."""
+    told: list[Part] = []
+    for unframe in (untold, unreminded):
+        match parts:
+            case [Text(text), *others]:
+                found, rest = unframe(text)
+                if found:
+                    told.append(found)
+                    parts = [*([Text(rest)] if rest else []), *others]
+    return (*told, *parts)
 
 
 def _known(block: TextBlock | ImageBlock | ThinkingBlock | SealedBlock | UseBlock) -> Part:

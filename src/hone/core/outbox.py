@@ -1,0 +1,51 @@
+"""What has yet to be told to a memory backend: each change that took effect, by its id, until it is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hone.core.ledger import ChangeId
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A change that waits to be told, and how often that was tried."""
+
+    change: ChangeId
+    tries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """How many wait, how many the backend will never take, and the last error."""
+
+    waiting: int = 0
+    refused: int = 0
+    error: str = ""
+
+
+class Outbox(Protocol):
+    """Durable once a method has returned. A letter is there from the same transaction on as its change."""
+
+    async def home(self) -> str:
+        """By what this home is known to whoever keeps copies for several."""
+        ...
+
+    async def address(self, backend: str) -> None:
+        """Where letters go from now on. If that is another place than before, it has heard of nothing yet:
+        then every change waits again."""
+        ...
+
+    async def letters(self, limit: int = 100) -> Sequence[Letter]:
+        """Those that wait, oldest first."""
+        ...
+
+    async def delivered(self, change: ChangeId) -> None:
+        """Nothing if it does not wait any more."""
+        ...
+
+    async def failed(self, change: ChangeId, error: str, *, final: bool = False) -> None:
+        """One more try was in vain. `final`: it will not be tried again."""
+        ...
+
+    async def post(self) -> Post: ...

@@ -1,0 +1,144 @@
+"""A wall around a backend: what goes in has one form, what comes out is checked, and only our errors pass."""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, Memo
+from hone.core.errors import BackendError, HoneError, Unfit
+from hone.core.messages import sound
+from hone.core.visible import visible
+
+LONGEST_KEY, LONGEST = 200, 20_000
+"""Characters of a key and of a value."""
+
+
+class Guarded:
+    """The same backend, as far as it keeps its word. A backend is anybody's code, or a service anywhere:
+    another user's memo in an answer is an error of it, and so is anything that is no memo."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.name = backend.name
+        self.is_cloud = backend.is_cloud
+
+    @property
+    def calls(self) -> int:
+        """Requests to a server so far, if it counts them."""
+        return int(getattr(self._backend, "calls", 0))
+
+    async def warm(self) -> None:
+        """What takes time at the first use, before somebody waits for it; if it fails, that use says so."""
+        if warm := getattr(self._backend, "warm", None):
+            with suppress(BackendError):
+                await self._asked(warm())
+
+    async def available(self) -> Availability:
+        try:
+            found = await self._asked(self._backend.available())
+        except BackendError as error:
+            return Availability(str(error))
+        if isinstance(found, Availability):
+            return found
+        return Availability("" if found is True else f"The memory backend {self.name} cannot be used.")
+
+    async def store(
+        self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
+    ) -> Memo:
+        value = visible(sound(value))
+        if not value.strip() or len(value) > LONGEST:
+            raise Unfit(f"A value has 1 to {LONGEST:,} characters; this one has {len(value):,}.")
+        told = {sound(name): visible(sound(each)) for name, each in (metadata or {}).items()}
+        return self._checked(
+            await self._asked(self._backend.store(user_id, named(key), value, told)), user_id
+        )
+
+    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+        found = await self._asked(self._backend.retrieve(user_id, named(key)))
+        if found is None:
+            return None
+        memo = self._checked(found, user_id)
+        if memo.key != named(key):
+            raise BackendError(self._lie("another memo than the one that was asked for"))
+        return memo
+
+    async def query(
+        self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
+    ) -> Sequence[Memo]:
+        text = visible(sound(text)).strip()
+        if not text or limit < 1:
+            return ()
+        asked = self._backend.query(user_id, text, limit, dialectic=dialectic)
+        return [self._checked(each, user_id) for each in self._several(await self._asked(asked))[:limit]]
+
+    async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
+        if limit < 1:
+            return ()
+        keys = self._several(await self._asked(self._backend.list_keys(user_id, limit)))[:limit]
+        texts = [visible(sound(key)) for key in keys if isinstance(key, str)]
+        if len(texts) < len(keys):
+            raise BackendError(self._lie("keys that are no text"))
+        return texts
+
+    async def delete(self, user_id: str, key: str) -> Deleted:
+        done = await self._asked(self._backend.delete(user_id, named(key)))
+        if not isinstance(done, Deleted):
+            raise BackendError(self._lie("no word on what became of the memo"))
+        return done
+
+    async def close(self) -> None:
+        await self._asked(self._backend.close())
+
+    async def _asked(self, answer: Awaitable[object]) -> object:
+        try:
+            return await answer
+        except BackendError:
+            raise
+        except HoneError as error:
+            raise BackendError(str(error)) from error
+        except Exception as error:  # the wall: a plugin or an SDK may raise anything
+            raise BackendError(
+                f"The memory backend {self.name} failed with {type(error).__name__}."
+            ) from error
+
+    def _several(self, found: object) -> list[object]:
+        if isinstance(found, str) or not isinstance(found, Sequence):
+            raise BackendError(self._lie("no list"))
+        return list(found)
+
+    def _checked(self, found: object, user_id: str) -> Memo:
+        if not isinstance(found, Memo) or not _is_sound(found):
+            raise BackendError(self._lie("something that is no memo"))
+        if found.user_id != user_id:
+            raise BackendError(self._lie("what belongs to another user"))
+        metadata = {visible(name): visible(each) for name, each in found.metadata.items()}
+        return Memo(
+            visible(sound(found.key)),
+            visible(sound(found.value)),
+            user_id,
+            found.created_at,
+            found.updated_at,
+            metadata,
+        )
+
+    def _lie(self, what: str) -> str:
+        return f"The memory backend {self.name} gave back {what}; its answer was dropped."
+
+
+def named(key: str) -> str:
+    """A key as it is kept. Raises Unfit."""
+    key = visible(sound(key)).strip()
+    # An asterisk alone means anything to some services.
+    if not 1 <= len(key) <= LONGEST_KEY or "\n" in key or "\t" in key or key == "*":
+        raise Unfit(f"A key is one line of 1 to {LONGEST_KEY} characters, such as editor or deploy/host.")
+    return key
+
+
+def _is_sound(memo: Memo) -> bool:
+    told: object = memo.metadata
+    if not isinstance(told, Mapping):
+        return False
+    texts: tuple[object, ...] = (memo.key, memo.value, memo.user_id, *told.keys(), *told.values())
+    times: tuple[object, ...] = (memo.created_at, memo.updated_at)
+    dated = all(isinstance(each, datetime) and each.tzinfo for each in times)
+    return all(isinstance(each, str) for each in texts) and dated

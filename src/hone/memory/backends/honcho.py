@@ -1,0 +1,226 @@
+"""Memos with Honcho, in the cloud or on a server of one's own, by its official SDK. Needs the extra `honcho`.
+
+A memo is a message in the session `hone-memory-USER`, with key and value in its metadata. Messages cannot be
+taken out of a session: what is replaced or deleted is marked, and given to nobody any more.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.clock import Clock
+from hone.core.errors import BackendError, Unfit
+
+if TYPE_CHECKING:
+    from honcho import Honcho, Message, Session
+
+WORKSPACE = "hone"
+PATIENCE = 10.0
+"""Seconds for one request."""
+PAGE = 100
+"""Messages that the service gives at once."""
+LIVE, OLD, GONE = "live", "old", "deleted"
+CONTENT = 20_000
+"""Characters of a message; the value is whole in its metadata."""
+UNFIT = frozenset({400, 413, 422})
+
+
+class HonchoBackend:
+    """`url` empty: the service's own address, or HONCHO_URL."""
+
+    name = "honcho"
+
+    def __init__(
+        self, url: str, key: str, clock: Clock, *, is_cloud: bool, patience: float = PATIENCE
+    ) -> None:
+        self.is_cloud = is_cloud
+        self._patience = patience
+        self._url = url
+        self._key = key
+        self._clock = clock
+        self._client: Honcho | None = None
+        self._sessions: dict[str, Session] = {}
+        self.calls = 0
+
+    async def warm(self) -> None:
+        """The SDK and its clients take half a second to load."""
+        await asyncio.to_thread(self._made)
+        self._made().aio._get_async_http_client()  # it has no public way to make one, or to close it
+
+    async def available(self) -> Availability:
+        try:
+            async with self._service() as service:
+                await self._counted(service.aio.get_metadata())
+        except BackendError as error:
+            return Availability(str(error))
+        return Availability()
+
+    async def store(
+        self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
+    ) -> Memo:
+        async with self._session(user_id) as session:
+            before = await self._live(session, key)
+            now = self._clock.now()
+            created = min((_memo(each).created_at for each in before), default=now)
+            memo = Memo(key, value, user_id, created, max(created, now), dict(metadata or {}))
+            await self._say(session, memo, LIVE)
+            await self._retire(session, before)
+            return memo
+
+    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+        """The newest message with this key."""
+        async with self._session(user_id) as session:
+            page = await self._counted(
+                session.aio.messages(filters={"metadata": {"key": key}}, size=1, reverse=True)
+            )
+            found = [each for each in page.items if _is(each, LIVE)]
+        return _memo(found[0]) if found else None
+
+    async def query(
+        self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
+    ) -> Sequence[Memo]:
+        if dialectic:
+            return await self._asked(user_id, text)
+        async with self._session(user_id) as session:
+            live = {"metadata": {"state": LIVE}}
+            found = (
+                await self._counted(session.aio.search(text, filters=live, limit=min(limit, PAGE)))
+                if text.strip()
+                else []
+            )
+        newest = {each.metadata.get("key"): each for each in sorted(found, key=lambda each: each.created_at)}
+        kept = {id(each) for each in newest.values()}
+        return [_memo(each) for each in found if id(each) in kept and _is(each, LIVE)]
+
+    async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
+        keys: dict[str, None] = {}
+        async with self._session(user_id) as session:
+            live = {"metadata": {"state": LIVE}}
+            page = await self._counted(session.aio.messages(filters=live, size=PAGE, reverse=True))
+            while page is not None and len(keys) < limit:
+                keys.update(dict.fromkeys(_memo(each).key for each in page.items))
+                page = await self._counted(page.get_next_page())
+        return list(keys)[:limit]
+
+    async def delete(self, user_id: str, key: str) -> Deleted:
+        """A tombstone: the newest message says that there is nothing."""
+        async with self._session(user_id) as session:
+            before = await self._live(session, key)
+            if not before:
+                return Deleted.ABSENT
+            now = self._clock.now()
+            await self._say(session, Memo(key, "", user_id, now, now), GONE)
+            await self._retire(session, before)
+        return Deleted.HIDDEN
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aio._get_async_http_client().close()
+            self._client._get_http_client().close()
+
+    async def _asked(self, user_id: str, text: str) -> Sequence[Memo]:
+        async with self._service() as service:
+            peer = await self._counted(service.aio.peer(user_id))
+            said = await self._counted(peer.aio.chat(text))
+        now = self._clock.now()
+        return [Memo("dialectic", str(said), user_id, now, now)] if said else []
+
+    async def _live(self, session: "Session", key: str) -> list["Message"]:
+        wanted = {"metadata": {"key": key, "state": LIVE}}
+        page = await self._counted(session.aio.messages(filters=wanted, size=PAGE, reverse=True))
+        return list(page.items)
+
+    async def _say(self, session: "Session", memo: Memo, state: str) -> None:
+        from honcho.api_types import MessageCreateParams
+
+        metadata: dict[str, Any] = {
+            "key": memo.key,
+            "value": memo.value,
+            "state": state,
+            "created_at": memo.created_at.isoformat(),
+            "updated_at": memo.updated_at.isoformat(),
+            "metadata": dict(memo.metadata),
+        }
+        content = f"{memo.key}: {memo.value}"[:CONTENT] if state == LIVE else f"(forgotten: {memo.key})"
+        said = MessageCreateParams(content=content, peer_id=memo.user_id, metadata=metadata)
+        await self._counted(session.aio.add_messages(said))
+
+    async def _retire(self, session: "Session", messages: Sequence["Message"]) -> None:
+        """So that one question to the service is enough to find what holds now."""
+        for each in messages:
+            await self._counted(session.aio.update_message(each, {**each.metadata, "state": OLD}))
+
+    async def _counted(self, call: Awaitable[Any]) -> Any:
+        self.calls += 1
+        return await call
+
+    @asynccontextmanager
+    async def _session(self, user_id: str) -> "AsyncIterator[Session]":
+        async with self._service() as service:
+            if user_id not in self._sessions:
+                made = await self._counted(service.aio.session(f"hone-memory-{user_id}"))
+                self._sessions[user_id] = made
+            yield self._sessions[user_id]
+
+    @asynccontextmanager
+    async def _service(self) -> "AsyncIterator[Honcho]":
+        """What the service or its SDK raises becomes ours."""
+        client = self._made()
+        from honcho.http.exceptions import HonchoError
+        from pydantic import ValidationError
+
+        try:
+            yield client
+        except ValidationError as error:
+            raise BackendError("Honcho answered something that its SDK does not understand.") from error
+        except HonchoError as error:
+            raise _explained(error) from error
+
+    def _made(self) -> "Honcho":
+        try:
+            from honcho import Honcho
+        except ImportError as error:
+            raise BackendError("Honcho needs an extra: pip install 'hone-agent[honcho]'") from error
+        if self.is_cloud and not self._key:
+            raise BackendError("Honcho in the cloud needs a key: set HONCHO_API_KEY.")
+        if self._client is None:
+            # Its own tries would hold up whoever waits; what must get there is tried again from the outbox.
+            self._client = Honcho(
+                api_key=self._key or None,
+                base_url=self._url or None,
+                workspace_id=WORKSPACE,
+                timeout=self._patience,
+                max_retries=0,
+            )
+        return self._client
+
+
+def _explained(error: Any) -> BackendError:
+    match error.status:
+        case 401 | 403:
+            return BackendError("Honcho refuses the key; set HONCHO_API_KEY to one that is valid.")
+        case 429:
+            return BackendError("Honcho asks for patience (429).")
+        case status if status in UNFIT:
+            return Unfit(f"Honcho does not take this ({status}).")
+        case 0:
+            return BackendError(f"Honcho cannot be reached: {error}.")
+        case status:
+            return BackendError(f"Honcho failed ({status}).")
+
+
+def _is(message: "Message", state: str) -> bool:
+    return bool(message.metadata.get("state") == state)
+
+
+def _memo(message: "Message") -> Memo:
+    """Whose it is says the service: the peer who wrote it."""
+    told = message.metadata
+    try:
+        times = [datetime.fromisoformat(told[name]) for name in ("created_at", "updated_at")]
+        return Memo(told["key"], told["value"], message.peer_id, times[0], times[1], told["metadata"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BackendError("Honcho gave back a message that is no memo of ours.") from error

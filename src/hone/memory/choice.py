@@ -1,0 +1,73 @@
+"""Which memory backend is used, decided without asking anybody; and whether an address is this machine's."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from hone.core.errors import SettingsError
+
+NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
+NAMES = (NULL, SQLITE, POSTGRES, HONCHO)
+KEY = "HONCHO_API_KEY"
+_HERE = re.compile(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|", re.IGNORECASE)
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`why` is what decided, in a few words."""
+
+    name: str
+    why: str
+
+
+def choose(wanted: str, known: Collection[str], *, key: bool, installed: bool, answers: bool) -> Choice:
+    """What is set wins over everything that lies about in the environment. Where nothing is set: Honcho if
+    its key is there, its SDK is installed and it answers; else none. Raises SettingsError."""
+    if wanted:
+        if wanted not in known:
+            raise SettingsError(f"memory.backend is {wanted!r}; there are {', '.join(sorted(known))}.")
+        return Choice(wanted, "it is set")
+    if not key:
+        return Choice(NULL, "nothing is set")
+    if not installed:
+        return Choice(NULL, f"nothing is set; {KEY} is there, but not the SDK")
+    if not answers:
+        return Choice(NULL, f"nothing is set; {KEY} is there, but Honcho does not answer")
+    return Choice(HONCHO, f"nothing is set, and {KEY} is there")
+
+
+def must_ask(wanted: str, *, key: bool, installed: bool) -> bool:
+    """Whether the choice depends on if Honcho answers."""
+    return not wanted and key and installed
+
+
+def is_remote(url: str, environ: Mapping[str, str]) -> bool:
+    """Whether a database or a service is on another machine. What cannot be told counts as one that is."""
+    from urllib.parse import urlsplit
+
+    if "://" in url:
+        try:
+            address = urlsplit(url)
+            asked = re.findall(r"(?:^|&)host(?:addr)?=([^&]*)", address.query)
+            hosts = asked or [part.rpartition("@")[2] for part in address.netloc.split(",")]
+            hosts = [re.sub(r":\d*$", "", host) for host in hosts]
+        except ValueError:
+            return True
+    else:
+        hosts = re.findall(r"\bhost(?:addr)?\s*=\s*'?([^\s']*)", url)
+    named = [host.replace("%2F", "/") for host in hosts if host] or [environ.get("PGHOST", "")]
+    return not all(
+        host.startswith("/") or _HERE.fullmatch(host) for each in named for host in each.split(",")
+    )
+
+
+def shown(url: str) -> str:
+    """An address without the password in it."""
+    bare = re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:…@", url)
+    return re.sub(r"(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)", r"\1…", bare)
+
+
+def user_id(name: str) -> str:
+    """A name that every backend takes for a user."""
+    return _UNFIT.sub("-", name).strip("-")[:64] or "owner"

@@ -1,0 +1,64 @@
+"""Each memory backend, ready for a test: the file, the real server, the service's double, and none."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import psycopg
+
+from hone.core.backend import Backend
+from hone.core.clock import Clock, ManualClock
+from hone.memory.backends.guarded import Guarded
+from hone.memory.backends.honcho import HonchoBackend
+from hone.memory.backends.null import NullBackend
+from hone.memory.backends.postgres import PostgresBackend
+from hone.memory.backends.sqlite import SCHEMA, SqliteBackend
+from hone.memory.backends.wording import Wording
+from hone.stores import words
+from hone.stores.database import Database
+from tests.doubles.honcho import KEY, HonchoDouble
+
+WORDING = Wording(words.spaced, words.terms)
+Open = Callable[[], AbstractAsyncContextManager[Backend]]
+
+
+def sqlite(path: Path, clock: Clock) -> SqliteBackend:
+    return SqliteBackend(path, lambda each: Database.open(each, scripts=SCHEMA), WORDING, clock)
+
+
+@asynccontextmanager
+async def opened(kind: str, path: Path, url: str, clock: Clock | None = None) -> AsyncIterator[Backend]:
+    """`url` is that of the server; the others need none."""
+    clock = clock or ManualClock()
+    match kind:
+        case "honcho":
+            async with HonchoDouble() as double, closing(honcho(double, clock)) as backend:
+                yield backend
+        case "postgres":
+            await emptied(url)
+            async with closing(PostgresBackend(url, WORDING, clock, is_cloud=False)) as backend:
+                yield backend
+        case "sqlite":
+            async with closing(sqlite(path / "memories.db", clock)) as backend:
+                yield backend
+        case _:
+            yield Guarded(NullBackend())
+
+
+def honcho(double: HonchoDouble, clock: Clock | None = None, key: str = KEY) -> HonchoBackend:
+    return HonchoBackend(double.url, key, clock or ManualClock(), is_cloud=True)
+
+
+@asynccontextmanager
+async def closing(backend: Backend) -> AsyncIterator[Backend]:
+    guarded = Guarded(backend)
+    try:
+        yield guarded
+    finally:
+        await guarded.close()
+
+
+async def emptied(url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute("DROP TABLE IF EXISTS hone_memos")
+        await connection.execute("DROP SEQUENCE IF EXISTS hone_memos_touched")
