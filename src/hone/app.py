@@ -3,9 +3,9 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +17,7 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs
 from hone.core.knowledge import Snapshot
-from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
+from hone.core.ledger import MEMORY, Actor, ChangeId
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, Note
 from hone.core.model import Model
@@ -26,7 +26,6 @@ from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
 from hone.core.rounds import Rounds
 from hone.core.scene import Ask, nobody
-from hone.core.skill import Shelf
 from hone.core.template import Template
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
@@ -66,6 +65,7 @@ from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.runtime.templates import AUTO, Templates
 from hone.settings import Settings, home_folder, read
 from hone.skills.index import index
+from hone.storage import Stores, opened
 from hone.tools.capped import Capped
 from hone.tools.contained import Contained
 from hone.tools.delegate import delegate_tool
@@ -245,10 +245,12 @@ class Hone:
         return replace(agent, prefix=stored.prefix) if same else agent
 
     @property
-    def _opened(self) -> "Stores":
+    def _opened(self) -> Stores:
         """What is kept, opened when it is first needed."""
         if self._stores is None:
-            self._stores = self._open_stores()
+            self._stores = opened(self.home)
+            if self._stores.closed:
+                self._say(self._stores.closed)
         return self._stores
 
     async def session(
@@ -468,60 +470,6 @@ class Hone:
 
     def _walled(self, tool: Tool) -> Tool:
         return Capped(Contained(tool, redact), self.home / "spill", self.settings.result_limit)
-
-    def _open_stores(self) -> "Stores":
-        try:
-            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            writable = os.access(self.home, os.W_OK)
-        except OSError:
-            writable = False
-        if writable:
-            from hone.stores.database import Database
-            from hone.stores.jobs import SqliteJobs
-            from hone.stores.ledger import SqliteLedger
-            from hone.stores.outbox import SqliteOutbox
-            from hone.stores.recall import SqliteRecall
-            from hone.stores.rounds import SqliteRounds
-            from hone.stores.shelf import SqliteShelf
-            from hone.stores.sqlite import SqliteSessions
-
-            database = Database.open(self.home / "hone.db")
-            return Stores(
-                SqliteSessions(database),
-                SqliteLedger(database),
-                SqliteShelf(database),
-                SqliteJobs(database),
-                SqliteRecall(database),
-                SqliteRounds(database),
-                SqliteOutbox(database),
-                database.close,
-            )
-        from hone.stores.inmemory import InMemoryJobs, InMemoryOutbox, InMemorySessions
-        from hone.stores.recalled import InMemoryRecall
-        from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
-
-        closed = f"{self.home} cannot be written: this conversation is not kept, and nothing is learned."
-        self._say(closed)
-        sessions, kept = InMemorySessions(), InMemoryLedger()
-        jobs = InMemoryJobs(kept, sessions)
-        recall, rounds, outbox = InMemoryRecall(sessions), InMemoryRounds(kept), InMemoryOutbox(kept)
-        shelf = InMemoryShelf(kept)
-        return Stores(sessions, kept, shelf, jobs, recall, rounds, outbox, sessions.close, closed)
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """What a home keeps. `closed` says why it keeps nothing, if so."""
-
-    sessions: Sessions
-    ledger: Ledger
-    shelf: Shelf
-    jobs: Jobs
-    recall: Recall
-    rounds: Rounds
-    outbox: Outbox
-    close: Callable[[], Awaitable[None]]
-    closed: str = ""
 
 
 def _model_of(stored: Stored) -> str:

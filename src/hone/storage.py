@@ -1,0 +1,83 @@
+"""From a home folder to what it keeps: in SQLite, or for this process only where it cannot be written."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hone.core.jobs import Jobs
+from hone.core.ledger import Ledger
+from hone.core.outbox import Outbox
+from hone.core.ports import Sessions
+from hone.core.recall import Recall
+from hone.core.rounds import Rounds
+from hone.core.skill import Shelf
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What a home keeps. `closed` says why it keeps nothing, if so."""
+
+    sessions: Sessions
+    ledger: Ledger
+    shelf: Shelf
+    jobs: Jobs
+    recall: Recall
+    rounds: Rounds
+    outbox: Outbox
+    close: Callable[[], Awaitable[None]]
+    closed: str = ""
+
+
+def opened(home: Path) -> Stores:
+    return _lasting(home / "hone.db") if _writable(home) else _passing(home)
+
+
+def _writable(home: Path) -> bool:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(home, os.W_OK)
+
+
+def _lasting(path: Path) -> Stores:
+    from hone.stores.database import Database
+    from hone.stores.jobs import SqliteJobs
+    from hone.stores.ledger import SqliteLedger
+    from hone.stores.outbox import SqliteOutbox
+    from hone.stores.recall import SqliteRecall
+    from hone.stores.rounds import SqliteRounds
+    from hone.stores.shelf import SqliteShelf
+    from hone.stores.sqlite import SqliteSessions
+
+    database = Database.open(path)
+    return Stores(
+        SqliteSessions(database),
+        SqliteLedger(database),
+        SqliteShelf(database),
+        SqliteJobs(database),
+        SqliteRecall(database),
+        SqliteRounds(database),
+        SqliteOutbox(database),
+        database.close,
+    )
+
+
+def _passing(home: Path) -> Stores:
+    from hone.stores.inmemory import InMemoryJobs, InMemoryOutbox, InMemorySessions
+    from hone.stores.recalled import InMemoryRecall
+    from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
+
+    sessions, ledger = InMemorySessions(), InMemoryLedger()
+    return Stores(
+        sessions,
+        ledger,
+        InMemoryShelf(ledger),
+        InMemoryJobs(ledger, sessions),
+        InMemoryRecall(sessions),
+        InMemoryRounds(ledger),
+        InMemoryOutbox(ledger),
+        sessions.close,
+        f"{home} cannot be written: this conversation is not kept, and nothing is learned.",
+    )
