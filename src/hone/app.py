@@ -56,7 +56,7 @@ from hone.runtime.courier import Courier
 from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
-from hone.runtime.memories import Kept, Memories
+from hone.runtime.memories import Memories
 from hone.runtime.review import Bench, Bounds, Reviewer
 from hone.runtime.seeding import Seeding, Wish, make
 from hone.runtime.session import Services, Session, branch, ignore, new_id
@@ -375,12 +375,7 @@ class Hone:
         memory = self.settings.memory
         wish = Wanted(memory.backend, memory.url, memory.owner, memory.deadline)
         backing = Backing(self.home, self._clock, wish, self._plugins.backends, self._say, dict(os.environ))
-
-        def kept() -> Kept:
-            stores = self._opened
-            return Kept(stores.ledger, stores.outbox, bool(stores.closed))
-
-        return Memories(backing, kept, self._clock, redact)
+        return Memories(backing, lambda: self._opened, self._clock, redact)
 
     def _rules(self, closed: str) -> Rules:
         memory, learning = self.settings.memory, self.settings.learning

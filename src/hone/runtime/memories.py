@@ -1,8 +1,8 @@
 """Memories by key, as a home uses them: the tool, what a turn is reminded of, copies, and a word on it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock
@@ -27,13 +27,17 @@ async def untried(_: str) -> bool | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What copies are made of. `closed`: nothing is kept, so nothing is copied."""
+class Kept(Protocol):
+    """What copies are made of. `closed` says why nothing is kept, and so nothing copied."""
 
-    ledger: Ledger
-    outbox: Outbox
-    closed: bool = False
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def closed(self) -> str: ...
 
 
 class Memories:
