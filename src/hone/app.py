@@ -3,9 +3,9 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -17,15 +17,15 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs
 from hone.core.knowledge import Snapshot
-from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
+from hone.core.ledger import MEMORY, Actor, ChangeId
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, Note
 from hone.core.model import Model
 from hone.core.outbox import Outbox
 from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
+from hone.core.rounds import Rounds
 from hone.core.scene import Ask, nobody
-from hone.core.skill import Shelf
 from hone.core.template import Template
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
@@ -49,15 +49,18 @@ from hone.policy.triggers import Intervals
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
+from hone.runtime.allowance import Bounds
 from hone.runtime.background import Background
 from hone.runtime.backing import Backing, Wanted
 from hone.runtime.consent import Consent
 from hone.runtime.courier import Courier
+from hone.runtime.curate import Curator, Workroom
 from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
+from hone.runtime.keeping import Stores, open_stores
 from hone.runtime.lists import OwnersList
 from hone.runtime.memories import Memories
-from hone.runtime.review import Bench, Bounds, Reviewer
+from hone.runtime.review import Bench, Reviewer
 from hone.runtime.seeding import Seeding, Wish, make
 from hone.runtime.session import Services, Session, branch, ignore, new_id
 from hone.runtime.templates import AUTO, Templates
@@ -177,11 +180,16 @@ class Hone:
         return self._opened.outbox
 
     @property
+    def rounds(self) -> Rounds:
+        return self._opened.rounds
+
+    @property
     def background(self) -> Background:
         """What learns beside the conversations. It works once it is told to `attend`."""
         if self._background is None:
             pause = QUIET if self._models.is_local else 0.0
-            self._background = Background(self.jobs, self.reviewer, self._clock, pause, self.courier)
+            tend, courier = self.curator.tend, self.courier
+            self._background = Background(self.jobs, self.reviewer, self._clock, pause, tend, courier)
         return self._background
 
     @property
@@ -204,6 +212,27 @@ class Hone:
             )
         )
 
+    @property
+    def curator(self) -> Curator:
+        stores = self._opened
+        return Curator(
+            Workroom(
+                self.home,
+                stores.sessions,
+                stores.rounds,
+                self.library,
+                self._clock,
+                self._librarian,
+                Services(stores.sessions, self._clock, guard=self._guarded),
+                Bounds(daily=self.settings.learning.daily),
+            )
+        )
+
+    async def _librarian(self) -> Agent:
+        """Whom the curator asks."""
+        toolbox, _ = self._tools(self.folder)  # it may run nothing, so there is nothing to close
+        return (await self._agent(self.settings.learning.model, self.folder, toolbox))[0]
+
     async def _reader(self, stored: Stored) -> Agent:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
         wanted = self.settings.learning.model or _model_of(stored)
@@ -215,10 +244,10 @@ class Hone:
         return replace(agent, prefix=stored.prefix) if same else agent
 
     @property
-    def _opened(self) -> "Stores":
+    def _opened(self) -> Stores:
         """What is kept, opened when it is first needed."""
         if self._stores is None:
-            self._stores = self._open_stores()
+            self._stores = open_stores(self.home, self._say)
         return self._stores
 
     async def session(
@@ -381,7 +410,8 @@ class Hone:
         memory, learning = self.settings.memory, self.settings.learning
         limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
         modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
-        return Rules(limits, {actor: Mode(mode) for actor, mode in modes.items()}, closed)
+        named = {actor: Mode(mode) for actor, mode in modes.items()}
+        return Rules(limits, named, closed, Mode(learning.merges))
 
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:
@@ -432,56 +462,6 @@ class Hone:
 
     def _walled(self, tool: Tool) -> Tool:
         return Capped(Contained(tool, redact), self.home / "spill", self.settings.result_limit)
-
-    def _open_stores(self) -> "Stores":
-        try:
-            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            writable = os.access(self.home, os.W_OK)
-        except OSError:
-            writable = False
-        if writable:
-            from hone.stores.database import Database
-            from hone.stores.jobs import SqliteJobs
-            from hone.stores.ledger import SqliteLedger
-            from hone.stores.outbox import SqliteOutbox
-            from hone.stores.recall import SqliteRecall
-            from hone.stores.shelf import SqliteShelf
-            from hone.stores.sqlite import SqliteSessions
-
-            database = Database.open(self.home / "hone.db")
-            return Stores(
-                SqliteSessions(database),
-                SqliteLedger(database),
-                SqliteShelf(database),
-                SqliteJobs(database),
-                SqliteRecall(database),
-                SqliteOutbox(database),
-                database.close,
-            )
-        from hone.stores.inmemory import InMemoryJobs, InMemoryOutbox, InMemorySessions
-        from hone.stores.recalled import InMemoryRecall
-        from hone.stores.reference import InMemoryLedger, InMemoryShelf
-
-        closed = f"{self.home} cannot be written: this conversation is not kept, and nothing is learned."
-        self._say(closed)
-        sessions, kept = InMemorySessions(), InMemoryLedger()
-        jobs = InMemoryJobs(kept, sessions)
-        recall, outbox = InMemoryRecall(sessions), InMemoryOutbox(kept)
-        return Stores(sessions, kept, InMemoryShelf(kept), jobs, recall, outbox, sessions.close, closed)
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """What a home keeps. `closed` says why it keeps nothing, if so."""
-
-    sessions: Sessions
-    ledger: Ledger
-    shelf: Shelf
-    jobs: Jobs
-    recall: Recall
-    outbox: Outbox
-    close: Callable[[], Awaitable[None]]
-    closed: str = ""
 
 
 def _model_of(stored: Stored) -> str:

@@ -62,6 +62,8 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent: Literal["auto", "ask", "off"] = "auto"
     review: Literal["auto", "ask", "off"] = "auto"
     curator: Literal["auto", "ask", "off"] = "auto"
+    merges: Literal["auto", "ask", "off"] = "ask"
+    """What becomes of skills that the curator would make one; the stricter of this and `curator` holds."""
     turns: int = 10
     iterations: int = 10
     model: str = ""

@@ -217,6 +217,10 @@ async def test_a_use_counts_once_a_session_and_its_last_day_is_kept(library: Lib
         "deploy": Tally(uses=2, last_use=TODAY + timedelta(days=3)),
         "other": Tally(uses=1, last_use=TODAY),
     }
+    assert await library.shelf.days() == {
+        "deploy": {TODAY + timedelta(days=days) for days in (0, 1, 3)},
+        "other": {TODAY},
+    }
 
 
 async def test_a_look_of_a_review_or_the_curator_never_counts_as_use(library: Library) -> None:

@@ -56,9 +56,17 @@ DOORS = {
     "disk.remove": {f"{PRESS} Press._print.write"},
     "disk.move": set(),
     "journal.apply": {f"{KEEPER} Keeper._noted", f"{KEEPER} Keeper._applied", f"{PRESS} _accepted"},
-    "folder.apply": {f"{KEEPER} Keeper._shelve", f"{KEEPER} Keeper._applied", f"{PRESS} _accepted"},
+    "folder.apply": {
+        f"{KEEPER} Keeper._shelve",
+        f"{KEEPER} Keeper._drafted",
+        f"{KEEPER} Keeper._applied",
+        f"{PRESS} _accepted",
+    },
     "jobs.complete": {"runtime/review.py Reviewer._complete.finish"},
+    "rounds.complete": {"runtime/curate.py Curator._close.close"},
     "keeper.settle": {"runtime/review.py Reviewer._complete"},
+    "keeper.arrange": {"runtime/curate.py Curator._close", "runtime/curate.py Curator.preview"},
+    "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "runtime/loading.py _told"},
     "keeper.note": {
         "cli/memory.py _change.act",
         "knowledge/tools.py memory_tool.memory",
@@ -67,7 +75,7 @@ DOORS = {
     },
     "keeper.shelve": {
         "cli/skills.py new.act",
-        "cli/skills.py install.act",
+        "cli/installing.py installed.act",
         "cli/skills.py _shelve.act",
         "knowledge/tools.py managing_tool.skill_manage",
         "runtime/imports/proposing.py _made",
@@ -297,7 +305,7 @@ def commands(command: click.Command, *path: str) -> Iterator[tuple[str, str]]:
 
 LOOKS = (
     *("memory show", "skills list", f"skills show {NAME}", "skills check", f"skills diff {NAME}"),
-    *("log", "show 1", "diff 1", "pending"),
+    *("log", "show 1", "diff 1", "pending", "curator status"),
 )
 TYPED: tuple[tuple[str, list[tuple[str, str]]], ...] = (
     ("memory add 'Likes tea.'", [("add", MEMORY)]),
@@ -310,6 +318,10 @@ TYPED: tuple[tuple[str, list[tuple[str, str]]], ...] = (
     (f"skills unpin {NAME}", [("unpin", skill(NAME))]),
     (f"skills archive {NAME}", [("archive", skill(NAME))]),
     (f"skills restore {NAME}", [("restore", skill(NAME))]),
+    (f"curator pin {NAME}", [("pin", skill(NAME))]),
+    (f"curator unpin {NAME}", [("unpin", skill(NAME))]),
+    (f"curator archive {NAME}", [("archive", skill(NAME))]),
+    (f"curator restore {NAME}", [("restore", skill(NAME))]),
     ("skills install FOLDER --yes", [("install", skill("night-trains"))]),
     ("skills uninstall night-trains", [("uninstall", skill("night-trains"))]),
     ("undo LATEST", [("undo", skill("night-trains"))]),

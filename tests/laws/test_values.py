@@ -17,16 +17,18 @@ from hone.models.scripted import Scripted, lines
 from tests.given import NOON, begun, conversations, notes, prefixes, texts, transcript, trusts
 
 effects = st.frozensets(st.sampled_from(Effect))
-permits = st.builds(Permit, effects, st.booleans())
+permits = st.builds(Permit, effects, st.booleans(), st.booleans())
 PREFIX = Prefix("openai/m", "system")
 
 
-@given(permits, permits, effects)
-def test_permits_only_narrow(one: Permit, other: Permit, asked: frozenset[Effect]) -> None:
+@given(permits, permits, effects, st.booleans())
+def test_permits_only_narrow(one: Permit, other: Permit, asked: frozenset[Effect], readonly: bool) -> None:
     both = one & other
     assert both == other & one
     assert both & one == both
-    assert both.allows(asked) == (one.allows(asked) and other.allows(asked))
+    allowed = [each.allows(asked, readonly=readonly) for each in (one, other)]
+    assert both.allows(asked, readonly=readonly) == all(allowed)
+    assert both.allows(asked, readonly=True) or not both.allows(asked)
     assert both.attended == (one.attended and other.attended)
 
 

@@ -21,6 +21,9 @@ ALL = set(Effect)
 def test_a_permit_allows_its_effects_and_nothing_else(
     permit: Permit, effects: set[Effect], attended: bool
 ) -> None:
-    assert {effect for effect in Effect if permit.allows(frozenset({effect}))} == effects
+    looks = {effect for effect in Effect if permit.allows(frozenset({effect}), readonly=True)}
+    changes = {effect for effect in Effect if permit.allows(frozenset({effect}))}
+    assert looks == effects
+    assert changes == (set() if permit is CURATE else effects)
     assert permit.attended is attended
     assert permit & USER == permit

@@ -12,7 +12,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, State, Topic
 from hone.core.ledger import Entry
 from hone.models.polite import Aside, unhindered
-from hone.runtime.background import BREATH, PATIENCE, Background
+from hone.runtime.background import BREATH, GLANCE, PATIENCE, Background
 from hone.runtime.review import Reviewer
 from hone.stores.inmemory import InMemoryJobs, InMemorySessions
 from hone.stores.reference import InMemoryLedger
@@ -292,4 +292,30 @@ async def test_what_killed_processes_left_is_taken_away_even_if_nothing_is_queue
     background.attend(silent)
     await settle()
     assert bench.tidied == [[]]
+    await background.close()
+
+
+async def test_other_work_is_looked_for_at_the_beginning_after_each_queue_and_from_time_to_time() -> None:
+    """And never beside a review."""
+    clock, queue, looks = ManualClock(), Queue(1), list[int]()
+    bench = Bench(queue)
+    bench.gate.set()
+
+    async def tend(_: object) -> None:
+        assert bench.now == 0
+        looks.append(len(bench.done))
+
+    background = Background(queue, bench, clock, tend=tend)
+    background.attend(silent)
+    await settle()
+    assert looks == [1]
+    clock.advance(GLANCE - 1)
+    await settle()
+    assert looks == [1]
+    clock.advance(1)
+    await settle()
+    assert looks == [1, 1]
+    background.notify()
+    await settle()
+    assert looks == [1, 1, 1]
     await background.close()

@@ -13,7 +13,7 @@ from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
 from hone.skills import bundled
 from hone.skills.document import validate, written
-from hone.skills.facts import Facts, facts, protected, touches_scripts
+from hone.skills.facts import Facts, facts, protected, seal, touches_scripts
 from hone.skills.folder import (
     Archive,
     Become,
@@ -136,8 +136,18 @@ def test_patch_matches_what_was_shown_escaped_and_keeps_hidden_letters_elsewhere
 
 def test_install_then_uninstall_leaves_nothing() -> None:
     held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
-    assert facts(held) == Facts(Birth.INSTALLED, source="/from")
+    assert facts(held) == Facts(Birth.INSTALLED, source="/from", approved=seal(held))
     assert apply(NAME, held, Uninstall()) == {}
+
+
+def test_installing_again_takes_the_new_bytes_and_only_where_it_was_installed() -> None:
+    held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
+    again = apply(NAME, {**held, PINNED: b"1"}, Install({DOCUMENT: TEXT.encode(), NOTE: b"y"}, "/other"))
+    assert facts(again) == Facts(Birth.INSTALLED, pinned=True, source="/other", approved=seal(again))
+    assert (again[NOTE], facts(again).approved) != (held[NOTE], facts(held).approved)
+    for other in (LEARNED, {**held, ARCHIVED: b"1"}):
+        with pytest.raises(Refused):
+            apply(NAME, other, Install({DOCUMENT: TEXT.encode()}, "/from"))
 
 
 def test_a_hand_edit_keeps_the_facts_and_a_folder_made_by_hand_is_the_users() -> None:

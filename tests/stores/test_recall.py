@@ -160,7 +160,9 @@ def older(path: Path, texts: list[str]) -> None:
     with raw(path) as connection:
         connection.execute(
             "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain;"
-            "DROP TABLE outbox; DROP TABLE mirror"  # what came later
+            # What came later.
+            "DROP TABLE outbox; DROP TABLE mirror; DROP TABLE rounds; DROP INDEX changes_batch;"
+            "ALTER TABLE changes DROP COLUMN batch"
         )
         connection.pragma("user_version", RECALL)
 

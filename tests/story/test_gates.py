@@ -178,7 +178,7 @@ class Unchecked(Permit):
         super().__init__(permit.effects, permit.attended)
         object.__setattr__(self, "fault", fault)
 
-    def allows(self, effects: frozenset[Effect]) -> bool:
+    def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
         raise self.fault("unchecked")
 
 

@@ -97,8 +97,9 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
 async def test_what_was_said_is_found_and_what_is_not_there_is_explained(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path) as visit:
         session = await chatted(visit, "The boiler is in the cellar.")
-        [hit, *_] = (await visit.get("/api/search", query="where is the boiler?"))["hits"]
-        assert (hit["session"], hit["passage"]["number"]) == (session, 1)
+        hits = (await visit.get("/api/search", query="where is the boiler?"))["hits"]
+        assert [each["session"] for each in hits] == [session, session]  # the answer says it again
+        [hit] = [each for each in hits if each["passage"]["number"] == 1]
         assert hit["passage"]["text"] == "The boiler is in the cellar."
         assert hit["after"]["role"] == "assistant"
         nothing = await visit.get("/api/search", query="zeppelin")

@@ -9,7 +9,7 @@ from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
 from hone.knowledge import telling
 from hone.knowledge.folding import Step
-from hone.knowledge.telling import Sign, Told, data, fate, rows, stat, steps, told
+from hone.knowledge.telling import Sign, Told, data, fate, rows, stat, steps, told, whole
 from hone.memory.journal import MARK
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "steps",
     "table",
     "told",
+    "whole",
 ]
 
 PLAIN = Paint()
@@ -107,8 +108,11 @@ def heading(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
 
 def account(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
     """All that must be seen before somebody agrees."""
-    yield from heading(change, paint)
-    yield from indented(diff(change.entry.change.target, change.steps, paint))
+    for each in (change, *change.others):
+        yield from heading(each, paint)
+        yield from indented(diff(each.entry.change.target, each.steps, paint))
+    if change.others:
+        yield f"These {len(change.others) + 1} changes belong together."
 
 
 def indented(rows: Iterable[str]) -> Iterator[str]:

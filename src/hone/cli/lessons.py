@@ -12,7 +12,7 @@ from hone.cli.learned import CHAT, SHELL, lines
 from hone.cli.opening import count_waiting
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
-from hone.core.events import Event, Learned
+from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import Standing
 from hone.core.visible import visible
 
@@ -93,12 +93,12 @@ class Lessons:
         draining.result()
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, Learned):
+        if isinstance(event, Learned | Curated):
             task = asyncio.ensure_future(self._tell(event))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
-    async def _tell(self, learned: Learned) -> None:
+    async def _tell(self, learned: Learned | Curated) -> None:
         """A line that cannot be made is in `hone log` all the same."""
         with suppress(HoneError):
             show = self._hone.settings.learning.show

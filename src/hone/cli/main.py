@@ -25,6 +25,7 @@ COMMANDS = {
     "skills": "skills",
     "backends": "backends",
     "templates": "templates",
+    "curator": "curator",
     "log": "log",
     "show": "log",
     "diff": "log",

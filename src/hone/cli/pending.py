@@ -29,7 +29,7 @@ def pending(options: Options, as_json: bool) -> None:
     from hone.cli.paint import paint_for
 
     async def act(_: "Hone", keeper: "Keeper") -> "list[Told]":
-        return await changes.told(keeper, await keeper.ledger.pending())
+        return await (changes.told if as_json else changes.whole)(keeper, await keeper.ledger.pending())
 
     found = with_keeper(options, act)
     if as_json:
@@ -39,7 +39,8 @@ def pending(options: Options, as_json: bool) -> None:
         for row in changes.account(change, paint_for(sys.stdout)):
             click.echo(row)
         click.echo(f"hone approve {change.entry.id}   or   hone reject {change.entry.id}\n")
-    click.echo(f"{counted(len(found))} for you." if found else "Nothing waits for you.")
+    waits = sum(1 + len(change.others) for change in found)
+    click.echo(f"{counted(waits)} for you." if found else "Nothing waits for you.")
 
 
 @click.command()
@@ -89,7 +90,8 @@ def reject(options: Options, ids: "tuple[ChangeId, ...]") -> int:
     async def act(_: "Hone", keeper: "Keeper") -> bool:
         whole = True
         for change in await waiting(keeper, ids):
-            click.echo(changes.line(change))
+            for each in (change, *change.others):
+                click.echo(changes.line(each))
             whole = await _settled(keeper, change, approved=False) and whole
         return whole
 
@@ -101,7 +103,7 @@ async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[Told]":
     from hone.cli import changes
     from hone.core.errors import Refused
 
-    found = await changes.told(keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)])
+    found = await changes.whole(keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)])
     for change in found:
         if change.fate != "waits":
             became = f"was {change.fate}" if change.fate else "took effect when it was made"

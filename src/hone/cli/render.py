@@ -5,7 +5,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hone.cli.paint import Paint
-from hone.core.events import CallEnded, CallStarted, Event, Heard, Learned, Notice, Spent, TurnEnded
+from hone.core.events import (
+    CallEnded,
+    CallStarted,
+    Curated,
+    Event,
+    Heard,
+    Learned,
+    Notice,
+    Spent,
+    TurnEnded,
+)
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
@@ -59,7 +69,7 @@ class Renderer:
                 return Shown()
             case Heard():
                 return Shown()
-            case Learned():
+            case Learned() | Curated():
                 return Shown()  # it belongs to no turn; see `learned`
             case TurnEnded(turn):
                 return self._close(turn)

@@ -6,6 +6,7 @@ from hone.cli.paint import Paint
 from hone.cli.render import WIDE
 from hone.core.skill import Listed, Tally
 from hone.core.visible import one_line
+from hone.policy.scan import oddities
 from hone.policy.screen import screen
 from hone.skills.facts import Facts, touches_scripts
 from hone.skills.install import Parcel
@@ -63,13 +64,15 @@ def as_json(skills: Sequence[Listed]) -> str:
     )
 
 
-def heading(name: str, known: Facts, tally: Tally, paint: Paint) -> Iterator[str]:
+def heading(name: str, known: Facts, tally: Tally, paint: Paint, now: str = "") -> Iterator[str]:
+    """`now` is the digest of its files."""
     uses = "1 use" if tally.uses == 1 else f"{tally.uses:,} uses"
     rated = f"{tally.succeeded:,} went well, {tally.corrected:,} were corrected"
     used = f"{uses} ({rated}), the last on {_last(tally)}" if tally.uses else "not used yet"
     yield f"{paint.bold(name)} {paint.dim(f'{_origin(known)} · {used}')}"
     if known.source:
-        yield paint.dim(f"installed from {one_line(known.source, 200)}")
+        since = ", changed since you saw it" if known.approved and known.approved != now else ""
+        yield paint.dim(f"installed from {one_line(known.source, 200)}{since}")
     if known.project:
         yield paint.dim(f"made for {one_line(known.project, 200)}")
 
@@ -84,14 +87,13 @@ def report(parcel: Parcel, source: str) -> Iterator[str]:
         yield f"  {path:<{width}}  {len(data):>9,} bytes{'  script' if path in scripts else ''}"
     if parcel.left:
         yield f"Left out: {one_line(', '.join(parcel.left), 300)}"
-    odd = [f"  {path}: {flag}" for path, data in sorted(parcel.files.items()) for flag in _flags(data)]
+    odd = [
+        f"  {path}: {one_line(each, 200)}"
+        for path, data in sorted(parcel.files.items())
+        for each in oddities(path, data, runs=path in scripts)
+    ]
     if odd:
         yield from ("Worth a look before you say yes:", *odd)
-
-
-def _flags(data: bytes) -> Sequence[str]:
-    text = readable(data)
-    return [one_line(flag, 200) for flag in screen(text).flags] if text is not None else ("not text",)
 
 
 def secrets(parcel: Parcel) -> Iterator[str]:

@@ -90,7 +90,7 @@ def show(options: Options, name: str, file: str) -> None:
     from hone.cli.shelf import heading, readable
     from hone.core.errors import Missing
     from hone.core.skill import DOCUMENT, Tally
-    from hone.skills.facts import facts, parted
+    from hone.skills.facts import facts, parted, seal
 
     async def act(hone: "Hone") -> "tuple[Files, Tally]":
         return await hone.library.files(name), (await hone.library.tallies()).get(name, Tally())
@@ -104,7 +104,7 @@ def show(options: Options, name: str, file: str) -> None:
     if text is None:
         raise Missing(f"{wanted} is not text ({len(files[wanted]):,} bytes).")
     if not file:
-        click.echo("\n".join((*heading(name, facts(files), tally, paint_for(sys.stdout)), "")))
+        click.echo("\n".join((*heading(name, facts(files), tally, paint_for(sys.stdout), seal(files)), "")))
     click.echo(visible(text).rstrip("\n"))
     if not file and len(paths) > 1:
         click.echo("\n".join(("", "Files:", *(f"  {path}  {len(files[path]):,} bytes" for path in paths))))
@@ -245,41 +245,25 @@ def uninstall(options: Options, name: str) -> None:
     _shelve(options, name, Uninstall(), "is taken away")
 
 
-@skills.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@skills.command(short_help="Install a skill from a folder, an archive or a repository.")
+@click.argument("source")
+@click.option(
+    "--path", "folder", default="", metavar="FOLDER", help="Where in the archive or repository it is."
+)
+@click.option("--ref", default="", metavar="NAME", help="The branch or tag of the repository.")
 @click.option("--name", default="", help="Another name than its SKILL.md says.")
+@click.option("--hash", "seal", default="", metavar="SHA256", help="Install these very bytes, or nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def install(options: Options, folder: Path, name: str, yes: bool) -> int:
-    """Install the skill in FOLDER: a copy of it as it is now.
+def install(options: Options, source: str, folder: str, ref: str, name: str, seal: str, yes: bool) -> int:
+    """Install the skill in SOURCE: a folder, a zip or tar.gz archive, or the address of a git repository.
 
-    What would be installed is shown first, and what is odd about it. What was shown is what is installed.
+    What would be installed is shown first, and what is odd about it. What was shown is what is installed. If
+    it is installed already and its bytes are others now, you see what changed and are asked again.
     """
-    from hone.cli.shelf import report, secrets
-    from hone.core.errors import Refused
-    from hone.skills.folder import Install
-    from hone.skills.install import pack
+    from hone.cli.installing import Wish, installed
 
-    source = str(folder.resolve())
-    parcel = pack(folder, name)
-    if kept := list(secrets(parcel)):
-        raise Refused(
-            f"Nothing was installed: there seem to be secrets in {', '.join(kept)}. Take them out first."
-        )
-    click.echo("\n".join(report(parcel, source)))
-    if not _agreed(f"Install {parcel.name}?", yes=yes):
-        click.echo("Nothing was installed.")
-        return FAILED
-
-    async def act(hone: "Hone") -> "Entry":
-        return await hone.library.keeper.shelve(parcel.name, Install(parcel.files, source), _owner())
-
-    entry = _with(options, act)
-    click.echo(
-        f"{parcel.name} is installed (change {entry.id}). "
-        f"Take it away with: hone skills uninstall {parcel.name}"
-    )
-    return 0
+    return installed(options, Wish(source, folder, ref, name, seal), yes=yes)
 
 
 @skills.command(short_help="Show how a skill has changed.")
@@ -344,14 +328,6 @@ def _shelve(options: Options, name: str, edit: "Edit", done: str) -> None:
 
     entry = _with(options, act)
     click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")
-
-
-def _agreed(question: str, *, yes: bool) -> bool:
-    from hone.cli.typed import at_terminal
-
-    if not yes and not at_terminal():
-        raise click.UsageError("Nobody can be asked here: say --yes.")
-    return yes or click.confirm(question)
 
 
 def _place(hone: "Hone", name: str) -> Path:

@@ -197,11 +197,11 @@ async def _reject(talk: Talk, argument: str) -> str:
 
 async def _undo(talk: Talk, argument: str) -> str:
     id = _id(argument)
-    [change] = await changes.told(talk.keeper, [await talk.keeper.ledger.entry(id)])
+    [change] = await changes.whole(talk.keeper, [await talk.keeper.ledger.entry(id)])
     made = await talk.keeper.undo(id)
     return "\n".join(
         (
-            changes.line(change),
+            *map(changes.line, (change, *change.others)),
             f"Change {id} is undone by change {made.id}. Take that back with: /undo {made.id}",
         )
     )

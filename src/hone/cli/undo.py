@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def undo(options: Options, id: "ChangeId") -> None:
     """Take the change ID back, and nothing that came later.
 
-    The undo is a change of its own and can be undone. Where a later change met the same place, both are
+    The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
+    go. Where a later change met the same place, both are
     shown and nothing happens.
     """
     from hone.cli import changes
@@ -32,12 +33,15 @@ def undo(options: Options, id: "ChangeId") -> None:
     async def act(_: "Hone", keeper: "Keeper") -> None:
         entry = await keeper.ledger.entry(id)
         if entry.change.standing is Standing.ACTIVE and await keeper.is_standing(entry):
-            [change] = await changes.told(keeper, [entry])
-            back = [step.reverse for step in change.steps]
-            for row in changes.heading(change, paint):
-                click.echo(row)
-            for row in changes.indented(changes.diff(entry.change.target, back, paint)):
-                click.echo(row)
+            [change] = await changes.whole(keeper, [entry])
+            for each in (change, *change.others):
+                back = [step.reverse for step in each.steps]
+                for row in changes.heading(each, paint):
+                    click.echo(row)
+                for row in changes.indented(changes.diff(each.entry.change.target, back, paint)):
+                    click.echo(row)
+            if change.others:
+                click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
         made = await keeper.undo(id)
         click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
 

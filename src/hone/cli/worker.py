@@ -13,7 +13,7 @@ from hone.core.jobs import Job, JobId, Jobs, State
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.core.clock import Clock
-    from hone.core.events import Learned
+    from hone.core.events import Event, Learned
 
 POLL = 2.0
 """Seconds between two looks into the queue."""
@@ -22,6 +22,7 @@ REST = 60.0
 
 Work = Callable[[Job], Awaitable[bool]]
 """Whether a job may be tried again at once: somebody else had it."""
+Tend = Callable[[], Awaitable[None]]
 
 
 @click.command(short_help="Do the reviews that are queued, and wait for more.")
@@ -56,10 +57,15 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         tell(hone)
         return taken
 
+    async def tend() -> None:
+        await hone.curator.tend(_told)
+        tell(hone)
+
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
     hone.courier.attend()
-    round = serve(hone.jobs, work, SystemClock(), once=once, begin=hone.courier.notify)
+    begin = hone.courier.notify
+    round = serve(hone.jobs, work, SystemClock(), once=once, tend=tend, begin=begin)
     serving = asyncio.ensure_future(round)
     await _until_told(serving)
     await hone.courier.finish()
@@ -69,6 +75,14 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         return 0
     serving.result()
     return FAILED if once and wrong else 0
+
+
+def _told(event: "Event") -> None:
+    from hone.cli.curator import summary
+    from hone.core.events import Curated
+
+    if isinstance(event, Curated):
+        click.echo(summary(event.round, event.entries))
 
 
 async def _until_told(task: "asyncio.Future[None]") -> None:
@@ -89,17 +103,22 @@ async def serve(
     clock: "Clock",
     *,
     once: bool = False,
+    tend: Tend | None = None,
     begin: Callable[[], None] = lambda: None,
 ) -> None:
-    """One job after the other, the oldest first. One that could not be done rests for a while. `begin` is
-    called with each look into the queue."""
+    """One job after the other, the oldest first. One that could not be done rests for a while. `tend` does
+    other work, if there is some; `begin` is called with each look into the queue."""
     resting: dict[JobId, float] = {}
+    tended = float("-inf")
     while True:
         begin()
         for job in await jobs.waiting():
             if resting.get(job.id, 0.0) <= clock.monotonic():
                 again = await work(job)
                 resting[job.id] = clock.monotonic() + (0.0 if again else REST)
+        if tend and clock.monotonic() - tended >= REST:
+            await tend()
+            tended = clock.monotonic()
         if once:
             return
         await clock.sleep(POLL)

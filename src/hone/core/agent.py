@@ -33,7 +33,7 @@ class Agent:
         return replace(self, permit=self.permit & permit, limits=limits or self.limits)
 
     def may_use(self, tool: Tool) -> bool:
-        return self.permit.allows(tool.surface.effects)
+        return self.permit.allows(tool.surface.effects, readonly=tool.surface.readonly)
 
     def may_make(self, call: ToolCall, tool: Tool) -> bool:
-        return self.permit.allows(tool.surface.effects_of(call))
+        return self.permit.allows(tool.surface.effects_of(call), readonly=tool.surface.readonly)

@@ -7,6 +7,7 @@ from hone.core.jobs import Job
 from hone.core.ledger import Entry
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
+from hone.core.rounds import Round
 from hone.core.tool import Outcome
 from hone.core.turn import Turn
 
@@ -57,6 +58,14 @@ class Learned:
     entries: tuple[Entry, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """The curator has ended a round: what it changed, and what waits for the owner."""
+
+    round: Round
+    entries: tuple[Entry, ...]
+
+
 Event = (
     Heard
     | TextPiece
@@ -68,5 +77,6 @@ Event = (
     | Notice
     | TurnEnded
     | Learned
+    | Curated
 )
 Emit = Callable[[Event], None]

@@ -89,7 +89,8 @@ class Author:
 @dataclass(frozen=True, slots=True)
 class Change:
     """`cause` says why it waits. `about` is the change that this one undoes, approves or rejects. What is not
-    `confirmed` rests on nothing the owner said or did."""
+    `confirmed` rests on nothing the owner said or did. Changes of one `group` are undone, approved and
+    rejected together; their deltas name every content of their targets, those that stay as they are, too."""
 
     target: Target
     deed: str
@@ -100,6 +101,7 @@ class Change:
     cause: str = ""
     about: ChangeId | None = None
     sources: tuple[ChangeId, ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ class Ledger(Protocol):
         target: str = "",
         actor: Actor | None = None,
         session: str = "",
+        group: str = "",
         since: datetime | None = None,
         after: ChangeId | None = None,
         limit: int | None = None,

@@ -19,16 +19,20 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """`attended` tells whether somebody is there to be asked; if not, every question is a no."""
+    """`attended` tells whether somebody is there to be asked; if not, every question is a no. `looking`: only
+    tools that change nothing."""
 
     effects: frozenset[Effect] = frozenset()
     attended: bool = False
+    looking: bool = False
 
     def __and__(self, other: "Permit") -> "Permit":
-        return Permit(self.effects & other.effects, self.attended and other.attended)
+        return Permit(
+            self.effects & other.effects, self.attended and other.attended, self.looking or other.looking
+        )
 
-    def allows(self, effects: frozenset[Effect]) -> bool:
-        return effects <= self.effects
+    def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
+        return effects <= self.effects and (readonly or not self.looking)
 
 
 NOTHING = Permit()

@@ -11,8 +11,10 @@ from hone.core.ledger import Actor
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
+APPROVED = "@approved"
 """The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin
-holds the word of a Birth, @source where it was installed from, @project the folder it was made for."""
+holds the word of a Birth, @source where it was installed from, @approved the digest of its files as the
+owner saw them then, @project the folder it was made for."""
 
 
 class Birth(StrEnum):
@@ -120,6 +122,10 @@ class Shelf(Protocol):
 
     async def names(self) -> Mapping[str, bool]:
         """Every skill that holds a document, and whether it is archived."""
+        ...
+
+    async def days(self) -> Mapping[str, frozenset[date]]:
+        """The days on which each skill was used, as the clock said then."""
         ...
 
     async def tallies(self) -> Mapping[str, Tally]:

@@ -41,6 +41,11 @@ def steps(before: Files, after: Files) -> tuple[Step, ...]:
     )
 
 
+def picture(before: Files, after: Files) -> tuple[Step, ...]:
+    """Like `steps`, with the contents that stay as they are."""
+    return tuple(Step(path, before.get(path), after.get(path)) for path in sorted({*before, *after}))
+
+
 def deltas(made: Sequence[Step]) -> tuple[tuple[Delta, ...], dict[str, bytes]]:
     """By digest, and the contents they name."""
     contents: dict[str, bytes] = {}

@@ -35,6 +35,8 @@ async def withdraw(keeper: Keeper, entries: Sequence[Entry]) -> Withdrawn:
     done: list[Entry] = []
     left: list[tuple[Entry, str]] = []
     for entry in entries:
+        if done and not await keeper.is_standing(await keeper.ledger.entry(entry.id)):
+            continue  # it went with its group
         pending = entry.change.standing is Standing.PENDING
         try:
             done.append(await (keeper.reject if pending else keeper.undo)(entry.id))

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from hone.core.clock import Clock
-from hone.core.errors import Refused, StoreError
+from hone.core.errors import Conflict, Refused, StoreError
 from hone.core.ledger import (
     MEMORY,
     PROJECT,
@@ -26,15 +26,18 @@ from hone.core.ledger import (
     Target,
     skill,
 )
+from hone.core.skill import ARCHIVED
 from hone.core.waiting import uninterrupted
+from hone.knowledge import drafts as drafting
 from hone.knowledge import folding, places
 from hone.knowledge.cleaning import checked, cleaned
 from hone.knowledge.disk import Disk
+from hone.knowledge.drafts import Batch, Draft
 from hone.knowledge.folding import Files, Step
 from hone.knowledge.press import Press, Printer
 from hone.knowledge.staging import Staged, Unprinted
 from hone.memory import journal
-from hone.policy.admission import Mode, Verdict, judge
+from hone.policy.admission import Mode, Verdict, judge, routine, stricter
 from hone.skills import bundled, folder
 from hone.skills.facts import facts, protected, touches_scripts
 from hone.skills.naming import shape
@@ -44,12 +47,13 @@ OWNER = Author(Actor.OWNER)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor. `closed` says
-    why nothing can be changed, if so."""
+    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
+    what the curator rewrites. `closed` says why nothing can be changed, if so."""
 
     limits: Mapping[str, int]
     modes: Mapping[Actor, Mode]
     closed: str = ""
+    merges: Mode = Mode.ASK
 
 
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
@@ -59,15 +63,8 @@ MET = "it met a change that was made meanwhile"
 DEFAULTS = Rules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A change that is not yet recorded."""
-
-    target: Target
-    deed: str
-    before: Files
-    after: Files
-    about: ChangeId | None = None
+Close = Callable[[Sequence[Change], Mapping[str, bytes], Sequence[str]], Awaitable[Sequence[Entry]]]
+"""Like Finish, and with the reasons why batches were refused."""
 
 
 class Keeper:
@@ -130,6 +127,15 @@ class Keeper:
         meets a later one waits for the owner instead."""
         return await uninterrupted(self._settle(staged, finish))
 
+    async def arrange(self, batches: Sequence[Batch], close: Close) -> Sequence[Entry]:
+        """Makes batches of moves, in one transaction with `close`. A batch that meets what was changed since
+        it was thought of, or may not be, is refused whole."""
+        return await uninterrupted(self._arrange(batches, close))
+
+    async def wake(self, name: str) -> bool:
+        """What was put away because nobody used it comes back when somebody does. False for any other."""
+        return await uninterrupted(self._wake(name))
+
     async def _note(
         self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str
     ) -> Sequence[Entry]:
@@ -177,8 +183,7 @@ class Keeper:
             if not await self.is_standing(entry):
                 by = f"was already undone by change {entry.settled}" if entry.settled else "changed nothing"
                 raise Refused(f"Change {id} {by}.")
-            made = [step.reverse for step in await _steps(self.ledger, entry.change)]
-            return await self._resettle(entry, "undo", made, author)
+            return await self._resettle(entry, "undo", author)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
@@ -228,16 +233,93 @@ class Keeper:
             return False
         return not await self.is_standing(await self.ledger.entry(entry.settled))
 
+    async def _arrange(self, batches: Sequence[Batch], close: Close) -> Sequence[Entry]:
+        async with self._open():
+            changes: list[Change] = []
+            contents: dict[str, bytes] = {}
+            made: list[Draft] = []
+            refused: list[str] = []
+            for batch in batches:
+                try:
+                    drafts, verdict = await self._drafted(batch)
+                    new, named = drafting.changes(drafts, batch.author, verdict, drafting.named())
+                except (Refused, Conflict) as error:
+                    refused.append(str(error))
+                    continue
+                changes += new
+                contents |= named
+                made += drafts if verdict.standing is Standing.ACTIVE else ()
+            entries = await close(changes, contents, refused)
+            for draft in made:
+                await self._print(draft.target, draft.after)
+            return entries
+
+    async def _drafted(self, batch: Batch) -> tuple[Sequence[Draft], Verdict]:
+        drafts: list[Draft] = []
+        flags: list[str] = []
+        scripts = False
+        for move in batch.moves:
+            before = await self._shelved(move.name)
+            if before != move.before:
+                raise Conflict(f"The skill {move.name} has changed meanwhile; nothing of it was done.")
+            if cause := protected(move.name, facts(before) if before else None, batch.author.actor):
+                raise Refused(f"Nothing of it was done: {cause}.")
+            if gone := sorted(path for path in before if not path.startswith("@") and path not in move.after):
+                raise Refused(f"The skill {move.name} would lose {', '.join(gone)}; nothing of it was done.")
+            after = folder.apply(move.name, before, folder.Become(move.after))
+            flags += checked(before, after)
+            scripts = scripts or bool(touches_scripts(before, after))
+            target = skill(move.name)
+            drafts.append(Draft(target, move.deed, before, after, reason=move.reason, sources=move.sources))
+        mode = self._mode(batch.author)
+        if batch.counted:
+            return drafts, routine(batch.author, mode)
+        mode = stricter(mode, self.rules.merges)
+        return drafts, judge(batch.author, mode, entries=None, flags=flags, scripts=scripts)
+
+    async def _wake(self, name: str) -> bool:
+        async with self._open():
+            before = await self._shelved(name)
+            if ARCHIVED not in before or not await self._is_aged(name):
+                return False
+            after = {path: data for path, data in before.items() if path != ARCHIVED}
+            draft = Draft(skill(name), "wake", before, after, reason="it was used again")
+            await self._record([draft], Author(Actor.CURATOR), Verdict(Standing.ACTIVE))
+            return True
+
+    async def _is_aged(self, name: str) -> bool:
+        """Whether it was ageing that put it away, and not a person or a merge."""
+        for entry in await self.ledger.entries(target=skill(name)):
+            change = entry.change
+            came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
+            if came and change.standing is Standing.ACTIVE:
+                approved = change.deed == "approve" and change.about
+                origin = (
+                    (await self.ledger.entry(change.about)).change if approved and change.about else change
+                )
+                return origin.deed == drafting.AGE
+        return False
+
     async def _approve(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
-            entry = await self._waiting(id)
-            return await self._resettle(entry, "approve", await _steps(self.ledger, entry.change), author)
+            return await self._resettle(await self._waiting(id), "approve", author)
 
     async def _reject(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
-            entry = await self._waiting(id)
-            change = Change(entry.change.target, "reject", (), author, confirmed=True, about=id)
-            return (await self.ledger.record([change], {}, self._clock.now()))[0]
+            group = await self.together(await self._waiting(id))
+            changes = [
+                Change(each.change.target, "reject", (), author, confirmed=True, about=each.id)
+                for each in group
+            ]
+            entries = await self.ledger.record(changes, {}, self._clock.now())
+            return next(entry for entry in entries if entry.change.about == id)
+
+    async def together(self, entry: Entry) -> Sequence[Entry]:
+        """The changes that are settled with this one, itself included, oldest first."""
+        if not entry.change.group:
+            return [entry]
+        group = await self.ledger.entries(group=entry.change.group)
+        return [each for each in reversed(group) if await self.is_standing(each)]
 
     async def _waiting(self, id: ChangeId) -> Entry:
         entry = await self.ledger.entry(id)
@@ -251,16 +333,28 @@ class Keeper:
     def _mode(self, author: Author) -> Mode:
         return self.rules.modes.get(author.actor, Mode.AUTO)
 
-    async def _resettle(self, entry: Entry, deed: str, made: Sequence[Step], author: Author) -> Entry:
-        """Replays steps on what is there now."""
-        target = entry.change.target
+    async def _resettle(self, entry: Entry, deed: str, author: Author) -> Entry:
+        """Replays a change, or takes it back, on what is there now; all of its group or nothing."""
+        group = entry.change.group
+        drafts = [await self._redrafted(each, deed) for each in await self.together(entry)]
+        verdict = Verdict(Standing.ACTIVE, True, "")
+        entries = await self._record(drafts, author, verdict, drafting.named() if group else "")
+        return next(made for made in entries if made.change.about == entry.id)
+
+    async def _redrafted(self, entry: Entry, deed: str) -> Draft:
+        target, made = entry.change.target, await _steps(self.ledger, entry.change)
         before = await self.press.taken_in(target)
+        if deed == "undo":
+            made = [step.reverse for step in made if step.before != step.after]
+        elif entry.change.group and before != {
+            each.path: each.before for each in made if each.before is not None
+        }:
+            raise Refused(f"{target} has changed since; nothing was changed.{await self._meanwhile(entry)}")
         try:
             after = self._applied(target, before, made)
         except Refused as error:
             raise Refused(f"{error}{await self._meanwhile(entry)}") from error
-        draft = Draft(target, deed, before, after, about=entry.id)
-        return (await self._record([draft], author, Verdict(Standing.ACTIVE, True, "")))[0]
+        return Draft(target, deed, before, after, about=entry.id)
 
     def _applied(self, target: Target, before: Files, made: Sequence[Step]) -> Files:
         if not places.is_journal(target):
@@ -285,20 +379,10 @@ class Keeper:
         ]
         return f"\nChanges since: {', '.join(reversed(active))}." if active else ""
 
-    async def _record(self, drafts: Sequence[Draft], author: Author, verdict: Verdict) -> Sequence[Entry]:
-        changes: list[Change] = []
-        contents: dict[str, bytes] = {}
-        for draft in drafts:
-            deltas, named = folding.deltas(folding.steps(draft.before, draft.after))
-            if not deltas:
-                raise Refused("Nothing would change.")
-            contents |= named
-            standing, confirmed, cause = verdict.standing, verdict.confirmed, verdict.cause
-            # The owner's words stay in the conversation, where deleting it takes them along.
-            by = replace(author, quotes=())
-            changes.append(
-                Change(draft.target, draft.deed, deltas, by, standing, confirmed, cause, draft.about)
-            )
+    async def _record(
+        self, drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str = ""
+    ) -> Sequence[Entry]:
+        changes, contents = drafting.changes(drafts, author, verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is Standing.ACTIVE:
             for draft in drafts:

@@ -9,15 +9,22 @@ from hone.knowledge import places
 from hone.knowledge.telling import Told
 from hone.memory import journal
 
-DEEDS = {"create": "created", "rewrite": "rewritten", "patch": "patched", "archive": "archived"}
+DEEDS = {
+    "create": "created",
+    "rewrite": "rewritten",
+    "patch": "patched",
+    "archive": "archived",
+    "age": "archived",
+    "merge": "merged",
+}
 SHELL, CHAT = "hone ", "/"
 """How a command is called where the line is read."""
 
 
-def line(changes: Sequence[Told], way: str = SHELL) -> str:
+def line(changes: Sequence[Told], way: str = SHELL, who: str = "learned") -> str:
     """Empty if there is nothing to say."""
     active = [each for each in changes if each.entry.change.standing is Standing.ACTIVE]
-    parts = [f"learned: {', '.join(_gains(active))} ({_back(active, way)})"] if active else []
+    parts = [f"{who}: {', '.join(_gains(active))} ({_back(active, way)})"] if active else []
     waiting = len(changes) - len(active)
     if waiting:
         parts.append(f"{'1 lesson waits' if waiting == 1 else f'{waiting} lessons wait'} ({way}pending)")
@@ -51,4 +58,7 @@ def _journal(target: Target, changes: Sequence[Told]) -> str:
 
 def _back(changes: Sequence[Told], way: str) -> str:
     ids = [str(each.entry.id) for each in changes]
-    return f"{way}undo {ids[0]}" if len(ids) == 1 else f"{way}log: {', '.join(ids)}"
+    groups = {each.entry.change.group for each in changes}
+    if len(ids) == 1 or (len(groups) == 1 and "" not in groups):
+        return f"{way}undo {ids[0]}"
+    return f"{way}log: {', '.join(ids)}"

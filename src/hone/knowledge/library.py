@@ -105,6 +105,9 @@ class Library:
         for name in await self._shelf.used(session):
             await self._shelf.rate(name, session, results(name))
 
+    async def days(self) -> Mapping[str, frozenset[date]]:
+        return await self._shelf.days()
+
     async def tallies(self) -> Mapping[str, Tally]:
         return await self._shelf.tallies()
 

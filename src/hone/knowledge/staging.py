@@ -67,12 +67,19 @@ class Staged:
         target: str = "",
         actor: Actor | None = None,
         session: str = "",
+        group: str = "",
         since: datetime | None = None,
         after: ChangeId | None = None,
         limit: int | None = None,
     ) -> Sequence[Entry]:
         return await self._base.entries(
-            target=target, actor=actor, session=session, since=since, after=after, limit=limit
+            target=target,
+            actor=actor,
+            session=session,
+            group=group,
+            since=since,
+            after=after,
+            limit=limit,
         )
 
     async def pending(self) -> Sequence[Entry]:

@@ -1,7 +1,7 @@
 """Changes of what is known, told to people and programs: what they did, and what became of them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,11 +15,13 @@ from hone.memory.journal import lines
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A change with what it did; `fate` is what became of it, in a few words."""
+    """A change with what it did; `fate` is what became of it, in a few words. `others` are those that are
+    settled with it."""
 
     entry: Entry
     steps: tuple[Step, ...]
     fate: str = ""
+    others: tuple["Told", ...] = ()
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -32,6 +34,20 @@ async def told(keeper: Keeper, entries: Iterable[Entry]) -> list[Told]:
     return [Told(entry, await steps(keeper, entry), await fate(keeper, entry)) for entry in entries]
 
 
+async def whole(keeper: Keeper, entries: Iterable[Entry]) -> list[Told]:
+    """Like `told`, with one for each group, which has the others with it."""
+    found: list[Told] = []
+    seen: set[str] = set()
+    for entry in entries:
+        group = entry.change.group
+        if not group or group not in seen:
+            seen.add(group)
+            others = [each for each in await keeper.together(entry) if each.id != entry.id]
+            [change] = await told(keeper, [entry])
+            found.append(replace(change, others=tuple(await told(keeper, others))))
+    return found
+
+
 async def steps(keeper: Keeper, entry: Entry) -> tuple[Step, ...]:
     deltas = entry.change.deltas
     contents = await keeper.ledger.contents(
@@ -40,6 +56,7 @@ async def steps(keeper: Keeper, entry: Entry) -> tuple[Step, ...]:
     return tuple(
         Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
         for delta in deltas
+        if delta.before != delta.after
     )
 
 
@@ -140,6 +157,7 @@ def data(change: Told) -> dict[str, Any]:
         "confirmed": made.confirmed,
         "cause": made.cause,
         "settled": entry.settled,
+        "group": made.group or None,
         "fate": change.fate,
         "reason": author.reason,
         "metadata": metadata(author),

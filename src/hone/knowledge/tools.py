@@ -130,7 +130,8 @@ def reading_tools(library: Library) -> list[Tool]:
         """Read a skill, or one of its files."""
         try:
             files = await library.files(name)
-            if ARCHIVED in files:
+            by_user = ACTORS.get(scene.header.origin) is None
+            if ARCHIVED in files and not (by_user and await library.keeper.wake(name)):
                 raise Refused(f"{name} is archived. The user can restore it: hone skills restore {name}")
             if file not in files or file.startswith("@"):
                 raise Refused(f"{name} has no file {one_line(file, 100)!r}. {_others(files)}")

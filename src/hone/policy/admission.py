@@ -12,6 +12,7 @@ from hone.policy.quoting import quotes
 Quoted = Callable[[str, Sequence[str]], bool]
 
 BROUGHT = "it was brought in from elsewhere"
+ASKED = "the user wants to be asked"
 _FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
@@ -59,8 +60,20 @@ def judge(
     except _FAULTS as error:
         cause, confirmed = f"it could not be judged ({type(error).__name__})", False
     if mode is not Mode.AUTO:
-        cause = cause or "the user wants to be asked"
+        cause = cause or ASKED
     return Verdict(Standing.PENDING, cause=cause) if cause else Verdict(Standing.ACTIVE, confirmed)
+
+
+def stricter(one: Mode, other: Mode) -> Mode:
+    return max(one, other, key=list(Mode).index)
+
+
+def routine(author: Author, mode: Mode) -> Verdict:
+    """For what follows from counting and brings no words: only the mode decides. Raises Refused if it is
+    off."""
+    if mode is Mode.OFF:
+        raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
+    return Verdict(Standing.PENDING, cause=ASKED) if mode is Mode.ASK else Verdict(Standing.ACTIVE)
 
 
 def _weighed(

@@ -1,7 +1,7 @@
 """Owns what runs beside the conversation: reviews, one at a time, and the post, out of the user's way."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from hone.core.clock import Clock
@@ -18,11 +18,16 @@ BREATH = 0.1
 PATIENCE = 60.0
 """Seconds that a review steps aside in all: a turn that takes longer than that is mostly waiting itself."""
 
+GLANCE = 600.0
+"""Seconds between two looks for other work."""
+
+Tend = Callable[[Emit], Awaitable[None]]
+
 
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `pause` is how long
     the user must be quiet before a review begins: on a server that does one thing at a time it would be in
-    the way."""
+    the way. `tend` is asked from time to time whether there is other work, and does it."""
 
     def __init__(
         self,
@@ -30,12 +35,14 @@ class Background:
         reviewer: Reviewer,
         clock: Clock,
         pause: float = 0.0,
+        tend: Tend | None = None,
         courier: Courier | None = None,
     ) -> None:
         self._jobs = jobs
         self._reviewer = reviewer
         self._clock = clock
         self._pause = pause
+        self._tend = tend
         self._courier = courier
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
@@ -92,13 +99,24 @@ class Background:
 
     async def _serve(self) -> None:
         while True:
-            await self._wake.wait()
+            await self._woken()
             await self._clock.sleep(BREATH)
             self._wake.clear()
             for job in await self._left():
                 await self._quiet()
                 async with self._turn:
                     await self._do(job)
+            if self._tend:
+                await self._quiet()
+                await self._tend(self._emit)  # without the turn: whoever leaves need not wait for it
+
+    async def _woken(self) -> None:
+        """Until something was queued, or for a while."""
+        try:
+            async with self._clock.timeout(GLANCE):
+                await self._wake.wait()
+        except TimeoutError:
+            return
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""

@@ -27,7 +27,7 @@ async def use(library: Library, names: Sequence[str], session: SessionId) -> str
 
 async def _told(library: Library, name: str) -> str:
     files = await library.files(name)
-    if facts(files).archived:
+    if facts(files).archived and not await library.keeper.wake(name):
         raise Refused(f"The skill {name} is archived. Take it out again with: hone skills restore {name}")
     body = visible(parse(decoded(DOCUMENT, files[DOCUMENT])).body)
     lines = [f"# The user asked for the skill {name}", *(f"  {line}".rstrip() for line in body.split("\n"))]

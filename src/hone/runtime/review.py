@@ -29,24 +29,12 @@ from hone.policy.permits import REVIEW
 from hone.policy.results import result
 from hone.policy.warmth import Reading, is_warm
 from hone.prompt.review import digest, question, text
+from hone.runtime.allowance import USUAL, Bounds, spent
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Services, Session, new_id
 
 TRIES = 3
 """How often a review is begun before it counts as failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a review may take: model calls, tokens, seconds; and all reviews of a day, in US dollars or, where
-    no price is known, in tokens. `lasts` is how long a provider keeps a prompt in its cache."""
-
-    calls: int = 16
-    tokens: int = 300_000
-    seconds: float = 600.0
-    daily: float = 1.0
-    daily_tokens: int = 3_000_000
-    lasts: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +51,7 @@ class Bench:
     services: Services
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
-    bounds: Bounds = Bounds()
+    bounds: Bounds = USUAL
     more: Callable[[Source], Sequence[Tool]] = lambda _: ()
     """Tools of a review beside those of the journal and the skills, for what is read in it."""
 
@@ -99,7 +87,7 @@ class Reviewer:
     async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
         bench = self._bench
         await aside()
-        if reason := await self._spent():
+        if reason := await spent(bench.sessions, bench.bounds, bench.clock.now()):
             await bench.jobs.fail(job.id, reason, bench.clock.now(), again=True)
             return None
         stored = await bench.sessions.load(job.session)
@@ -189,22 +177,6 @@ class Reviewer:
             await jobs.fail(job.id, error, self._bench.clock.now(), again=now.tries < TRIES)
         except (Conflict, Missing):
             return  # it is no longer ours
-
-    async def _spent(self) -> str:
-        """Why nothing more may be spent today; empty if it may."""
-        bounds, today = self._bench.bounds, self._bench.clock.now().astimezone().date()
-        rows = [
-            each
-            for each in await self._bench.sessions.spending()
-            if each.origin is Origin.REVIEW and each.at.astimezone().date() == today
-        ]
-        cost = sum(each.usage.cost or 0.0 for each in rows)
-        unpriced = sum(each.usage.input + each.usage.output for each in rows if each.usage.cost is None)
-        if cost >= bounds.daily:
-            return f"The budget of {bounds.daily:.2f} USD a day is spent; it goes on tomorrow."
-        if unpriced >= bounds.daily_tokens:
-            return f"The budget of {bounds.daily_tokens:,} tokens a day is spent; it goes on tomorrow."
-        return ""
 
 
 def _narrowed(agent: Agent, staged: Iterable[Tool], bounds: Bounds) -> Agent:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from hone.core.errors import Refused
 from hone.core.ledger import Actor
-from hone.core.skill import ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
+from hone.core.messages import digest
+from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
 
 SET = b"1"
-NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT})
+NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT, APPROVED})
 _SHEBANG, _MARK = b"#!", b"\xef\xbb\xbf"
 _SCRIPTS = "scripts/"
 _PROGRAMS = frozenset(
@@ -41,6 +42,7 @@ class Facts:
     archived: bool = False
     project: str = ""
     source: str = ""
+    approved: str = ""
 
 
 def facts(files: Mapping[str, bytes]) -> Facts:
@@ -54,7 +56,15 @@ def facts(files: Mapping[str, bytes]) -> Facts:
         raise Refused(f"The fact {ORIGIN} must be one of {', '.join(Birth)}.") from None
     if any(files.get(name, SET) != SET for name in (PINNED, ARCHIVED)):
         raise Refused(f"The facts {PINNED} and {ARCHIVED} are {SET.decode()} or not there.")
-    return Facts(birth, PINNED in texts, ARCHIVED in texts, texts.get(PROJECT, ""), texts.get(SOURCE, ""))
+    words = (texts.get(name, "") for name in (PROJECT, SOURCE, APPROVED))
+    return Facts(birth, PINNED in texts, ARCHIVED in texts, *words)
+
+
+def seal(files: Mapping[str, bytes]) -> str:
+    """One digest for a whole folder, whatever is known of it beside its files."""
+    return digest(
+        "".join(f"{digest(data)} {path}\n" for path, data in sorted(parted(files)[0].items())).encode()
+    )
 
 
 def parted(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:

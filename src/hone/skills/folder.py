@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from hone.core.errors import Conflict, Refused
 from hone.core.messages import digest
-from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth
+from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth
 from hone.core.visible import amend, find, one_line
 from hone.skills.document import decoded, validate
-from hone.skills.facts import SET, facts, parted
+from hone.skills.facts import SET, facts, parted, seal
 from hone.skills.naming import classed, shape
 from hone.skills.paths import LONGEST_PATH, accept, check
 
@@ -76,6 +76,8 @@ class Unpin:
 
 @dataclass(frozen=True, slots=True)
 class Install:
+    """Files from elsewhere, as the owner has seen them; in the place of those that were installed before."""
+
     files: Files
     source: str
 
@@ -136,19 +138,26 @@ def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
 
 
 def _born(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
-    if files:
+    if files and not (isinstance(edit, Install) and _is_installed(files)):
         raise Refused(_taken(name, files))
     if isinstance(edit, Install):
         if any(path.startswith("@") for path in edit.files):
             raise Refused(
                 f"The folder to install as {name} holds a file whose name begins with @; take it out."
             )
-        return {**edit.files, ORIGIN: Birth.INSTALLED.encode(), SOURCE: _encoded(edit.source)}
+        pinned = {PINNED: files[PINNED]} if PINNED in files else {}
+        known = {ORIGIN: Birth.INSTALLED.encode(), SOURCE: _encoded(edit.source), **pinned}
+        return {**edit.files, **known, APPROVED: seal(edit.files).encode()}
     if edit.birth not in (Birth.USER, Birth.AGENT):
         raise Refused(f"A skill is created by the user or the agent; {edit.birth} ones come from elsewhere.")
     classed(name)
     project = {PROJECT: _encoded(edit.project)} if edit.project else {}
     return {DOCUMENT: _encoded(edit.text), ORIGIN: edit.birth.encode(), **project}
+
+
+def _is_installed(files: Files) -> bool:
+    known = facts(files)
+    return known.birth is Birth.INSTALLED and not known.archived
 
 
 def _taken(name: str, files: Files) -> str:

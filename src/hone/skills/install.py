@@ -37,7 +37,15 @@ def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> Par
     format, if it is another one. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
         raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is no skill.")
-    files, left = _gathered(folder)
+    return parcel(*_gathered(folder), name, adapt)
+
+
+def parcel(
+    files: dict[str, bytes], left: tuple[str, ...], name: str = "", adapt: Callable[[str], str] = str
+) -> Parcel:
+    """Files from wherever as a skill. Raises Refused with advice."""
+    if DOCUMENT not in files:
+        raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
     text = adapt(decoded(DOCUMENT, files[DOCUMENT]))
     files[DOCUMENT] = text.encode()
     document = parse(text)
@@ -45,6 +53,14 @@ def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> Par
         files[DOCUMENT] = _renamed(text, name).encode()
     document = validate(name or document.name, files)
     return Parcel(document.name, document.description, files, left)
+
+
+def is_left(path: str) -> bool:
+    """Whether a path is left out: hidden files, and those beside the document that are for people."""
+    names = path.split("/")
+    return any(name.startswith(".") or name == "__pycache__" for name in names) or (
+        len(names) == 1 and _ABOUT.fullmatch(path) is not None
+    )
 
 
 def _gathered(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -77,7 +93,7 @@ def _walk(folder: int, parent: str) -> Iterator[tuple[str, bytes | None]]:
     for name in names:
         path = f"{parent}{name}"
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-        if name.startswith(".") or name == "__pycache__" or (not parent and _ABOUT.fullmatch(name)):
+        if is_left(path):
             yield path, None
         elif path.startswith("@"):
             raise Refused(f"{one_line(path, 200)} begins with @, as no file of a skill does; take it out.")

@@ -7,6 +7,7 @@ from hone.core.errors import Conflict, Corrupt, Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import Author, Change, ChangeId, Delta, Evidence, Standing, Target
 from hone.core.messages import digest, sound
+from hone.core.rounds import Round
 from hone.core.skill import Birth
 
 
@@ -17,6 +18,7 @@ def storable(change: Change) -> Change:
         target=Target(sound(change.target)),
         deed=sound(change.deed),
         cause=sound(change.cause),
+        group=sound(change.group),
         deltas=tuple(Delta(sound(each.path), each.before, each.after) for each in change.deltas),
         author=_author(change.author),
     )
@@ -81,3 +83,19 @@ def birth(word: bytes | None) -> Birth:
         return Birth(word.decode())
     except ValueError:
         return Birth.USER
+
+
+def storable_round(round: Round) -> Round:
+    """Errors and reports may hold a model's words."""
+    return replace(
+        round,
+        why=sound(round.why),
+        session=SessionId(sound(round.session)),
+        library=sound(round.library),
+        error=sound(round.error),
+        report=sound(round.report),
+    )
+
+
+def overtaken() -> Conflict:
+    return Conflict("Another round of the curator has ended meanwhile; nothing was changed.")

@@ -33,7 +33,7 @@ from hone.stores.tree import SYMPTOMS, moment, stamp
 
 COLUMNS = f"""
 id, {SETTLED}, at, target, deed, standing, confirmed, cause, about, sources,
-actor, session, parent, tool, call, reason, ground, quotes
+actor, session, parent, tool, call, reason, ground, quotes, batch
 """
 RESTING = (
     "id IN (SELECT id FROM changes WHERE session = ? UNION SELECT change FROM evidence WHERE session = ?)"
@@ -70,6 +70,7 @@ class SqliteLedger:
         target: str = "",
         actor: Actor | None = None,
         session: str = "",
+        group: str = "",
         since: datetime | None = None,
         after: ChangeId | None = None,
         limit: int | None = None,
@@ -83,6 +84,8 @@ class SqliteLedger:
             wanted.append(("actor = ?", (actor,)))
         if session:
             wanted.append((RESTING, (sound(session),) * 2))
+        if group:
+            wanted.append(("batch = ? AND batch <> ''", (sound(group),)))
         if since is not None:
             wanted.append(("at >= ?", (stamp(since),)))
         if after is not None:
@@ -162,7 +165,7 @@ def _entries(connection: apsw.Connection, choice: _Choice) -> tuple[Entry, ...]:
 
 def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
     settled, at, target, deed, standing, confirmed, cause, about, sources, *made = row
-    actor, session, parent, tool, call, reason, ground, quotes = made
+    actor, session, parent, tool, call, reason, ground, quotes, group = made
     author = Author(
         Actor(actor),
         session,
@@ -175,7 +178,8 @@ def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[E
         tuple(json.loads(quotes)),
     )
     known = tuple(json.loads(sources))
-    change = Change(target, deed, deltas, author, Standing(standing), bool(confirmed), cause, about, known)
+    stands = Standing(standing)
+    change = Change(target, deed, deltas, author, stands, bool(confirmed), cause, about, known, group)
     return Entry(ChangeId(id), moment(at), change, settled)
 
 

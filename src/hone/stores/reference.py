@@ -9,6 +9,7 @@ from datetime import date, datetime
 from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Change, ChangeId, Entry, Holding, Print, Standing, Target
 from hone.core.messages import sound
+from hone.core.rounds import Round, RoundId
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Result, Tally
 from hone.stores import checks
 from hone.stores import words as wording
@@ -53,6 +54,7 @@ class InMemoryLedger:
         target: str = "",
         actor: Actor | None = None,
         session: str = "",
+        group: str = "",
         since: datetime | None = None,
         after: ChangeId | None = None,
         limit: int | None = None,
@@ -63,6 +65,7 @@ class InMemoryLedger:
             if _within(entry.change.target, sound(target))
             and actor in (None, entry.change.author.actor)
             and (not session or sound(session) in _sessions(entry))
+            and group in ("", entry.change.group)
             and (since is None or entry.at >= since)
             and (after is None or entry.id > after)
         ]
@@ -202,6 +205,9 @@ class InMemoryShelf:
             if DOCUMENT in holding
         }
 
+    async def days(self) -> Mapping[str, frozenset[date]]:
+        return {name: frozenset(day for day, _ in used) for name, used in self._uses.items()}
+
     async def tallies(self) -> Mapping[str, Tally]:
         return dict(self._tallies)
 
@@ -232,6 +238,26 @@ class InMemoryShelf:
             for term in terms
             if term.strip() and term in field
         )
+
+
+class InMemoryRounds:
+    def __init__(self, ledger: InMemoryLedger) -> None:
+        self._ledger = ledger
+        self._rounds: tuple[Round, ...] = ()
+
+    async def rounds(self, limit: int | None = None) -> Sequence[Round]:
+        return self._rounds[::-1][:limit]
+
+    async def complete(
+        self, round: Round, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+    ) -> tuple[Round, Sequence[Entry]]:
+        if after != len(self._rounds):
+            raise checks.overtaken()
+        entries = await self._ledger.record(changes, contents, round.at)
+        ids = tuple(entry.id for entry in entries)
+        made = replace(checks.storable_round(round), changes=ids, id=RoundId(after + 1))
+        self._rounds = (*self._rounds, made)
+        return made, entries
 
 
 def _admit(

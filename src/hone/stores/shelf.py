@@ -117,6 +117,9 @@ class SqliteShelf:
     async def names(self) -> Mapping[str, bool]:
         return await self._database.read(_names)
 
+    async def days(self) -> Mapping[str, frozenset[date]]:
+        return await self._database.read(_days)
+
     async def tallies(self) -> Mapping[str, Tally]:
         return await self._database.read(_tallies)
 
@@ -199,6 +202,16 @@ def _rate(connection: apsw.Connection, skill: str, session: str, result: Result)
 def _names(connection: apsw.Connection) -> Mapping[str, bool]:
     rows = connection.execute("SELECT name, archived FROM skills")
     return {name: bool(archived) for name, archived in rows}
+
+
+def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
+    days: dict[str, set[date]] = {}
+    for skill, day in connection.execute("SELECT DISTINCT skill, day FROM uses"):
+        try:
+            days.setdefault(skill, set()).add(date.fromisoformat(day))
+        except SYMPTOMS as error:
+            raise _damaged(skill) from error
+    return {skill: frozenset(each) for skill, each in days.items()}
 
 
 def _tallies(connection: apsw.Connection) -> Mapping[str, Tally]:

@@ -6,6 +6,7 @@ from typing import Any
 from hone.core.events import (
     CallEnded,
     CallStarted,
+    Curated,
     Event,
     Heard,
     Learned,
@@ -53,6 +54,13 @@ def shown(event: Event) -> Shown:
                 "review": job.id,
                 "session": job.session,
                 "changes": changes,
+                "waiting": waiting,
+            }
+        case Curated(done, entries):
+            waiting = sum(each.change.standing is Standing.PENDING for each in entries)
+            return "curated", {
+                "round": done.id,
+                "changes": [each.id for each in entries],
                 "waiting": waiting,
             }
 

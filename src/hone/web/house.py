@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hone.app import Hone
 from hone.core.clock import Clock
 from hone.core.errors import HoneError, StoreError
-from hone.core.events import Event, Learned
+from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import START
 from hone.knowledge.learned import line
 from hone.knowledge.telling import told
@@ -61,6 +61,8 @@ class House:
     def _hear(self, event: Event) -> None:
         if isinstance(event, Learned):
             self._own(asyncio.create_task(self._tell(event)))
+        elif isinstance(event, Curated):
+            self.bus.publish(EVERYWHERE, *shown(event))
 
     async def _tell(self, learned: Learned) -> None:
         """What is learned is in the ledger, whether or not it can be told."""

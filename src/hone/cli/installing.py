@@ -1,0 +1,102 @@
+"""Installing a skill: fetched, looked through, shown, agreed to, and only then put on the shelf."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from hone.app import Hone
+from hone.cli.changes import diff
+from hone.cli.home import with_home
+from hone.cli.main import FAILED, Options
+from hone.cli.paint import paint_for
+from hone.cli.shelf import report, secrets
+from hone.cli.typed import at_terminal
+from hone.core.errors import Refused
+from hone.core.ledger import Entry, skill
+from hone.core.skill import Birth
+from hone.core.visible import one_line
+from hone.knowledge.folding import Files, steps
+from hone.knowledge.keeper import OWNER
+from hone.skills.facts import facts, parted, seal
+from hone.skills.folder import Install
+from hone.skills.install import Parcel, pack
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the owner wants: the skill in the `folder` of a source, as of `ref`, under a name; `seal` is the
+    digest it must have, if one was given."""
+
+    source: str
+    folder: str = ""
+    ref: str = ""
+    name: str = ""
+    seal: str = ""
+
+
+def installed(options: Options, wish: Wish, *, yes: bool) -> int:
+    parcel, source = fetched(wish)
+    if kept := list(secrets(parcel)):
+        raise Refused(
+            f"Nothing was installed: there seem to be secrets in {', '.join(kept)}. Take them out first."
+        )
+    made = seal(parcel.files)
+    if wish.seal and wish.seal.lower() != made:
+        raise Refused(f"Nothing was installed: these are other bytes than {wish.seal}; theirs is {made}.")
+    before = with_home(options, lambda hone: hone.library.keeper.files(skill(parcel.name)))
+    known = facts(before) if before else None
+    old = before if known and known.birth is Birth.INSTALLED else {}
+    if known and old and not known.archived and seal(old) == made:
+        click.echo(f"{parcel.name} is installed already, with these very bytes.")
+        return 0
+    click.echo("\n".join((*report(parcel, source), f"sha256 {made}", *_changed(parcel, old))))
+    if not _agreed(f"{'Replace' if old else 'Install'} {parcel.name}?", yes=yes):
+        click.echo("Nothing was installed.")
+        return FAILED
+
+    async def act(hone: Hone) -> Entry:
+        return await hone.library.keeper.shelve(parcel.name, Install(parcel.files, source), OWNER)
+
+    entry = with_home(options, act)
+    click.echo(
+        f"{parcel.name} is installed (change {entry.id}). "
+        f"Take it away with: hone skills uninstall {parcel.name}"
+    )
+    return 0
+
+
+def _changed(parcel: Parcel, old: Files) -> Iterator[str]:
+    if old:
+        yield "It is installed already; this would change:"
+        yield from diff(skill(parcel.name), steps(parted(old)[0], parcel.files), paint_for(sys.stdout))
+
+
+def fetched(wish: Wish) -> tuple[Parcel, str]:
+    """What would be installed, and where it comes from. Raises Refused."""
+    from hone.skills import git
+    from hone.skills.cargo import pick
+
+    if url := git.address(wish.source):
+        with git.fetched(url, wish.ref) as (cargo, commit):
+            place = f" in {wish.folder}" if wish.folder else ""
+            return pick(cargo, wish.folder, wish.name), f"{url} at {commit[:12]}{place}"
+    path = Path(wish.source).expanduser()
+    if path.is_dir():
+        return pack(path / wish.folder, wish.name), str((path / wish.folder).resolve())
+    if path.is_file():
+        from hone.skills.archive import opened
+
+        return pick(opened(path), wish.folder, wish.name), str(path.resolve())
+    raise click.UsageError(
+        f"{one_line(wish.source, 200)} does not exist. Name a folder, an archive, or a repository as "
+        "https://…, ssh://… or file://…"
+    )
+
+
+def _agreed(question: str, *, yes: bool) -> bool:
+    if not yes and not at_terminal():
+        raise click.UsageError("Nobody can be asked here: say --yes.")
+    return yes or click.confirm(question)

@@ -1,0 +1,144 @@
+"""A curator with all its parts, in memory or in a home, and a library for it to tend."""
+
+import json
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from hone.core.agent import Agent
+from hone.core.clock import ManualClock
+from hone.core.ids import SessionId
+from hone.core.ledger import SKILL, Actor, Author, Evidence
+from hone.core.messages import assistant, user
+from hone.core.model import Usage
+from hone.core.ports import Header, Sessions, Spending
+from hone.core.skill import Birth, Deed, Shelf
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin
+from hone.knowledge.disk import Disk
+from hone.knowledge.folding import Files
+from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, Rules
+from hone.knowledge.library import Library
+from hone.knowledge.staging import Unprinted
+from hone.knowledge.tools import knowledge_tools
+from hone.models.scripted import Script, Scripted
+from hone.policy.admission import Mode
+from hone.policy.permits import USER
+from hone.prompt.compose import compose
+from hone.runtime.curate import Curator, Workroom
+from hone.runtime.session import Services
+from hone.skills import folder
+from hone.skills.document import written
+from hone.stores.inmemory import InMemorySessions
+from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
+
+AUTO = Rules(DEFAULTS.limits, {}, merges=Mode.AUTO)
+ASK = Rules(DEFAULTS.limits, {})
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LEARNED = Author(
+    Actor.REVIEW, SessionId("5e55"), evidence=(Evidence(SessionId("5e55"), 1, Trust.OWNER, "0" * 64),)
+)
+
+
+class Unseen(Unprinted):
+    """Folders lie where they should, and nobody ever edits them."""
+
+    async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
+        assert isinstance(known, Mapping)
+        return {name for name, archived in known.items() if not archived}
+
+
+@dataclass(frozen=True)
+class Care:
+    """One home with its curator."""
+
+    curator: Curator
+    library: Library
+    shelf: Shelf
+    sessions: Sessions
+    clock: ManualClock
+    model: Scripted
+
+    @property
+    def keeper(self) -> Keeper:
+        return self.library.keeper
+
+    async def learn(
+        self, name: str, body: str, files: Mapping[str, bytes] | None = None, project: str = ""
+    ) -> None:
+        """A skill that was learned."""
+        await self.keeper.shelve(name, folder.Create(document(name, body), Birth.AGENT, project), LEARNED)
+        for path, data in (files or {}).items():
+            await self.keeper.shelve(name, folder.WriteFile(path, data), OWNER)
+
+    async def holdings(self) -> Mapping[str, Files]:
+        """What every skill holds, by name."""
+        ledger = self.keeper.ledger
+        found = {}
+        for target, holding in (await ledger.holdings(SKILL)).items():
+            contents = await ledger.contents(set(holding.values()))
+            found[target.removeprefix(SKILL)] = {path: contents[each] for path, each in holding.items()}
+        return found
+
+    async def live(self, days: Iterable[date], uses: Mapping[str, Iterable[int]] | None = None) -> None:
+        """Hone is used on these days, one after the other, and skills are on those with these numbers."""
+        header = Header(SessionId("life"), NOON)
+        prefix = compose("test/model", (), (), {})
+        chain = Transcript(prefix.digest).then(user("hello"), Trust.OWNER, NOON)
+        await self.sessions.start(header, prefix, chain.nodes)
+        for number, day in enumerate(days):
+            at = datetime.combine(day, time(12), UTC)
+            longer = chain.then(assistant(f"day {number}"), Trust.AGENT, at)
+            spent = Spending(at, "test/model", Origin.USER, Usage(1, 0))
+            await self.sessions.append(header.id, longer.nodes[-1:], spent)
+            chain = longer
+            for name, used in (uses or {}).items():
+                if number in used:
+                    session = SessionId(f"use-{number}")
+                    await self.shelf.count(name, Deed.USE, Actor.AGENT, session, day)
+
+
+def document(name: str, body: str) -> str:
+    return written(name, f"About {name.replace('-', ' ')}.", body)
+
+
+def answering(plan: object) -> Script:
+    """Says a plan, whatever it is asked."""
+    said = plan if isinstance(plan, str) else json.dumps(plan)
+    return lambda _: assistant(said)
+
+
+def merge(into: str, sources: Sequence[str], body: str, **more: Any) -> dict[str, Any]:
+    fields = {
+        "into": into,
+        "sources": list(sources),
+        "description": "What they did.",
+        "body": body,
+        "reason": "one task",
+    }
+    return {"merge": [fields | more], "archive": []}
+
+
+@asynccontextmanager
+async def care(home: Path, script: Script, rules: Rules = AUTO) -> AsyncIterator[Care]:
+    """In memory, but for the lock and the reports."""
+    clock, ledger, sessions = ManualClock(NOON), InMemoryLedger(), InMemorySessions()
+    keeper = Keeper(ledger, Disk(home), clock, lambda _: None, rules)
+    keeper.press.close()
+    keeper.press = Unseen(ledger)
+    shelf = InMemoryShelf(ledger)
+    library = Library(keeper, shelf, clock)
+    model = Scripted(script)
+    tools = knowledge_tools(library, "/work")
+
+    async def agent() -> Agent:
+        prefix = compose("test/model", ("You are a test.",), tools, {})
+        return Agent(prefix, model, {tool.surface.name: tool for tool in tools}, USER)
+
+    services = Services(sessions, clock, guard=lambda toolbox: toolbox)
+    room = Workroom(home, sessions, InMemoryRounds(ledger), library, clock, agent, services)
+    yield Care(Curator(room), library, shelf, sessions, clock, model)
