@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hone.connections import Connections
 from hone.core.agent import Agent, Limits
@@ -75,6 +75,9 @@ from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
 
+if TYPE_CHECKING:
+    from hone.runtime.experiment import Laboratory
+
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
 QUIET = 30.0
@@ -121,6 +124,7 @@ class Hone:
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
         self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
+        self._owns_models = True
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
@@ -134,7 +138,8 @@ class Hone:
     async def close(self) -> None:
         if self._background:
             await self._background.close()
-        await self._models.close()
+        if self._owns_models:
+            await self._models.close()
         await self._gated.close()
         for _, shell in self._shells:
             await shell.close()
@@ -291,6 +296,22 @@ class Hone:
         """Keeps calls of a session that worked, as a template for others."""
         toolbox, _ = self._tools(self.folder)  # for what they declare; none is run
         return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
+
+    @property
+    def laboratory(self) -> "Laboratory":
+        """Where lessons are measured."""
+        from hone.runtime.experiment import Laboratory
+        from hone.runtime.studies import Studies
+
+        return Laboratory(self, self.home, Studies(self.home), self._beside, self._clock)
+
+    def _beside(self, home: Path, folder: Path, sandbox: Sandbox) -> "Hone":
+        """The same agent with other knowledge, at work elsewhere. It asks through this one's connections, and
+        nobody is there to be asked."""
+        other = Hone(home=home, folder=folder, settings=self.settings, clock=self._clock)
+        other._models, other._owns_models = self._models, False
+        other._plugins, other._sandbox = self._plugins, sandbox
+        return other
 
     async def _note_use(self, stored: Stored) -> None:
         """A process that was killed may have begun with a template and not have said so."""

@@ -25,6 +25,7 @@ COMMANDS = {
     "skills": "skills",
     "templates": "templates",
     "curator": "curator",
+    "experiment": "experiment",
     "log": "log",
     "show": "log",
     "diff": "log",
