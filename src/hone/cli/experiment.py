@@ -64,6 +64,7 @@ def _pair(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tupl
 @click.pass_obj
 def new(
     options: Options,
+    /,
     session: str,
     name: str,
     at: int | None,

@@ -61,7 +61,7 @@ def _cells(each: Difference) -> tuple[str, str, str, str, str]:
         return each.name, "–", "–", "–", "no pair has it"
     show = _points if each.name == SUCCESS else _number
     plain = _share if each.name == SUCCESS else _amount
-    span = f"{show(each.low)} to {show(each.high)}"
+    span = f"{show(each.low).removesuffix(' points')} to {show(each.high)}"
     return each.name, plain(each.having), plain(each.lacking), show(each.mean), span
 
 
@@ -134,7 +134,7 @@ def _drawn(each: Difference, y: int) -> Iterator[str]:
     yield f'<text x="0" y="{y + 4}">{escape(name)}</text>'
     yield f'<line class="{"clear" if clear else "span"}" x1="{low:.1f}" y1="{y}" x2="{high:.1f}" y2="{y}"/>'
     yield f'<circle class="{"hone" if clear else "floor"}" cx="{mean:.1f}" cy="{y}" r="5"/>'
-    value = f"{difference.removesuffix(' points')} ({span.replace(' points', '')})"
+    value = f"{difference.removesuffix(' points')} ({span.removesuffix(' points')})"
     yield f'<text class="value" x="{WIDTH - VALUES + 10}" y="{y + 4}">{escape(value)}</text>'
 
 

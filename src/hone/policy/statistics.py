@@ -55,7 +55,7 @@ FIGURES: Sequence[tuple[str, Value]] = (
 
 
 def differences(study: Study) -> tuple[Difference, ...]:
-    return tuple(_difference(name, value, study) for name, value in FIGURES)
+    return tuple(difference(name, value, study) for name, value in FIGURES)
 
 
 def verdict(found: Sequence[Difference]) -> Verdict:
@@ -72,11 +72,11 @@ def interval(values: Sequence[float], seed: int = SEED) -> tuple[float, float]:
         return (values[0], values[0])
     draw, count = Random(seed), len(values)
     means = sorted(sum(draw.choices(values, k=count)) / count for _ in range(RESAMPLES))
-    cut = ceil(_tail(count) * RESAMPLES) - 1
+    cut = max(0, ceil(_tail(count) * RESAMPLES) - 1)
     return means[cut], means[-1 - cut]
 
 
-def _difference(name: str, value: Value, study: Study) -> Difference:
+def difference(name: str, value: Value, study: Study) -> Difference:
     both = [(value(one), value(other)) for one, other in study.paired]
     known = [(one, other) for one, other in both if one is not None and other is not None]
     if not known:

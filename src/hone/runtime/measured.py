@@ -14,7 +14,6 @@ from hone.policy.statistics import SUCCESS, Difference, Verdict, differences, ve
 from hone.runtime.stocked import House
 from hone.runtime.studies import Studies
 from hone.runtime.subjects import Subject, change_of
-from hone.skills.bundled import names as bundled
 from hone.skills.folder import Archive
 
 TOOL = "experiment"
@@ -88,8 +87,6 @@ async def _confirmed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
 
 async def _proposed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
     lesson = subject.lesson
-    if lesson.kind is Kind.SKILL and lesson.name in bundled():
-        return f"It harms. It comes with Hone; put it away with: hone skills archive {lesson.name}"
     target = Target(lesson.name) if lesson.kind is Kind.ENTRY else skill(lesson.name)
     waiting = [each for each in await keeper.ledger.pending() if _is_ours(each, target, finding)]
     if waiting:

@@ -8,7 +8,7 @@ from typing import Protocol
 from hone.core.experiment import Arm, Kind, Lesson
 from hone.core.ledger import SKILL, Target, project
 from hone.core.ports import Sessions
-from hone.core.skill import ARCHIVED, DOCUMENT, PINNED
+from hone.core.skill import ARCHIVED
 from hone.core.template import Template
 from hone.knowledge import places
 from hone.knowledge.folding import Files
@@ -20,7 +20,7 @@ from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, look
 from hone.runtime.session import Session
 from hone.runtime.templates import Templates
-from hone.skills import bundled, folder
+from hone.skills import folder
 
 
 class House(Protocol):
@@ -69,13 +69,12 @@ def altered(stock: Stock, lesson: Lesson, arm: Arm, entry: str = "") -> Stock:
         case Kind.TEMPLATE, Arm.WITHOUT:
             return replace(stock, template=None)
         case Kind.SKILL, Arm.WITH:
-            files = stock.skills.get(lesson.name, {})
+            files = stock.skills[lesson.name]
             active = {path: data for path, data in files.items() if path != ARCHIVED}
             return replace(stock, skills={**stock.skills, lesson.name: active})
         case Kind.SKILL, Arm.WITHOUT:
             rest = {name: files for name, files in stock.skills.items() if name != lesson.name}
-            away = {lesson.name: {ARCHIVED: b"1"}} if lesson.name in bundled.names() else {}
-            return replace(stock, skills=rest | away)
+            return replace(stock, skills=rest)
         case Kind.ENTRY, Arm.WITHOUT:
             texts = {target: _less(text, entry) for target, text in stock.texts.items()}
             return replace(stock, texts=texts)
@@ -95,12 +94,7 @@ async def furnish(house: House, home: Path, stock: Stock) -> None:
             place.write_text(text, "utf-8")
             await house.library.keeper.text(target)
     for name, files in sorted(stock.skills.items()):
-        if DOCUMENT in files:
-            await house.library.keeper.shelve(name, folder.Become(files), OWNER)
-            continue
-        for fact, edit in ((PINNED, folder.Pin()), (ARCHIVED, folder.Archive())):
-            if fact in files:
-                await house.library.keeper.shelve(name, edit, OWNER)
+        await house.library.keeper.shelve(name, folder.Become(files), OWNER)
     if stock.template:
         await house.templates.add(replace(stock.template, uses=(), effect=None))
 

@@ -7,6 +7,7 @@ from hone.core.errors import Missing, Refused
 from hone.core.experiment import Kind, Lesson
 from hone.core.ledger import ChangeId, Standing, Target, skill
 from hone.core.messages import canonical, digest
+from hone.core.skill import Birth
 from hone.core.template import Template
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
@@ -16,7 +17,7 @@ from hone.knowledge.moment import journals
 from hone.memory.journal import entries, normal
 from hone.runtime.filed import to_dict
 from hone.runtime.stocked import House
-from hone.skills.facts import parted
+from hone.skills.facts import facts, parted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,10 @@ async def find(house: House, folder: Path, kind: Kind, name: str) -> Subject:
     """Raises Missing or Refused. An entry is named by the change it came with, or by its words."""
     match kind:
         case Kind.SKILL:
-            return Subject(Lesson(kind, name, of_skill(await house.library.files(name))))
+            files = await house.library.files(name)
+            if facts(files).birth is Birth.BUNDLED:
+                raise Refused(f"{name} comes with Hone: there is no Hone without it to compare with.")
+            return Subject(Lesson(kind, name, of_skill(files)))
         case Kind.TEMPLATE:
             template = await house.templates.read(name)
             return Subject(Lesson(kind, name, of_template(template)), template=template)
