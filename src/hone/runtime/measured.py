@@ -16,8 +16,6 @@ from hone.runtime.studies import Studies
 from hone.runtime.subjects import Subject, change_of
 from hone.skills.folder import Archive
 
-TOOL = "experiment"
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -103,7 +101,7 @@ def _is_ours(entry: Entry, target: Target, finding: Finding) -> bool:
 
 
 def _author(finding: Finding) -> Author:
-    return Author(Actor.EXPERIMENT, tool=TOOL, reason=finding.gist)
+    return Author(Actor.EXPERIMENT, reason=finding.gist)
 
 
 def _ask(id: ChangeId) -> str:
