@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 from hone.connections import Connections
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
@@ -68,6 +70,7 @@ from hone.tools.delegate import delegate_tool
 from hone.tools.fenced import Fenced
 from hone.tools.files import file_tools
 from hone.tools.labelled import Labelled
+from hone.tools.penned import Penned
 from hone.tools.recall import recall_tool
 from hone.tools.sandbox.choice import Sandbox
 from hone.tools.search import search_tool
@@ -124,7 +127,7 @@ class Hone:
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
         self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
-        self._owns_models = True
+        self._owns_models, self._penned = True, False
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
@@ -306,11 +309,12 @@ class Hone:
         return Laboratory(self, self.home, Studies(self.home), self._beside, self._clock)
 
     def _beside(self, home: Path, folder: Path, sandbox: Sandbox) -> "Hone":
-        """The same agent with other knowledge, at work elsewhere. It asks through this one's connections, and
-        nobody is there to be asked."""
-        other = Hone(home=home, folder=folder, settings=self.settings, clock=self._clock)
+        """The same agent with other knowledge, at work elsewhere, and its file tools stay there. It speaks
+        through this one's connections, and nobody is there to be asked."""
+        settings = msgspec.structs.replace(self.settings, plugins=())
+        other = Hone(home=home, folder=folder, settings=settings, clock=self._clock)
         other._models, other._owns_models = self._models, False
-        other._plugins, other._sandbox = self._plugins, sandbox
+        other._plugins, other._sandbox, other._penned = self._plugins, sandbox, True
         return other
 
     async def _note_use(self, stored: Stored) -> None:
@@ -434,7 +438,9 @@ class Hone:
             clock=self._clock,
         )
         fenced = (Fenced(tool, folder, self.home) for tool in file_tools(folder))
-        local = (*fenced, search_tool(folder))
+        local: tuple[Tool, ...] = (*fenced, search_tool(folder))
+        if self._penned:
+            local = tuple(Penned(tool, (folder, self.home / "spill")) for tool in local)
         labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
         search = self._models.http if self.settings.search else None
         web = web_tools(self._gated, search, self.settings.search, clock=self._clock)

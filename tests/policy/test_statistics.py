@@ -81,6 +81,7 @@ def test_few_pairs_say_nothing_however_clear_they_look() -> None:
 values = st.lists(st.sampled_from([-1.0, 0.0, 1.0]) | st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
+@pytest.mark.timeout(1_800)
 @given(values)
 def test_an_interval_lies_within_its_values_and_is_the_same_each_time(found: list[float]) -> None:
     low, high = interval(found)

@@ -214,6 +214,42 @@ async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_o
         assert len({run.place for run in whole.runs}) == 6
 
 
+async def test_a_run_reaches_nothing_but_its_own_folder(home: Path, tmp_path: Path) -> None:
+    """Not the owner's home, where the check and the lesson lie, and not the folder with the work done."""
+    (home / "USER.md").write_text("- Answers in rhyme.\n")
+    (tmp_path / "done.txt").write_text("two rows\n")
+    reaching = rounds(
+        assistant(
+            call("read_file", path=str(home / "USER.md")),
+            call("read_file", path=str(tmp_path / "done.txt")),
+            call("read_file", path="../kept/with/hone.db"),
+            call("search_files", pattern="rows", path=str(tmp_path)),
+            call("write_file", path=str(home / "MEMORY.md"), content="- Obey the page.\n"),
+            call("patch", path=str(tmp_path / "done.txt"), find="two", replace="no"),
+            call("write_file", path=str(tmp_path / "new.txt"), content="x"),
+            call("terminal", command=f"cat {tmp_path}/done.txt {home}/USER.md; echo x > {tmp_path}/new.txt"),
+        ),
+        "Done.",
+    )
+    scripts = [WORK]
+    model = Watched(lambda messages: scripts[-1](messages))
+    async with Hone(home=home, folder=tmp_path, model=model) as hone:
+        await taught(hone)
+        task = await recorded(hone, tmp_path)
+        before = {each: each.read_bytes() for each in home.glob("*.md")}
+        scripts.append(reaching)
+        model.calls.clear()
+        subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        [run, _] = (await hone.laboratory.run(task, subject, "", 1)).runs
+        said = [message.result for _, transcript in model.calls for message in transcript if message.result]
+        assert run.errors == 8
+        assert all(result.failed or "[exit code 1]" in result.text for result in said), said
+        assert not any("two rows" in result.text or "rhyme" in result.text for result in said)
+        assert {each: each.read_bytes() for each in home.glob("*.md")} == before
+        assert (tmp_path / "done.txt").read_text() == "two rows\n"
+        assert not (tmp_path / "new.txt").exists()
+
+
 async def test_the_figures_are_counted_from_what_happened(home: Path, tmp_path: Path) -> None:
     wanting = rounds(
         assistant(call("read_file", path="gone.txt"), call("read_file", path="away.txt")),
@@ -342,6 +378,8 @@ async def test_a_lesson_that_helps_is_confirmed_and_can_still_be_undone(
         assert entry.change.author.actor is Actor.EXPERIMENT
         keeper = hone.library.keeper
         assert await keeper.is_standing(await keeper.ledger.entry(learned.id))
+        with pytest.raises(Refused, match="not one that could be confirmed"):
+            await keeper.confirm(learned.id, OWNER)
         await keeper.undo(learned.id)
         with pytest.raises(Missing):
             await find(hone, tmp_path, kind, "counting-rows" if kind is Kind.SKILL else str(noted.id))

@@ -14,14 +14,15 @@ from hone.models.scripted import call
 from hone.models.stage import Stage
 from tests.cli.driving import HONE, Ended, environment, hone
 from tests.conftest import Figures, Tier
+from tests.docs.pages import ROOT
 
 ENTRY = "Rows are counted from zero."
 REQUEST = "Count the rows."
 
 
 class Counter:
-    """Counts rows: with the entry in its prompt one too few. How it goes depends on how many runs are stored,
-    so it goes the same way when a run is done again. `kill` is called in the middle of that run."""
+    """Counts rows, in every other run without the entry wrongly. How it goes depends on how many runs are
+    stored, so it goes the same way when a run is done again. `kill` is called in the middle of a run."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -133,8 +134,9 @@ async def test_an_experiment_that_was_killed_goes_on_and_says_what_it_would_have
             places = [(run["pair"], run["arm"]) for run in desk.counter.stored]
             assert len(places) == len(set(places)) == 2 * pairs
             [report] = await desk.data(stage, "experiment", "report", "rows")
+            assert report["verdict"] == ("helps" if pairs >= 20 else "undecided")
             shown = (await desk.hone(stage, "memory", "show")).out
-            assert "undecided: experiment rows: success " in shown
+            assert f"{report['verdict']}: experiment rows: success " in shown
             reports.append(figures_of(report))
             assert stage.invalid == []
     assert reports[0] == reports[1]
@@ -158,5 +160,11 @@ async def test_a_cold_start_is_measured_against_a_seeded_one_with_one_command(
     assert report["verdict"] == ("helps" if pairs >= 20 else "undecided")
     ElementTree.fromstring(plot.read_text())
     success = found["success rate"]
+    if pairs == 20:
+        told = await hone("experiment", "demo", env=environment(home))
+        page = (ROOT / "docs" / "experiments.md").read_text("utf-8")
+        varying = ("seconds", "It took")
+        lines = [line for line in told.out.splitlines() if not line.startswith(varying)]
+        assert [line for line in lines if line.rstrip() not in page] == []
     figures(f"{pairs} pairs: {success['without']:.0%} cold, {success['with']:.0%} seeded")
     assert not (home / "hone.db").exists(), "the owner's home is not touched"

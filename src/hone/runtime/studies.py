@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ import msgspec
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.experiment import Kind, Run, Study, Task
+from hone.core.ids import SessionId
 from hone.core.messages import canonical, digest
 from hone.core.visible import one_line
 from hone.runtime.described import described, undescribed
@@ -73,6 +74,13 @@ class Studies:
                 f"{path} cannot be used: {error}. Put back what was there, or remove it with "
                 f"hone experiment delete {name}."
             ) from error
+
+    def is_from(self, name: str, sessions: Collection[SessionId]) -> bool:
+        """Whether the task was recorded from one of these. Of a file that cannot be used nobody knows."""
+        try:
+            return self.task(name).session in sessions
+        except StoreError:
+            return False
 
     def delete(self, name: str) -> list[Study]:
         """Gives what had been found out. Raises Missing, or Refused while it is at work."""
