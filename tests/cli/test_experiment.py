@@ -36,7 +36,8 @@ class Desk:
     def __call__(self, *arguments: str, code: int = 0) -> tuple[str, str]:
         self.capsys.readouterr()
         assert perform(["--home", str(self.home), *arguments]) == code, self.capsys.readouterr().err
-        return tuple(self.capsys.readouterr())
+        ended = self.capsys.readouterr()
+        return ended.out, ended.err
 
     def data(self, *arguments: str) -> Any:
         return json.loads(self("experiment", *arguments, "--json")[0])

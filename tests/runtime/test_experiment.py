@@ -13,7 +13,8 @@ from hone.core.errors import Conflict, Corrupt, Missing, ModelError, Refused, Un
 from hone.core.experiment import PAIRS, Arm, Check, Kind, Lesson, Study, Task
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Entry, Evidence, Standing, skill
-from hone.core.messages import assistant
+from hone.core.messages import Message, assistant
+from hone.core.model import Reply
 from hone.core.prefix import Prefix
 from hone.core.skill import ARCHIVED, Birth
 from hone.core.transcript import Transcript
@@ -60,8 +61,8 @@ async def recorded(hone: Hone, folder: Path, check: Check = CHECK, **wish: objec
     session = await hone.session()
     await session.send("Count the rows of a.txt.")
     made = Wish("rows", check=check, **wish)  # type: ignore[arg-type]
-    task = await record(hone.sessions, session.id, made, (), ManualClock())
-    hone.laboratory.studies.add(task)
+    made_of = await record(hone.sessions, session.id, made, (), ManualClock())
+    hone.laboratory.studies.add(made_of.task)
     return hone.laboratory.studies.task("rows")
 
 
@@ -86,6 +87,7 @@ async def taught(hone: Hone) -> tuple[Entry, Entry]:
         (Wish("rows", files=("key.txt",), check=CHECK), "seems to be a secret in key.txt"),
         (Wish("rows", files=("raw.bin",), check=CHECK), "is not a text"),
         (Wish("rows", files=("out/*",), check=CHECK), "leads out of"),
+        (Wish("rows", check=Check(files=(("a.txt", "two"),))), "holds before the task has begun"),
     ],
 )
 async def test_what_cannot_be_a_task_is_refused_with_the_reason(
@@ -101,6 +103,29 @@ async def test_what_cannot_be_a_task_is_refused_with_the_reason(
         await session.send("Count the rows of a.txt.")
         with pytest.raises(Refused, match=why):
             await record(hone.sessions, session.id, wish, (), ManualClock())
+
+
+async def test_what_the_session_made_is_not_where_a_task_begins(home: Path, tmp_path: Path) -> None:
+    laid(tmp_path)
+    working = rounds(
+        assistant(
+            call("patch", path="a.txt", find="two", replace="2"),
+            call("write_file", path="new.txt", content="2"),
+        ),
+        "Two rows.",
+    )
+    async with Hone(home=home, folder=tmp_path, model=Scripted(working)) as hone:
+        session = await hone.session()
+        await session.send("Count the rows of a.txt.")
+        found = await record(hone.sessions, session.id, Wish("rows", check=CHECK), (), ManualClock())
+        assert dict(found.task.files) == {"a.txt": "one\n2\n"}
+        assert found.changed == ("a.txt",)
+        (before := tmp_path / "before").mkdir()
+        laid(before)
+        wish = Wish("rows", folder=before, check=CHECK)
+        found = await record(hone.sessions, session.id, wish, (), ManualClock())
+        assert dict(found.task.files) == {"a.txt": "one\ntwo\n"}
+        assert found.changed == ()
 
 
 async def test_a_task_that_was_changed_by_hand_is_not_run(home: Path, tmp_path: Path) -> None:
@@ -173,7 +198,7 @@ async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path:
         await session.send("Mind the newline; my key is sk-ant-api03-" + "a1B2" * 24)
         await session.send("Count the rows of a.txt.")
         wish = Wish("rows", at=5, check=CHECK)
-        task = await record(hone.sessions, session.id, wish, (), ManualClock())
+        task = (await record(hone.sessions, session.id, wish, (), ManualClock())).task
         hone.laboratory.studies.add(task)
         model.calls.clear()
         subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
@@ -232,7 +257,11 @@ async def test_a_run_reaches_nothing_but_its_own_folder(home: Path, tmp_path: Pa
         "Done.",
     )
     scripts = [WORK]
-    model = Watched(lambda messages: scripts[-1](messages))
+
+    def speak(messages: Sequence[Message]) -> Message | Reply:
+        return scripts[-1](messages)
+
+    model = Watched(speak)
     async with Hone(home=home, folder=tmp_path, model=model) as hone:
         await taught(hone)
         task = await recorded(hone, tmp_path)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -27,7 +27,7 @@ class Counter:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.kill_at = -1
-        self.kill = lambda: None
+        self.kill: Callable[[], None] | None = None
         self.asked: list[int] = []
 
     @property
@@ -46,7 +46,7 @@ class Counter:
             self.asked.append(done)
             path = "gone.txt" if done % 3 else "a.txt"
             return assistant(call("read_file", path=path), call("search_files", pattern="row"))
-        if done == self.kill_at:
+        if self.kill and done == self.kill_at:
             self.kill_at = -1
             self.kill()
         return assistant("There is one row." if done % 4 == 1 else "There are two rows.")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hone.core.experiment import Study, Task
     from hone.runtime.experiment import Progress
     from hone.runtime.measured import Finding
+    from hone.runtime.recording import Recorded
 
 EMPTY = "There are no experiments yet. Record a task: hone experiment new --from SESSION"
 EPILOG = """\b
@@ -81,6 +82,7 @@ def new(
     from hone.cli.home import with_home
     from hone.cli.typed import at_terminal
     from hone.core.clock import SystemClock
+    from hone.core.visible import visible
     from hone.runtime.recording import Wish, record
 
     check = _check(**expected)
@@ -88,15 +90,19 @@ def new(
         check = Check(text=click.prompt("Words that must stand in a good answer"))
     wish = Wish(name, at or 0, folder, files, check)
 
-    async def act(hone: "Hone") -> "Task":
+    async def act(hone: "Hone") -> "Recorded":
         studies = hone.laboratory.studies
         studies.place(name or "unnamed")
-        task = await record(hone.sessions, session, wish, studies.names(), SystemClock())
-        studies.add(task)
-        return task
+        recorded = await record(hone.sessions, session, wish, studies.names(), SystemClock())
+        studies.add(recorded.task)
+        return recorded
 
-    task = with_home(options, act)
+    recorded = with_home(options, act)
+    task = recorded.task
     click.echo("\n".join(_told(task)))
+    if recorded.changed:
+        changed = ", ".join(visible(path) for path in recorded.changed)
+        click.echo(f"Mind that the session has changed {changed}: each run begins with what it left.")
     click.echo(f"Try a lesson on it: hone experiment run {task.name} --skill NAME")
 
 

@@ -92,7 +92,7 @@ async def _play(hone: Hone, folder: Path, pairs: int, tell: Tell) -> tuple[Findi
     (folder / "total.txt").unlink()
     laboratory = hone.laboratory
     wish = Wish("sales", files=("**/*.*",), check=Check(files=(("total.txt", SUM),)))
-    task = await record(hone.sessions, session.id, wish, (), SystemClock())
+    task = (await record(hone.sessions, session.id, wish, (), SystemClock())).task
     laboratory.studies.add(task)
     subject = await find(hone, folder, Kind.TEMPLATE, "adding-up")
     finding = found(await laboratory.run(task, subject, "", pairs, tell))

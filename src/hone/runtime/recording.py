@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -20,7 +20,9 @@ from hone.policy.secrets import redact
 LARGEST, MOST, WHOLE = 200_000, 200, 2_000_000
 """Bytes of a file, files of a task, bytes of all of them."""
 NOTHING = Check()
-_READING = ("read_file", "patch", "write_file")
+_WRITING = "write_file"
+_CHANGING = ("patch", _WRITING)
+_NAMING = ("read_file", *_CHANGING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,18 @@ class Wish:
     check: Check = NOTHING
 
 
-async def record(store: Sessions, beginning: str, wish: Wish, taken: Collection[str], clock: Clock) -> Task:
-    """Raises Refused where there is nothing to ask, to check or to begin with."""
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """`changed` are files that the session has changed since it was asked: they are taken as it left them."""
+
+    task: Task
+    changed: tuple[str, ...] = ()
+
+
+async def record(
+    store: Sessions, beginning: str, wish: Wish, taken: Collection[str], clock: Clock
+) -> Recorded:
+    """Raises Refused where there is nothing to ask or to check, or nothing left to do."""
     if not wish.check:
         raise Refused("A task needs a check: --expect-text, --expect-file or --check-script.")
     for path, _ in wish.check.files:
@@ -44,18 +56,23 @@ async def record(store: Sessions, beginning: str, wish: Wish, taken: Collection[
     stored = await store.load(await store.find(beginning))
     nodes = [node for node in stored.transcript.nodes if not node.message.template]
     at = _asking(nodes, wish.at)
-    folder = wish.folder or Path(stored.header.folder)
-    wanted = _matching(folder, wish.files) if wish.files else _named(nodes[at:], Path(stored.header.folder))
-    return Task(
+    own, after = Path(stored.header.folder), nodes[at:]
+    folder = wish.folder or own
+    wanted = _matching(folder, wish.files) if wish.files else _begun_with(after, own)
+    files = tuple(_read(folder, [each for each in wanted if (folder / each).is_file()]))
+    _undone(wish.check, dict(files))
+    changed = () if wish.folder else (path for path, _ in files if path in _named(after, own, _CHANGING))
+    task = Task(
         wish.name or _free(_word(nodes[at].message.text) or f"task-{stored.header.id[:6]}", taken),
         stored.header.id,
         clock.now(),
         stored.header.folder,
         redact(nodes[at].message.text),
         wish.check,
-        tuple(_read(folder, wanted)),
+        files,
         _before(nodes[:at]),
     )
+    return Recorded(task, tuple(changed))
 
 
 def _asking(nodes: Sequence[Node], at: int) -> int:
@@ -81,17 +98,34 @@ def _before(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return begun.nodes
 
 
-def _named(nodes: Iterable[Node], folder: Path) -> list[str]:
-    """What the session read or changed below its folder."""
-    found: dict[str, None] = {}
-    for call in (call for node in nodes for call in node.message.calls if call.name in _READING):
+def _undone(check: Check, files: Mapping[str, str]) -> None:
+    """Raises Refused if the files alone fulfil the check."""
+    if check.script or check.text or not check.files:
+        return
+    if all(path in files and words in files[path] for path, words in check.files):
+        raise Refused(
+            "The check holds before the task has begun: the files are taken as they are now. Take them from "
+            "a folder where it is not done yet (--folder), or name others (--files)."
+        )
+
+
+def _begun_with(nodes: Sequence[Node], folder: Path) -> list[str]:
+    """What the session read or patched below its folder; not what it wrote before it had read it."""
+    named = _named(nodes, folder, _NAMING)
+    return [path for path, tool in named.items() if tool != _WRITING]
+
+
+def _named(nodes: Iterable[Node], folder: Path, tools: Collection[str]) -> dict[str, str]:
+    """What these tools were called for below the folder, each with the tool that named it first."""
+    found: dict[str, str] = {}
+    for call in (call for node in nodes for call in node.message.calls if call.name in tools):
         try:
             path = str(json.loads(call.arguments)["path"])
             inside = (folder / path).resolve().relative_to(folder.resolve())
         except (ValueError, KeyError, TypeError, OSError, RecursionError):
             continue
-        found[inside.as_posix()] = None
-    return [each for each in found if (folder / each).is_file()]
+        found.setdefault(inside.as_posix(), call.name)
+    return found
 
 
 def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
