@@ -125,9 +125,9 @@ def test_a_run_that_is_done_is_concluded_from_what_is_stored(desk: Desk, tmp_pat
     asyncio.run(tried(desk.home, tmp_path))
     (desk.home / "hone.toml").write_text('model = "openai/m"\n')
     out, _ = desk("experiment", "run", "rows", "--skill", "counting-rows")
-    assert "It harms: putting it away waits for you as change 5." in out
+    assert "Putting it away waits for you: hone approve 5 " in out
     assert (
-        "putting it away waits for you as change 5."
+        "Putting it away waits for you: hone approve 5 "
         in desk("experiment", "run", "rows", "--skill", "counting-rows")[0]
     )
     waiting, _ = desk("pending")
@@ -135,7 +135,7 @@ def test_a_run_that_is_done_is_concluded_from_what_is_stored(desk: Desk, tmp_pat
     assert "reason: experiment rows: success −60 points" in waiting
     assert "unconfirmed" in desk("memory", "show")[0]
     out, _ = desk("experiment", "run", "rows", "--entry", "1")
-    assert "It helps: change 1 is confirmed by change 6." in out
+    assert "Change 1 is confirmed by change 6." in out
     assert "unconfirmed" not in desk("memory", "show")[0]
     assert "(confirmed by 6)" in desk("log")[0]
     assert len(desk("log", "--actor", "experiment")[0].splitlines()) == 3, "a heading, and these two"

@@ -218,22 +218,22 @@ def run(
         laboratory = hone.laboratory
         task = laboratory.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
-        with Bar(f"{name}: {subject.lesson}") as bar:
+        with Bar(f"{name}: {subject.lesson}", pairs) as bar:
             study = await laboratory.run(task, subject, model or options.model, pairs, bar.tell)
         finding = found(study)
         now = await find(hone, Path(task.folder), wanted[0], subject.entry or wanted[1])
         return finding, await conclude(hone, laboratory.studies, now, finding)
 
     finding, lines = with_home(options, act)
-    click.echo("\n".join((*table(finding), "", *lines)))
+    click.echo("\n".join((*table(finding), *lines)))
 
 
 class Bar:
     """How far it is, on standard error; where nobody watches, nothing."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, pairs: int) -> None:
         self._bar = click.progressbar(
-            length=1, label=label, file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
+            length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
         )
 
     def __enter__(self) -> "Bar":
@@ -244,7 +244,6 @@ class Bar:
         self._bar.__exit__(*error)
 
     def tell(self, progress: "Progress") -> None:
-        self._bar.length = progress.total
         self._bar.update(progress.done - self._bar.pos)
 
 
@@ -332,14 +331,14 @@ def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
     from hone.cli.rehearsal import rehearse
     from hone.cli.study import data, table
 
-    with Bar("cold versus seeded") as bar:
+    with Bar("cold versus seeded", pairs) as bar:
         finding, lines = asyncio.run(rehearse(pairs, bar.tell))
     if plot:
         draw(finding, plot)
     if as_json:
         echo_json([data(finding)])
     else:
-        click.echo("\n".join((*table(finding), "", *lines)))
+        click.echo("\n".join((*table(finding), *lines)))
 
 
 def _summary(task: "Task") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from hone.cli.svg import framed
 from hone.core.experiment import Arm, Study
 from hone.core.visible import one_line
-from hone.policy.statistics import SUCCESS, Difference, Verdict
+from hone.policy.statistics import SUCCESS, TOKENS, Difference, Verdict
 from hone.runtime.measured import Finding, points
 
 TITLES = ("", "with", "without", "difference", "95 % interval")
@@ -59,7 +59,7 @@ def _spent(study: Study) -> str:
 def _cells(each: Difference) -> tuple[str, str, str, str, str]:
     if not each.pairs:
         return each.name, "–", "–", "–", "no pair has it"
-    show = _points if each.name == SUCCESS else _number
+    show = {SUCCESS: _points, TOKENS: _count}.get(each.name, _number)
     plain = _share if each.name == SUCCESS else _amount
     span = f"{show(each.low).removesuffix(' points')} to {show(each.high)}"
     return each.name, plain(each.having), plain(each.lacking), show(each.mean), span
@@ -71,6 +71,11 @@ def _share(value: float) -> str:
 
 def _points(value: float) -> str:
     return f"{points(value)} points"
+
+
+def _count(value: float) -> str:
+    number = round(value)
+    return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number):,}"
 
 
 def _amount(value: float) -> str:

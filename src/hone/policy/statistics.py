@@ -41,7 +41,7 @@ class Difference:
     high: float = 0.0
 
 
-SUCCESS = "success rate"
+SUCCESS, TOKENS = "success rate", "tokens"
 FIGURES: Sequence[tuple[str, Value]] = (
     (SUCCESS, lambda run: float(run.success)),
     ("errors in the first 30 turns", lambda run: float(run.early)),
@@ -49,7 +49,7 @@ FIGURES: Sequence[tuple[str, Value]] = (
     ("seconds to the first success", lambda run: run.first_seconds),
     ("errors in all", lambda run: float(run.errors)),
     ("different tools", lambda run: float(run.tools)),
-    ("tokens", lambda run: float(run.tokens)),
+    (TOKENS, lambda run: float(run.tokens)),
 )
 """`first success` is the first call that succeeded; whether the task was done is the success rate."""
 

@@ -52,14 +52,14 @@ def points(share: float) -> str:
 
 
 async def conclude(house: House, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
-    """Does what follows, once, and says so. Every check is one that the owner wrote: no agent can record a
-    task. Nothing follows for a lesson that holds something else by now."""
+    """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
+    owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
     if not finding.study.whole:
         return ["Nothing follows yet: not all pairs are done."]
     if subject.lesson != finding.study.lesson:
         return [f"Nothing follows: {subject.lesson} has changed since."]
     if subject.lesson.kind is Kind.TEMPLATE:
-        return [await _rated(house, studies, subject.lesson.name, subject.lesson.digest)]
+        return await _rated(house, studies, subject)
     keeper = house.library.keeper
     try:
         match finding.verdict:
@@ -69,18 +69,18 @@ async def conclude(house: House, studies: Studies, subject: Subject, finding: Fi
                 return [await _proposed(keeper, subject, finding)]
     except Refused as refusal:
         return [f"Nothing was changed: {refusal}"]
-    return ["Nothing follows: the interval of the success rate has zero in it."]
+    return []
 
 
 async def _confirmed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
     change = await change_of(keeper, subject)
     if change is None or (await keeper.ledger.entry(change)).change.confirmed:
-        return "It helps. It needs no confirmation."
+        return "It needs no confirmation."
     entry = await keeper.ledger.entry(change)
     if entry.settled:
-        return f"It helps. Change {change} was settled by change {entry.settled} already."
+        return f"Change {change} was settled by change {entry.settled} already."
     made = await keeper.confirm(change, _author(finding))
-    return f"It helps: change {change} is confirmed by change {made.id}."
+    return f"Change {change} is confirmed by change {made.id}."
 
 
 async def _proposed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
@@ -105,18 +105,17 @@ def _author(finding: Finding) -> Author:
 
 
 def _ask(id: ChangeId) -> str:
-    return (
-        f"It harms: putting it away waits for you as change {id}. hone approve {id}   or   hone reject {id}"
-    )
+    return f"Putting it away waits for you: hone approve {id}   or   hone reject {id}"
 
 
-async def _rated(house: House, studies: Studies, name: str, digest: str) -> str:
-    effect = await rate(house, studies, name, digest)
+async def _rated(house: House, studies: Studies, subject: Subject) -> list[str]:
+    name = subject.lesson.name
+    effect = await rate(house, studies, name, subject.lesson.digest)
     if effect is None:
-        return "Nothing follows: the interval of the success rate has zero in it."
+        return []
     if effect < 0:
-        return f"It harms: --template auto leaves it out. Delete it with: hone templates delete {name}"
-    return f"It helps: --template auto prefers it ({points(effect)} points)."
+        return [f"--template auto leaves it out from now on. Delete it with: hone templates delete {name}"]
+    return [f"--template auto prefers it from now on ({points(effect)} points)."]
 
 
 async def rate(house: House, studies: Studies, name: str, digest: str) -> float | None:
