@@ -14,6 +14,7 @@ from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.moment import journals
+from hone.knowledge.sections import come
 from hone.memory.journal import entries, normal
 from hone.runtime.filed import to_dict
 from hone.runtime.stocked import House
@@ -64,7 +65,7 @@ async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
     target = Target(subject.lesson.name) if entry else skill(subject.lesson.name)
     for each in await keeper.ledger.entries(target=target):
         made = each.change.standing is Standing.ACTIVE and each.change.deltas
-        if made and (not entry or subject.entry in await _brought(keeper, each.id)):
+        if made and (not entry or subject.entry in await come(keeper, each)):
             return each.id
     return None
 
@@ -87,24 +88,14 @@ async def _entry(keeper: Keeper, folder: Path, wanted: str) -> tuple[Target, str
 
 
 async def _by_change(keeper: Keeper, id: ChangeId) -> tuple[Target, str]:
-    target = (await keeper.ledger.entry(id)).change.target
+    change = await keeper.ledger.entry(id)
+    target = change.change.target
     if not places.is_journal(target):
         raise Refused(f"Change {id} is about {target}, not about an entry of the journal.")
     there = entries(await keeper.text(target))
-    came = [each for each in await _brought(keeper, id) if each in there]
+    came = [each for each in await come(keeper, change) if each in there]
     if len(came) == 1:
         return target, came[0]
     if came:
         raise Refused(f"Change {id} brought {len(came)} entries; name the one you mean by its words.")
     raise Missing(f"No entry that came with change {id} is there any more. hone memory show lists them.")
-
-
-async def _brought(keeper: Keeper, id: ChangeId) -> list[str]:
-    came: list[str] = []
-    for delta in (await keeper.ledger.entry(id)).change.deltas:
-        contents = await keeper.ledger.contents({each for each in (delta.before, delta.after) if each})
-        before, after = (
-            entries(contents[each].decode() if each else "") for each in (delta.before, delta.after)
-        )
-        came += [each for each in after if each not in before]
-    return came
