@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Sequence
@@ -115,7 +116,9 @@ async def test_an_experiment_that_was_killed_goes_on_and_says_what_it_would_have
     for name in ("smooth", "killed"):
         desk = Desk(home / name, tmp_path / "work")
         async with Stage(desk.counter) as stage:
-            await desk.prepare(stage)
+            if name == "smooth":
+                await desk.prepare(stage)
+                shutil.copytree(desk.home, home / "killed")
             desk.counter.asked.clear()
             order = ("experiment", "run", "rows", "--entry", "counted from zero", "--pairs", str(pairs))
             if name == "killed":

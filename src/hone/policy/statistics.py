@@ -54,8 +54,8 @@ FIGURES: Sequence[tuple[str, Value]] = (
 """`first success` is the first call that succeeded; whether the task was done is the success rate."""
 
 
-def differences(study: Study) -> tuple[Difference, ...]:
-    return tuple(difference(name, value, study) for name, value in FIGURES)
+def differences(study: Study, figures: Sequence[tuple[str, Value]] = FIGURES) -> tuple[Difference, ...]:
+    return tuple(difference(name, value, study) for name, value in figures)
 
 
 def verdict(found: Sequence[Difference]) -> Verdict:

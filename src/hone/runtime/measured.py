@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from hone.core.errors import Missing, Refused
+from hone.core.errors import Missing, Refused, StoreError
 from hone.core.experiment import Kind, Study
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
 from hone.knowledge.keeper import Keeper
 from hone.memory.journal import Remove
-from hone.policy.statistics import SUCCESS, Difference, Verdict, differences, verdict
+from hone.policy.statistics import FIGURES, SUCCESS, Difference, Verdict, differences, verdict
 from hone.runtime.stocked import House
 from hone.runtime.studies import Studies
 from hone.runtime.subjects import Subject, change_of
@@ -39,9 +39,9 @@ class Finding:
         return f"experiment {self.study.task}: success {mean} points ({low} to {high}), {count}"
 
 
-def found(study: Study) -> Finding:
-    """A study that is not whole decides nothing."""
-    apart = differences(study)
+def found(study: Study, *, briefly: bool = False) -> Finding:
+    """A study that is not whole decides nothing. `briefly`: of its figures the one that decides."""
+    apart = differences(study, FIGURES[:1] if briefly else FIGURES)
     return Finding(study, apart, verdict(apart) if study.whole else Verdict.UNDECIDED)
 
 
@@ -120,7 +120,9 @@ async def _rated(house: House, studies: Studies, subject: Subject) -> list[str]:
 
 async def rate(house: House, studies: Studies, name: str, digest: str) -> float | None:
     """Writes the effect of a template into its file: the mean of all studies of it that decided something."""
-    known = [found(each) for each in studies.of(Kind.TEMPLATE, name) if each.lesson.digest == digest]
+    known = [
+        found(each, briefly=True) for each in studies.of(Kind.TEMPLATE, name) if each.lesson.digest == digest
+    ]
     decided = [each.success.mean for each in known if each.verdict is not Verdict.UNDECIDED]
     effect = fmean(decided) if decided else None
     await house.templates.rate(name, effect)
@@ -138,11 +140,15 @@ async def forget(house: House, studies: Studies, gone: Sequence[Study]) -> None:
 
 def beside(home: Path, kind: Kind, name: str, digest: str) -> list[str]:
     """What was measured, to be shown with the lesson: one line for each study, the latest first."""
+    try:
+        known = Studies(home).of(kind, name)
+    except StoreError as error:
+        return [str(error)]
     rows = []
-    for study in Studies(home).of(kind, name):
+    for study in known:
         same = study.lesson.digest == digest
         if same or kind is not Kind.ENTRY:
             other = "" if same else ", with other words than now"
-            finding = found(study)
+            finding = found(study, briefly=True)
             rows.append(f"{finding.verdict}: {finding.gist}, {study.model}{other}")
     return rows
