@@ -6,26 +6,11 @@ from html import escape
 from statistics import median
 
 from benchmarks.figures import Row, Unit, figure
+from hone.cli.svg import framed
 
 WIDTH, LABELS, VALUES = 860, 330, 70
 BAR, GAP, HEADING = 14, 14, 34
 SCALE = WIDTH - LABELS - VALUES
-
-STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #1f2328; }
-.heading { font-weight: 600; }
-.value { font-size: 12px; fill: #59636e; }
-.hone { fill: #0a5fc4; }
-.floor { fill: #8c959f; }
-.aim { stroke: #b3261e; stroke-width: 2; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; }
-  .value { fill: #a8b2bd; }
-  .hone { fill: #6cb0ff; }
-  .floor { fill: #7d8590; }
-  .aim { stroke: #ff8f85; }
-}
-""".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +54,7 @@ def picture(rows: Sequence[Row]) -> str:
     for panel in panels(rows):
         drawn += _panel(panel, y)
         y += panel.height
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}"'
-        ' role="img" aria-labelledby="title desc">'
-    )
-    title = '<title id="title">Hone beside a bare loop</title>'
-    description = f'<desc id="desc">{escape(_told(rows))}</desc>'
-    return "\n".join((head, title, description, f"<style>{STYLE}</style>", *_legend(), *drawn, "</svg>", ""))
+    return framed(WIDTH, y, "Hone beside a bare loop", _told(rows), (*_legend(), *drawn))
 
 
 def _told(rows: Sequence[Row]) -> str:

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from hone.connections import Connections
 from hone.core.agent import Agent, Limits
@@ -72,12 +74,16 @@ from hone.tools.delegate import delegate_tool
 from hone.tools.fenced import Fenced
 from hone.tools.files import file_tools
 from hone.tools.labelled import Labelled
+from hone.tools.penned import Penned
 from hone.tools.recall import recall_tool
 from hone.tools.sandbox.choice import Sandbox
 from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
+
+if TYPE_CHECKING:
+    from hone.runtime.experiment import Laboratory
 
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
@@ -126,6 +132,7 @@ class Hone:
         self._plugins.sections.append(system)
         self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
         self.memories = self._memories()
+        self._owns_models, self._penned = True, False
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
@@ -141,7 +148,8 @@ class Hone:
         if self._background:
             await self._background.close()
         await self.courier.close()
-        await self._models.close()
+        if self._owns_models:
+            await self._models.close()
         await self._gated.close()
         for _, shell in self._shells:
             await shell.close()
@@ -313,6 +321,24 @@ class Hone:
         toolbox, _ = self._tools(self.folder)  # for what they declare; none is run
         return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
 
+    @property
+    def laboratory(self) -> "Laboratory":
+        """Where lessons are measured."""
+        from hone.runtime.experiment import Laboratory
+        from hone.runtime.studies import Studies
+
+        return Laboratory(self, self.home, Studies(self.home), self._beside, self._clock)
+
+    def _beside(self, home: Path, folder: Path, sandbox: Sandbox) -> "Hone":
+        """The same agent with other knowledge, at work elsewhere, and its file tools stay there. It speaks
+        through this one's connections, and nobody is there to be asked."""
+        memory = msgspec.structs.replace(self.settings.memory, backend="null")
+        settings = msgspec.structs.replace(self.settings, plugins=(), memory=memory)
+        other = Hone(home=home, folder=folder, settings=settings, clock=self._clock)
+        other._models, other._owns_models = self._models, False
+        other._plugins, other._sandbox, other._penned = self._plugins, sandbox, True
+        return other
+
     async def _note_use(self, stored: Stored) -> None:
         """A process that was killed may have begun with a template and not have said so."""
         first = stored.transcript.nodes[0]
@@ -441,7 +467,9 @@ class Hone:
             clock=self._clock,
         )
         fenced = (Fenced(tool, folder, self.home) for tool in file_tools(folder))
-        local = (*fenced, search_tool(folder))
+        local: tuple[Tool, ...] = (*fenced, search_tool(folder))
+        if self._penned:
+            local = tuple(Penned(tool, (folder, self.home / "spill")) for tool in local)
         labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
         search = self._models.http if self.settings.search else None
         web = web_tools(self._gated, search, self.settings.search, clock=self._clock)

@@ -231,7 +231,7 @@ async def test_a_look_of_a_review_or_the_curator_never_counts_as_use(library: Li
             await library.shelf.count("deploy", deed, actor, SessionId(f"{actor}"), TODAY)
     for actor in (Actor.REVIEW, Actor.CURATOR):
         await library.shelf.count("again", Deed.USE, actor, S1, TODAY)
-    expected = Tally(2, 2, 2, 2, 2, TODAY)
+    expected = Tally(2, 2, 2, 3, 3, TODAY)
     assert await library.shelf.tallies() == {"deploy": expected}
     assert [each.tally for each in await library.shelf.listed()] == [Tally(), expected]
     later = TODAY + timedelta(days=1)

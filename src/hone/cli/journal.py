@@ -1,6 +1,8 @@
 """The journal on the screen: each entry with the change it came with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 from hone.cli.listing import moment
 from hone.cli.paint import Paint
@@ -9,10 +11,14 @@ from hone.core.visible import one_line, visible
 from hone.knowledge.sections import Section, data, place_of, section, sections, targets
 from hone.memory.journal import Block, blocks, printed
 
-__all__ = ["Section", "data", "place_of", "rows", "section", "sections", "targets"]
+Measured = Mapping[str, Sequence[str]]
+NONE: Measured = MappingProxyType({})
+
+__all__ = ["Section", "data", "measured", "place_of", "rows", "section", "sections", "targets"]
 
 
-def rows(section: Section, paint: Paint) -> Iterator[str]:
+def rows(section: Section, paint: Paint, measured: Measured = NONE) -> Iterator[str]:
+    """`measured` is what experiments say of an entry."""
     about = section.target.removeprefix(PROJECT)
     belongs = f" (for {one_line(about, 200)})" if about != section.target else ""
     room = section.room if section.limit else "switched off in the settings: in no prompt"
@@ -20,6 +26,7 @@ def rows(section: Section, paint: Paint) -> Iterator[str]:
     found = [block for block in blocks(section.text) if block.entry is not None or block.raw.strip()]
     for block in found:
         yield from _block(block, section, paint)
+        yield from (paint.dim(f"      {row}") for row in measured.get(block.entry or "", ()))
     if not found:
         yield paint.dim("  (empty)")
     if any(block.entry is None for block in found):
@@ -42,3 +49,17 @@ def _origin(entry: Entry | None) -> str:
     doubt = "" if change.confirmed else ", unconfirmed"
     who = f"{one_line(change.deed, 20)}{about} by {change.author.actor}"
     return f"change {entry.id}: {who}, {moment(entry.at)}{doubt}"
+
+
+def measured(home: Path, found: Sequence[Section]) -> Measured:
+    """One line for each study of an entry."""
+    from hone.core.experiment import Kind
+    from hone.memory.journal import entries
+    from hone.runtime.measured import beside
+    from hone.runtime.subjects import of_entry
+
+    return {
+        entry: beside(home, Kind.ENTRY, section.target, of_entry(entry))
+        for section in found
+        for entry in entries(section.text)
+    }

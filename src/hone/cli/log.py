@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hone.knowledge.folding import Step
     from hone.knowledge.keeper import Keeper
 
-ACTORS = ("owner", "agent", "review", "curator")
+ACTORS = ("owner", "agent", "review", "curator", "experiment")
 ID = click.IntRange(1)
 
 

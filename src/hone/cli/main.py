@@ -26,6 +26,7 @@ COMMANDS = {
     "backends": "backends",
     "templates": "templates",
     "curator": "curator",
+    "experiment": "experiment",
     "log": "log",
     "show": "log",
     "diff": "log",

@@ -46,15 +46,16 @@ def show(options: Options, folder: Path | None, as_json: bool) -> None:
 
     wanted = folder.expanduser().resolve() if folder else None
 
-    async def act(hone: "Hone") -> "list[Section]":
-        return await journal.sections(hone.library.keeper, wanted or hone.folder)
+    async def act(hone: "Hone") -> "tuple[list[Section], journal.Measured]":
+        found = await journal.sections(hone.library.keeper, wanted or hone.folder)
+        return found, journal.measured(hone.home, found)
 
-    found = with_home(options, act)
+    found, measured = with_home(options, act)
     if as_json:
         echo_json([journal.data(each) for each in found])
         return
     paint = paint_for(sys.stdout)
-    click.echo("\n\n".join("\n".join(journal.rows(each, paint)) for each in found))
+    click.echo("\n\n".join("\n".join(journal.rows(each, paint, measured)) for each in found))
 
 
 @memory.command()

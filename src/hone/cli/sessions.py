@@ -13,6 +13,7 @@ from hone.cli.main import FAILED, Options
 from hone.core.visible import one_line
 
 if TYPE_CHECKING:
+    from hone.app import Hone
     from hone.core.ids import SessionId
     from hone.core.ports import Sessions, Spending, Stored, Summary
 
@@ -316,7 +317,15 @@ def _remove(options: Options, chosen: "Sequence[Summary]", lessons: str | None, 
         click.echo(
             f"Template {name} was made from it and stays. Delete it, too: hone templates delete {name}"
         )
+    for name in with_home(options, lambda hone: _tasks(hone, ids)):
+        click.echo(f"Experiment {name} has its request. Delete it, too: hone experiment delete {name}")
     return code
+
+
+async def _tasks(hone: "Hone", ids: "Sequence[SessionId]") -> list[str]:
+    """The experiments that were recorded from these sessions."""
+    studies = hone.laboratory.studies
+    return [name for name in studies.names() if studies.is_from(name, ids)]
 
 
 def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, *, ask: bool) -> int:

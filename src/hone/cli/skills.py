@@ -89,13 +89,17 @@ def show(options: Options, name: str, file: str) -> None:
     from hone.cli.paint import paint_for
     from hone.cli.shelf import heading, readable
     from hone.core.errors import Missing
+    from hone.core.experiment import Kind
     from hone.core.skill import DOCUMENT, Tally
+    from hone.runtime.measured import beside
+    from hone.runtime.subjects import of_skill
     from hone.skills.facts import facts, parted, seal
 
-    async def act(hone: "Hone") -> "tuple[Files, Tally]":
-        return await hone.library.files(name), (await hone.library.tallies()).get(name, Tally())
+    async def act(hone: "Hone") -> "tuple[Files, Tally, list[str]]":
+        files, tallies = await hone.library.files(name), await hone.library.tallies()
+        return files, tallies.get(name, Tally()), beside(hone.home, Kind.SKILL, name, of_skill(files))
 
-    files, tally = _with(options, act)
+    files, tally, measured = _with(options, act)
     paths = sorted(parted(files)[0])
     wanted = file or DOCUMENT
     if wanted not in paths:
@@ -104,7 +108,8 @@ def show(options: Options, name: str, file: str) -> None:
     if text is None:
         raise Missing(f"{wanted} is not text ({len(files[wanted]):,} bytes).")
     if not file:
-        click.echo("\n".join((*heading(name, facts(files), tally, paint_for(sys.stdout), seal(files)), "")))
+        head = heading(name, facts(files), tally, paint_for(sys.stdout), seal(files))
+        click.echo("\n".join((*head, *measured, "")))
     click.echo(visible(text).rstrip("\n"))
     if not file and len(paths) > 1:
         click.echo("\n".join(("", "Files:", *(f"  {path}  {len(files[path]):,} bytes" for path in paths))))

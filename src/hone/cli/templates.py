@@ -110,10 +110,17 @@ def show(options: Options, name: str, as_json: bool) -> None:
     """Print the template NAME with its examples."""
     from hone.cli.home import with_home
     from hone.cli.log import echo_json
+    from hone.core.experiment import Kind
     from hone.core.visible import one_line
     from hone.runtime.filed import to_dict
+    from hone.runtime.measured import beside
+    from hone.runtime.subjects import of_template
 
-    found = with_home(options, lambda hone: hone.templates.read(name))
+    async def act(hone: "Hone") -> "tuple[Template, list[str]]":
+        found = await hone.templates.read(name)
+        return found, beside(hone.home, Kind.TEMPLATE, name, of_template(found))
+
+    found, measured = with_home(options, act)
     if as_json:
         echo_json(to_dict(found))
         return
@@ -123,6 +130,8 @@ def show(options: Options, name: str, as_json: bool) -> None:
     click.echo(f"made from session {found.session} on {found.created.astimezone():%Y-%m-%d}")
     if found.tags:
         click.echo(one_line(f"tags: {', '.join(found.tags)}", 200))
+    for row in measured:
+        click.echo(row)
     click.echo("\n".join(_wholly(found)))
 
 

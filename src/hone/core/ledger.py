@@ -43,6 +43,8 @@ class Actor(StrEnum):
     """In the foreground, with a tool."""
     REVIEW = "review"
     CURATOR = "curator"
+    EXPERIMENT = "experiment"
+    """Measures what is known. It only proposes, and confirms."""
 
 
 class Standing(StrEnum):
@@ -88,9 +90,10 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`cause` says why it waits. `about` is the change that this one undoes, approves or rejects. What is not
-    `confirmed` rests on nothing the owner said or did. Changes of one `group` are undone, approved and
-    rejected together; their deltas name every content of their targets, those that stay as they are, too."""
+    """`cause` says why it waits. `about` is the change that this one undoes, approves, rejects or confirms.
+    What is not `confirmed` rests on nothing the owner said or did. Changes of one `group` are undone,
+    approved and rejected together; their deltas name every content of their targets, those that stay as they
+    are, too."""
 
     target: Target
     deed: str
@@ -106,7 +109,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A change in its place. `settled` is the latest change about it: it was approved, rejected or undone."""
+    """A change in its place. `settled` is the latest change about it: it was approved, rejected, undone or
+    confirmed."""
 
     id: ChangeId
     at: datetime

@@ -58,6 +58,7 @@ class Rules:
 
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
 """Records changes together with whatever must happen in the same transaction."""
+CONFIRM = "confirm"
 MET = "it met a change that was made meanwhile"
 
 DEFAULTS = Rules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
@@ -102,6 +103,11 @@ class Keeper:
 
     async def reject(self, id: ChangeId, author: Author = OWNER) -> Entry:
         return await uninterrupted(self._reject(id, author))
+
+    async def confirm(self, id: ChangeId, author: Author) -> Entry:
+        """What rests on nothing the owner said or did counts as if it did: the owner's check has shown it.
+        Raises Refused if it does not hold as it was made."""
+        return await uninterrupted(self._confirm(id, author))
 
     async def files(self, target: Target) -> Files:
         """What a target holds, with what the owner has edited by hand. If its files cannot be read, what was
@@ -320,6 +326,14 @@ class Keeper:
             return [entry]
         group = await self.ledger.entries(group=entry.change.group)
         return [each for each in reversed(group) if await self.is_standing(each)]
+
+    async def _confirm(self, id: ChangeId, author: Author) -> Entry:
+        async with self._open():
+            entry = await self.ledger.entry(id)
+            if entry.settled or entry.change.confirmed or entry.change.standing is Standing.PENDING:
+                raise Refused(f"Change {id} is not one that could be confirmed.")
+            change = Change(entry.change.target, CONFIRM, (), author, confirmed=True, about=id)
+            return (await self.ledger.record([change], {}, self._clock.now()))[0]
 
     async def _waiting(self, id: ChangeId) -> Entry:
         entry = await self.ledger.entry(id)

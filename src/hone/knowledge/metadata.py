@@ -9,6 +9,7 @@ ORIGINS = {
     Actor.AGENT: "assistant_tool",
     Actor.REVIEW: "background_review",
     Actor.CURATOR: "curator",
+    Actor.EXPERIMENT: "experiment",
 }
 
 

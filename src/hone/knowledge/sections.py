@@ -1,13 +1,13 @@
 """The parts of the journal as they stand, each entry with the change it came with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hone.core.ledger import Entry, Standing, Target
 from hone.knowledge import places
-from hone.knowledge.keeper import Keeper
+from hone.knowledge.keeper import CONFIRM, Keeper
 from hone.knowledge.moment import journals
 from hone.memory.journal import blocks, entries, size
 
@@ -62,21 +62,29 @@ async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, En
         if not missing:
             break
         if entry.change.standing is Standing.ACTIVE:
-            for come in missing & await _come(keeper, entry):
-                found[come] = entry
+            for each in missing & await come(keeper, entry):
+                found[each] = await _weighed(keeper, entry)
             missing -= found.keys()
     return found
 
 
-async def _come(keeper: Keeper, entry: Entry) -> set[str]:
-    come: set[str] = set()
+async def _weighed(keeper: Keeper, entry: Entry) -> Entry:
+    """A change that was confirmed later counts as confirmed."""
+    if not entry.settled or (await keeper.ledger.entry(entry.settled)).change.deed != CONFIRM:
+        return entry
+    return replace(entry, change=replace(entry.change, confirmed=True))
+
+
+async def come(keeper: Keeper, entry: Entry) -> set[str]:
+    """The entries that a change brought."""
+    new: set[str] = set()
     for delta in entry.change.deltas:
         contents = await keeper.ledger.contents({each for each in (delta.before, delta.after) if each})
         before, after = (
             set(entries(contents[each].decode() if each else "")) for each in (delta.before, delta.after)
         )
-        come |= after - before
-    return come
+        new |= after - before
+    return new
 
 
 def data(section: Section) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hone.core.ledger import Entry, Standing, Target
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Step
-from hone.knowledge.keeper import Keeper
+from hone.knowledge.keeper import CONFIRM, Keeper
 from hone.memory.journal import lines
 
 
@@ -26,7 +26,8 @@ class Told:
     @property
     def marks(self) -> tuple[str, ...]:
         change = self.entry.change
-        doubtful = change.standing is Standing.ACTIVE and bool(change.deltas) and not change.confirmed
+        sure = change.confirmed or self.fate.startswith("confirmed")
+        doubtful = change.standing is Standing.ACTIVE and bool(change.deltas) and not sure
         return tuple(mark for mark in (self.fate, "unconfirmed" if doubtful else "") if mark)
 
 
@@ -67,6 +68,8 @@ async def fate(keeper: Keeper, entry: Entry) -> str:
     by = await keeper.ledger.entry(entry.settled)
     if waited:
         return f"{'approved' if by.change.deed == 'approve' else 'rejected'} by {by.id}"
+    if by.change.deed == CONFIRM:
+        return f"confirmed by {by.id}"
     return f"undone by {by.id}" + (", and back again" if await keeper.is_standing(entry) else "")
 
 

@@ -13,6 +13,7 @@ Quoted = Callable[[str, Sequence[str]], bool]
 
 BROUGHT = "it was brought in from elsewhere"
 ASKED = "the user wants to be asked"
+MEASURED = "an experiment only proposes"
 _FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
@@ -43,12 +44,14 @@ def judge(
     quoted: Quoted = quotes,
 ) -> Verdict:
     """`entries` are the journal entries that would be new; None for a change of a skill, which no quote can
-    cover. What the owner hands in without having said it, as with an import, waits to be read. Raises Refused
-    where the actor may not, or rests on nothing."""
+    cover. What the owner hands in without having said it, as with an import, waits to be read, and so does
+    what an experiment proposes. Raises Refused where the actor may not, or rests on nothing."""
     if author.actor is Actor.OWNER and author.ground is Trust.OWNER:
         return Verdict(Standing.ACTIVE, confirmed=True)
     if author.actor is Actor.OWNER:
         return Verdict(Standing.PENDING, cause="; ".join((BROUGHT, *flags)))
+    if author.actor is Actor.EXPERIMENT:
+        return Verdict(Standing.PENDING, cause="; ".join((MEASURED, *flags)))
     if mode is Mode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     if not author.evidence:

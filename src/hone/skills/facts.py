@@ -75,8 +75,9 @@ def parted(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, byte
 
 def protected(name: str, skill: Facts | Listed | None, actor: Actor) -> str:
     """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
-    that is not there yet. Raises Refused where the actor may not even propose one."""
-    if skill is None or actor in (Actor.OWNER, Actor.AGENT):
+    that is not there yet. What an experiment proposes waits in any case. Raises Refused where the actor may
+    not even propose one."""
+    if skill is None or actor in (Actor.OWNER, Actor.AGENT, Actor.EXPERIMENT):
         return ""
     kind = "pinned" if skill.pinned else str(skill.birth)
     if skill.pinned or skill.birth in (Birth.BUNDLED, Birth.INSTALLED):

@@ -58,7 +58,7 @@ class Bench:
         await asyncio.gather(*(each.stop() for each in running))
         scratch, self._scratch = self._scratch, None
         if scratch:
-            await asyncio.to_thread(_cleared, scratch)
+            await asyncio.to_thread(cleared, scratch)
 
     def _output(self, launch: Launch, name: str) -> Output:
         self._count += 1
@@ -66,7 +66,7 @@ class Bench:
         return Output(Spill(self.scratch() / file, f"{launch.tmp}/{file}"))
 
 
-def _cleared(folder: Path) -> None:
+def cleared(folder: Path) -> None:
     """A command may have left folders that nobody may enter, and links that must not be followed."""
     for root, names, _ in os.walk(folder):
         for name in names:

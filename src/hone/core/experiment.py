@@ -1,0 +1,119 @@
+"""Experiments as values: a task with a check, a lesson, and what came of each try with it or without."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from hone.core.ids import SessionId
+from hone.core.transcript import Node
+
+PAIRS = 20
+"""Pairs of runs, unless the owner wants more; with fewer nothing is concluded."""
+EARLY = 30
+"""Turns of a run in which errors count as early ones. A turn is one reply of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What must hold after a run, all of it. `script` must end with exit code 0, `text` must stand in the
+    answer, each of `files` must be there with these words in it (none: any)."""
+
+    script: str = ""
+    text: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.script or self.text or self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is tried again and again: files in a folder, a conversation that may have begun, a request, and
+    the owner's check. `folder` is where it comes from."""
+
+    name: str
+    session: SessionId
+    created: datetime
+    folder: str
+    request: str
+    check: Check
+    files: tuple[tuple[str, str], ...] = ()
+    begun: tuple[Node, ...] = ()
+
+
+class Kind(StrEnum):
+    """What is measured."""
+
+    SKILL = "skill"
+    ENTRY = "entry"
+    TEMPLATE = "template"
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """`name` is that of the skill or the template, or the part of the journal an entry is in; `digest` is
+    that of its content: another content is another lesson."""
+
+    kind: Kind
+    name: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"an entry of {self.name}" if self.kind is Kind.ENTRY else f"{self.kind} {self.name}"
+
+
+class Arm(StrEnum):
+    WITH = "with"
+    WITHOUT = "without"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one try came to. `first` is the turn with the first call that succeeded, `first_seconds` when its
+    result was there; None if none did. `cost` is in US dollars, None if no price is known."""
+
+    pair: int
+    arm: Arm
+    success: bool
+    turns: int
+    errors: int
+    early: int
+    first: int | None
+    first_seconds: float | None
+    tools: int
+    tokens: int
+    seconds: float
+    cost: float | None = None
+
+    @property
+    def place(self) -> tuple[int, Arm]:
+        return self.pair, self.arm
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One lesson on one task with one model, and the runs that are done."""
+
+    task: str
+    lesson: Lesson
+    model: str
+    begun: datetime
+    pairs: int = PAIRS
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def paired(self) -> tuple[tuple[Run, Run], ...]:
+        """With and without, of each pair that is whole."""
+        found = {run.place: run for run in self.runs}
+        numbers = sorted({run.pair for run in self.runs})
+        both = ((found.get((each, Arm.WITH)), found.get((each, Arm.WITHOUT))) for each in numbers)
+        return tuple((one, other) for one, other in both if one and other)
+
+    @property
+    def whole(self) -> bool:
+        return len(self.paired) >= self.pairs
+
+
+def order(pair: int) -> tuple[Arm, Arm]:
+    """Which goes first takes turns, so that what changes with time meets both alike."""
+    return (Arm.WITH, Arm.WITHOUT) if pair % 2 else (Arm.WITHOUT, Arm.WITH)
