@@ -13,7 +13,7 @@ export function card(change, answered, old = null) {
     el("summary", null, "What changed ", el("span", { class: "lines" }, change.lines)));
   more.addEventListener("toggle", () => open(more, change));
   if (more.open) open(more, change);
-  return el("article", { class: `change ${change.standing}`, "aria-label": `Change ${change.id}` },
+  return el("article", { class: waits(change) ? "change pending" : "change", "aria-label": `Change ${change.id}` },
     el("header", null,
       el("h3", null, deed(change)),
       el("p", { class: "meta" }, el("a", { href: way("learning", change.id) }, `#${change.id}`), " · ",
@@ -30,16 +30,20 @@ function from(change) {
 }
 
 function marks(change) {
-  const cause = change.standing === "pending" && change.cause ? [change.cause] : [];
+  const cause = waits(change) && change.cause ? [change.cause] : [];
   return [...change.marks, ...cause].map((mark) => el("span", { class: "mark" }, mark));
 }
 
 function acts(change, answered) {
-  if (change.standing === "pending" && !change.settled) {
+  if (waits(change)) {
     const approve = () => settle(change, "approve", { seen: change.seen }, answered);
     return [action("Approve", approve, "main"), action("Reject", () => settle(change, "reject", {}, answered))];
   }
   return stands(change) ? action("Undo", () => undo(change.id, answered)) : null;
+}
+
+function waits(change) {
+  return change.standing === "pending" && !change.settled;
 }
 
 function stands(change) {

@@ -50,7 +50,7 @@ function grid({ width, top, y }, text) {
 function days({ width, labels, x }) {
   const every = Math.max(1, Math.ceil(labels.length / Math.max(2, Math.floor((width - LEFT) / 84))));
   return svg("g", { class: "grid" }, labels.map((label, at) => ((labels.length - 1 - at) % every ? null
-    : svg("text", { x: Math.min(x(at), width - 20), y: HEIGHT - 6, "text-anchor": "middle" }, label))));
+    : svg("text", { x: Math.min(x(at), width - 26), y: HEIGHT - 6, "text-anchor": "middle" }, label))));
 }
 
 /** Stacked. */

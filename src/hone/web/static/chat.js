@@ -118,7 +118,7 @@ function busy(talk, state) {
 }
 
 function composer(talk) {
-  const text = el("textarea", { rows: "1", "aria-label": "Message", placeholder: "Write to Hone, or /skill-name …",
+  const text = el("textarea", { rows: "1", "aria-label": "Message", placeholder: "Write to Hone",
     on: { keydown: (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();

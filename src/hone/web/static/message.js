@@ -67,7 +67,7 @@ export function call(part, result = null) {
     el("pre", { class: "plain", tabindex: "0" }, pretty(part.arguments)), answer);
   made.finish = (ended) => {
     made.classList.toggle("failed", ended.failed);
-    put(state, ended.failed ? "failed" : "done", ended.seconds === undefined ? "" : ` · ${ended.seconds.toFixed(1)} s`);
+    put(state, ended.failed ? "failed" : "done", !(ended.seconds >= 0.1) ? "" : ` · ${ended.seconds.toFixed(1)} s`);
     put(answer, ended.text);
   };
   if (result) made.finish(result);

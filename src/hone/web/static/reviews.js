@@ -47,7 +47,7 @@ function review(each, again, old) {
 
 function facts(each) {
   const cost = each.cost === null ? "unknown" : money(each.cost);
-  const pairs = [["first request cached", share(each.first_request_cached)], ["model calls", String(each.calls)],
+  const pairs = [["from the cache", share(each.first_request_cached)], ["model calls", String(each.calls)],
     ["tokens", short(each.input + each.output)], ["cost", cost], ["changes", String(each.changes.length)],
     ["waiting", String(each.waiting)]];
   return el("dl", { class: "facts" }, pairs.map(([name, text]) => el("div", null, el("dt", null, name), el("dd", null, text))));

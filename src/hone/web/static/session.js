@@ -44,7 +44,7 @@ function head(session) {
     if (text !== null) put(title, text || "Conversation");
   })), "quiet");
   put(bar, title, rename);
-  return el("div", null, el("p", { class: "back" }, el("a", { href: "#/sessions" }, "Sessions")), bar,
+  return el("div", { class: "head" }, el("p", { class: "back" }, el("a", { href: "#/sessions" }, "Sessions")), bar,
     el("p", { class: "meta" }, `${origin(session.origin)} · ${session.model} · `, time(session.created),
       ` · ${plural(session.messages.length, "message")} · ${short(usage.input + usage.output)} tokens · `
       + `${share(cached)} cached · cost ${money(session.calls ? usage.cost : 0)}`),

@@ -66,19 +66,25 @@ function node(row, current, width) {
     "aria-current": here ? "true" : null },
     svg("rect", { class: "field", x: x + 14, y: y - ROW / 2 + 3, width: Math.max(width - x - 16, 20), height: ROW - 6, rx: 8 }),
     svg("circle", { class: row.session.origin, cx: x, cy: y, r: here ? 8 : 6 }),
-    svg("text", { class: "name", x: x + 24, y: y - 4 }, cut(called(row.session), room)),
+    svg("text", { class: "name", x: x + 24, y: y - 4 }, cut(name(row.session), room)),
     svg("text", { class: "fact", x: x + 24, y: y + 15 }, cut(fact(row), room)));
+}
+
+/** What Hone did for itself is named after what it is. */
+function name(session) {
+  const kind = origin(session.origin);
+  return session.origin === "user" ? called(session) : `${kind[0].toUpperCase()}${kind.slice(1)}`;
 }
 
 function fact(row) {
   const { session } = row;
-  const kind = session.origin === "user" && row.over ? "branch" : origin(session.origin);
-  const shared = row.over ? ` · from message ${session.shared}` : "";
-  return `${kind}${shared} · ${plural(session.messages, "message")}`;
+  const kind = session.origin === "user" ? [row.over ? "branch" : "conversation"] : [];
+  const shared = row.over ? [`after message ${session.shared}`] : [];
+  return [...kind, ...shared, plural(session.messages, "message")].join(" · ");
 }
 
 function sentence(row) {
-  return `${called(row.session)}: ${fact(row)}.`;
+  return `${name(row.session)}: ${fact(row)}.`;
 }
 
 function cut(text, room) {
@@ -91,7 +97,7 @@ function table(rows) {
   return el("div", { class: "scroll", tabindex: "0" }, el("table", null,
     el("thead", null, el("tr", null, heads.map((each) => el("th", { scope: "col" }, each)))),
     el("tbody", null, rows.map((row) => el("tr", null,
-      el("th", { scope: "row" }, el("a", { href: way("sessions", row.session.session) }, cut(called(row.session), 60))),
+      el("th", { scope: "row" }, el("a", { href: way("sessions", row.session.session) }, cut(name(row.session), 60))),
       el("td", null, origin(row.session.origin)), el("td", null, row.over ? String(row.session.shared) : "–"),
       el("td", null, String(row.session.messages)), el("td", null, time(row.session.updated)))))));
 }
