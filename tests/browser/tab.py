@@ -1,5 +1,6 @@
 """A tab of real Chromium that notes whatever a clean page does not do."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from tests.web.rig import Running
 
 DESKTOP, TABLET, PHONE = (1280, 800), (768, 1024), (375, 740)
 PATIENCE = 30_000.0
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 Scheme = Literal["light", "dark"]
 
 
@@ -23,6 +25,9 @@ class Trouble:
     said: list[str] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     """What a stored text managed to run."""
+    open: set[Request] = field(default_factory=set)
+    """What was asked for and is not answered yet, streams aside."""
+    quiet: asyncio.Event = field(default_factory=asyncio.Event)
 
     def watch(self, page: Page, url: str) -> None:
         host = urlsplit(url).netloc
@@ -33,6 +38,9 @@ class Trouble:
 
         def on_request(request: Request) -> None:
             asked = urlsplit(request.url)
+            if request.resource_type != "eventsource":
+                self.open.add(request)
+                self.quiet.clear()
             if asked.scheme != "data" and asked.netloc != host:
                 self.said.append(f"off the host: {request.url}")
 
@@ -40,7 +48,13 @@ class Trouble:
             if response.status >= 400:
                 self.said.append(f"{response.status}: {response.url}")
 
+        def on_end(request: Request) -> None:
+            self.open.discard(request)
+            if not self.open:
+                self.quiet.set()
+
         def on_failure(request: Request) -> None:
+            on_end(request)
             # Leaving a page ends what it was about to read; that is no failure.
             if request.failure != "net::ERR_ABORTED":
                 self.said.append(f"{request.failure}: {request.url}")
@@ -53,6 +67,7 @@ class Trouble:
         page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
         page.on("request", on_request)
         page.on("response", on_response)
+        page.on("requestfinished", on_end)
         page.on("requestfailed", on_failure)
         page.on("dialog", on_dialog)
 
@@ -71,9 +86,12 @@ class Tab:
     async def ready(self) -> None:
         await self.page.locator(".page[data-ready]").wait_for()
 
-    async def ran(self, word: str) -> int:
-        """How often a stored text ran."""
-        return int(await self.page.evaluate("word => Number(window[word] || 0)", word))
+    async def quiet(self) -> None:
+        """When all that was asked for is answered and drawn."""
+        await self.page.evaluate(DRAWN)
+        async with asyncio.timeout(PATIENCE / 1000):
+            await self.trouble.quiet.wait()
+        await self.page.evaluate(DRAWN)
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ import { action, complain, say } from "./notices.js";
 
 const SIGNS = { head: "head", "@": "place", "+": "came", "-": "went", " ": "same", end: "end" };
 
+const GIST = 3;
+
 /** A card. `answered` is called when something was done about it; `old` is the card it takes the place of. */
 export function card(change, answered, old = null) {
   const more = el("details", { class: "more", open: Boolean(old && old.querySelector("details")?.open) },
@@ -18,10 +20,19 @@ export function card(change, answered, old = null) {
       el("h3", null, deed(change)),
       el("p", { class: "meta" }, el("a", { href: way("learning", change.id) }, `#${change.id}`), " · ",
         time(change.at), from(change))),
-    change.reason ? el("p", null, change.reason) : null,
+    gist(change),
+    change.reason ? el("p", { class: "meta" }, change.reason) : null,
     el("p", { class: "marks" }, marks(change)),
     change.contents.length ? more : null,
     el("p", { class: "acts" }, acts(change, answered)));
+}
+
+// A short change is told without a difference.
+function gist(change) {
+  const lines = change.rows.filter((row) => row.sign === "+" || row.sign === "-");
+  if (!lines.length || lines.length > GIST) return null;
+  return el("div", { class: "gist" }, lines.map((row) => el(row.sign === "+" ? "ins" : "del", null,
+    row.text.slice(1).replace(/^- /, ""))));
 }
 
 function from(change) {

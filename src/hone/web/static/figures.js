@@ -16,7 +16,8 @@ export async function show(root, here, signal) {
   const charts = el("div", { class: "charts" });
   const fresh = async () => put(charts, drawn(await get("/api/figures", { days: span }, signal), signal));
   const again = () => fresh().catch(complain);
-  put(root, el("h1", null, "Figures"), el("form", { class: "filters" }, el("label", null, "over",
+  put(root, el("h1", null, "Figures"), el("p", { class: "lead" }, "What conversations cost, and what learning from them costs."),
+    el("form", { class: "filters" }, el("label", null, "over",
     el("select", { on: { change: (event) => {
       span = Number(event.target.value);
       again();
@@ -39,7 +40,7 @@ function drawn({ days, skills }, signal) {
     chart({ title: "Cached share", labels, series: series((each) => each.cached_share), text: share, draw: lines, most: 1,
       about: `Of the tokens that were sent, so much did the provider have in its cache: ${overall(days)}.` }, signal),
     chart({ title: "Skills", ...shelf(skills), text: count, draw: bars,
-      about: `${plural(skills.active, "skill")} in use, ${skills.pinned} of them pinned, ${skills.archived} put away.` }, signal),
+      about: `${plural(skills.active, "skill")} in use, ${skills.pinned} of them pinned, ${skills.archived} archived.` }, signal),
   ];
 }
 
@@ -58,6 +59,6 @@ function overall(days) {
 }
 
 function shelf(skills) {
-  const named = [["in use", skills.active - skills.pinned], ["pinned", skills.pinned], ["put away", skills.archived]];
+  const named = [["in use", skills.active - skills.pinned], ["pinned", skills.pinned], ["archived", skills.archived]];
   return { labels: named.map(([name]) => name), series: [{ kind: "foreground", name: "skills", values: named.map(([, many]) => many) }] };
 }

@@ -16,7 +16,7 @@ const DEEDS = {
   removefile: "removed a file of", archive: "archived", restore: "restored", pin: "pinned", unpin: "unpinned",
   undo: "undid a change of", approve: "approved a change of", reject: "rejected a change of",
 };
-const PARTS = { memory: "memory", user: "what it knows of you" };
+const PARTS = { memory: "Memory", user: "About you" };
 const ORIGINS = { user: "conversation", review: "review", curator: "curator", delegate: "helper", compact: "summary" };
 
 export function day(text) {

@@ -27,7 +27,8 @@ export async function show(root, here, signal) {
     const update = () => fresh().catch(complain);
     const open = chosen.session || chosen.target ? [] : pending.changes;
     put(waiting, heading(open), list(waiting, open, update));
-    grouped(days, timeline.changes, update);
+    const shown = new Set(open.map((each) => each.id));
+    grouped(days, timeline.changes.filter((each) => !shown.has(each.id)), update);
     older.hidden = timeline.changes.length < limit || limit >= 200;
   };
   put(root, el("h1", null, "Learning"),

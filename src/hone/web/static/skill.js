@@ -34,7 +34,7 @@ function acts(skill, again) {
     again();
   });
   return el("p", { class: "acts" }, skill.pinned ? mark("Unpin", "unpin") : mark("Pin", "pin"),
-    skill.archived ? mark("Bring back", "restore") : mark("Put away", "archive"));
+    skill.archived ? mark("Restore", "restore") : mark("Archive", "archive"));
 }
 
 function usage(tally) {
@@ -46,7 +46,7 @@ function usage(tally) {
 }
 
 function file(skill, each, again, old) {
-  const body = el("div");
+  const body = el("div", { class: "stack" });
   const first = each.path === "SKILL.md";
   const made = el("details", { class: "panel", open: old ? old.open : first },
     el("summary", null, el("code", null, each.path), el("span", { class: "meta" }, ` ${count(each.bytes)} bytes`)), body);

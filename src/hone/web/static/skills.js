@@ -19,7 +19,7 @@ export async function show(root, here, signal) {
   };
   const again = () => fresh().catch(complain);
   put(root, el("h1", null, "Skills"),
-    el("p", { class: "lead" }, "How to do a kind of task. Each is a folder that you can read, edit and put away."),
+    el("p", { class: "lead" }, "How to do a kind of task. Each is a folder that you can read, edit and archive."),
     search(chosen, again), list, empty, creation());
   await fresh();
   on(["changed", "reset"], again, signal);
@@ -27,7 +27,7 @@ export async function show(root, here, signal) {
 
 function nothing(chosen) {
   if (chosen.query) return "No skill fits these words.";
-  return chosen.archived ? "Nothing was put away." : "No skill yet. Reviews write some when a way of working emerges.";
+  return chosen.archived ? "Nothing is archived." : "No skill yet. Reviews write some when a way of working emerges.";
 }
 
 function search(chosen, again) {
@@ -39,7 +39,7 @@ function search(chosen, again) {
     el("input", { type: "search", placeholder: "Search skills", "aria-label": "Search skills", on: { input: (event) => {
       chosen.query = event.target.value.trim();
       again();
-    } } }), el("label", null, archived, "put away"));
+    } } }), el("label", null, archived, "archived"));
 }
 
 function row(skill) {
@@ -52,7 +52,7 @@ function row(skill) {
 
 /** What a skill is, in small labels. */
 export function marks(skill) {
-  const all = [skill.origin, skill.pinned && "pinned", skill.archived && "put away", skill.project && "of a project"];
+  const all = [skill.origin, skill.pinned && "pinned", skill.archived && "archived", skill.project && "of a project"];
   return all.filter(Boolean).map((each) => el("span", { class: "mark" }, each));
 }
 
