@@ -5,6 +5,7 @@ The page is real, and so are its server and its database; only the model follows
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,14 @@ from tests.web.rig import running
 
 FOLDER = Path("docs/pictures")
 PLACES = ("chat", "learning", "journal", "skills", "skill", "sessions", "session", "reviews", "figures")
+
+View = tuple[str, tuple[int, int], Scheme]
+KEPT: Sequence[View] = (("desktop", DESKTOP, "light"), ("phone", PHONE, "light"))
+FURTHER: Sequence[View] = (
+    ("tablet", TABLET, "light"),
+    ("desktop-dark", DESKTOP, "dark"),
+    ("phone-dark", PHONE, "dark"),
+)
 
 
 async def talk(tab: Tab) -> None:
@@ -46,7 +55,7 @@ async def shoot(tab: Tab, name: str, session: str, path: Path) -> None:
     await tab.page.screenshot(path=path, animations="disabled")
 
 
-async def draw(folder: Path, views: list[tuple[str, tuple[int, int], Scheme]]) -> None:
+async def draw(folder: Path, views: Sequence[View]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as scratch:
         home, work = Path(scratch) / "home", Path(scratch) / "work"
@@ -70,14 +79,7 @@ async def draw(folder: Path, views: list[tuple[str, tuple[int, int], Scheme]]) -
 
 def main() -> None:
     names = [each for each in sys.argv[1:] if not each.startswith("--")]
-    views: list[tuple[str, tuple[int, int], Scheme]] = [("desktop", DESKTOP, "light"), ("phone", PHONE, "light")]
-    if "--all" in sys.argv:
-        dark: list[tuple[str, tuple[int, int], Scheme]] = [
-            ("desktop-dark", DESKTOP, "dark"),
-            ("tablet", TABLET, "light"),
-            ("phone-dark", PHONE, "dark"),
-        ]
-        views += dark
+    views = [*KEPT, *FURTHER] if "--all" in sys.argv else KEPT
     asyncio.run(draw(Path(names[0]) if names else FOLDER, views))
 
 

@@ -101,7 +101,7 @@ async def chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         # A font server or a component update would be a request off the host.
         browser = await playwright.chromium.launch(
-            executable_path=path, args=["--disable-gpu", "--disable-component-update", "--font-render-hinting=none"]
+            executable_path=path, args=["--disable-gpu", "--disable-component-update"]
         )
         try:
             yield browser

@@ -43,35 +43,17 @@ Pitfalls: the figures of the last day come in late; ask before sending.
 """
 STEP = "3. Three lines a theme at most; numbers before adjectives."
 BETTER = "3. Two lines a theme at most, with the figure in front."
-SETTINGS = Settings(
-    learning=Learning(turns=1, iterations=0), prices={"stage/scripted": Price(input=3.0, output=15.0, cached=0.3)}
-)
+PRICE = Price(input=3.0, output=15.0, cached=0.3)
+SETTINGS = Settings(learning=Learning(turns=1, iterations=0), prices={"stage/scripted": PRICE})
 _TALKS = (
     (12, "How do I write the weekly report for the team?", "By theme, the largest first, three lines each."),
     (11, "Which port does the staging server use?", "It listens on 8443."),
     (9, "Plan the move of the wiki to the new host.", "In three steps: freeze, copy, switch the name."),
     (8, "I work from Lisbon until March.", "Noted: meetings before four in the afternoon, then."),
-    (5, "Why is the build slow on Mondays?", "The cache is emptied on Sunday night; the first build fills it."),
+    (5, "Why is the build slow on Mondays?", "Its cache is emptied on Sundays; the first build fills it."),
     (4, "The weekly report was too long. Two lines a theme.", "Shorter from now on."),
     (2, "Compare the two import formats for me.", "The second one keeps the time zone; I would take that."),
     (1, "Draft an answer to the question about refunds.", "Done; it is four sentences long."),
-)
-
-
-def script(messages: Sequence[Message]) -> Message:
-    """What the model does: works with a tool, and learns when it looks back."""
-    said = _told(messages)
-    return said if isinstance(said, Message) else said.message
-
-
-_told = rules(
-    ("look back over", lambda messages: _lesson(messages)),
-    (
-        "release notes for",
-        rounds(assistant("I read what changed.", call("read_file", path="changes.txt")), NOTES),
-    ),
-    *((talk[:20], rounds(reply)) for _, talk, reply in _TALKS),
-    otherwise=rounds("Gladly."),
 )
 
 
@@ -82,9 +64,11 @@ def _lesson(messages: Sequence[Message]) -> Message:
         return assistant("That is all.")
     words = messages[asked[-2]].text
     if words.startswith(ASKED):
+        said = {"evidence": [WISH], "reason": "You said so."}
+        read = {"evidence": ["#3"], "reason": "It stood in a file."}
         return assistant(
-            call("memory", action="add", target="user", text=WISH, evidence=[WISH], reason="Said so outright."),
-            call("memory", action="add", target="memory", text=FOUND, evidence=["#3"], reason="Stood in changes.txt."),
+            call("memory", action="add", target="user", text=WISH, **said),
+            call("memory", action="add", target="memory", text=FOUND, **read),
         )
     if "Lisbon" in words:
         return assistant(call("memory", action="add", target="user", text=words, evidence=[words]))
@@ -92,16 +76,29 @@ def _lesson(messages: Sequence[Message]) -> Message:
         text = "The staging server listens on port 8443."
         return assistant(call("memory", action="add", target="memory", text=text, evidence=["#2"]))
     if words.startswith("How do I write the weekly"):
-        reason = "A way of working emerged."
-        return assistant(
-            call("skill_manage", action="create", name="weekly-report", text=SKILL, evidence=["#1"], reason=reason)
-        )
+        shown = {"evidence": ["#1"], "reason": "A way of working emerged."}
+        return assistant(call("skill_manage", action="create", name="weekly-report", text=SKILL, **shown))
     if words.startswith("The weekly report was too long"):
         edit = {"find": STEP, "text": BETTER, "reason": "Corrected by the user."}
-        return assistant(
-            call("skill_manage", action="patch", name="weekly-report", evidence=["#1"], **edit)
-        )
+        return assistant(call("skill_manage", action="patch", name="weekly-report", evidence=["#1"], **edit))
     return assistant("Nothing to keep.")
+
+
+_told = rules(
+    ("look back over", _lesson),
+    (
+        "release notes for",
+        rounds(assistant("I read what changed.", call("read_file", path="changes.txt")), NOTES),
+    ),
+    *((talk[:20], rounds(reply)) for _, talk, reply in _TALKS),
+    otherwise=rounds("Gladly."),
+)
+
+
+def script(messages: Sequence[Message]) -> Message:
+    """What the model does: works with a tool, and learns when it looks back."""
+    said = _told(messages)
+    return said if isinstance(said, Message) else said.message
 
 
 async def lived(home: Path, folder: Path, now: datetime) -> None:

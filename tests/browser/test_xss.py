@@ -1,4 +1,4 @@
-"""I3: stored texts that would run in a page that took them for markup: on every page, with and without the policy."""
+"""I3: stored texts that would run as markup, shown on every page, with and without the policy."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -37,7 +37,12 @@ FOREIGN = """() => [...document.querySelectorAll("main *, #notices *")].filter(e
 WORDS = """() => document.querySelector("main").textContent
   + [...document.querySelectorAll("textarea, input")].map(each => each.value).join(" ")"""
 BATCH = 25
-NAMES = ("apple", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "ivy", "jade", "kelp", "lime", "moss")
+TAKE = """text => {
+  const each = document.createElement("div");
+  each.innerHTML = text;
+  document.body.append(each);
+}"""
+NAMES = ("apple", "birch", "cedar", "dune", "elm")
 
 
 @dataclass(frozen=True)
@@ -60,16 +65,16 @@ def parrot(messages: Sequence[Message]) -> Message:
 
 
 async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
-    """In a conversation and its title, in a review and its error, in the journal, in a skill and its files."""
+    """In a conversation and its title, a review and its error, the journal, a skill and its files."""
     session, now = await hone.session(), datetime.now(UTC)
     await session.send(text)
     await hone.sessions.rename(session.id, " ".join(text.split()))
-    for _ in range(2):
-        job = await hone.jobs.enqueue(session.id, len(session.transcript), frozenset({Topic.MEMORY}), text, now)
-        await hone.background.drain()
-    job = await hone.jobs.enqueue(session.id, len(session.transcript), frozenset({Topic.MEMORY}), text, now)
+    topics, length = frozenset({Topic.MEMORY}), len(session.transcript)
+    await hone.jobs.enqueue(session.id, length, topics, text, now)
+    await hone.background.drain()
+    job = await hone.jobs.enqueue(session.id, length, topics, text, now)
     await hone.jobs.fail(job.id, text, now, again=False)
-    keeper, name = hone.library.keeper, f"{NAMES[number % 13]}-{NAMES[number // 13]}-notes"
+    keeper, name = hone.library.keeper, f"{NAMES[number % 5]}-{NAMES[number // 5]}-notes"
     await keeper.note([(USER, Add(text))], OWNER)
     described = f"---\nname: {name}\ndescription: {json.dumps(' '.join(text.split()))}\n---\n\n{text}\n"
     await keeper.shelve(name, Create(described, Birth.USER), OWNER)
@@ -126,9 +131,8 @@ async def said(tab: Tab, each: Planted) -> None:
 
 async def taken_for_markup(tab: Tab, texts: Sequence[str]) -> int:
     """How many run where they are taken for markup: what this test can see."""
-    script = "text => { const each = document.createElement('div'); each.innerHTML = text; document.body.append(each) }"
     for text in texts:
-        await tab.page.evaluate(script, text)
+        await tab.page.evaluate(TAKE, text)
     await tab.page.wait_for_function("() => window.told.length > 0")
     return len(await tab.page.evaluate("() => [...new Set(window.told)]"))
 
@@ -141,11 +145,11 @@ async def test_no_stored_text_runs_on_any_page(tmp_path: Path, tier: Tier, figur
     async with chromium() as browser:
         for start in range(0, len(chosen), BATCH):
             home, batch = tmp_path / f"home{start}", chosen[start : start + BATCH]
-            async with Stage(parrot) as stage:
-                async with furnish(home, tmp_path, provider("openai", stage.url), settings=ROOMY) as hone:
-                    planted = [
-                        await plant(hone, mark, text, place) for place, (mark, text) in enumerate(batch)
-                    ]
+            async with (
+                Stage(parrot) as stage,
+                furnish(home, tmp_path, provider("openai", stage.url), settings=ROOMY) as hone,
+            ):
+                planted = [await plant(hone, *each, place) for place, each in enumerate(batch)]
             async with running(home, tmp_path, parrot, settings=ROOMY) as visit:
                 for policy in (True, False):
                     async with watched(browser, visit, policy=policy) as tab:

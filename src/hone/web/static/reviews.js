@@ -8,14 +8,22 @@ import { on } from "./live.js";
 import { messages } from "./message.js";
 import { action, complain } from "./notices.js";
 
+const STEP = 100;
+const MOST = 500;
 const OPEN = new Set(["queued", "at work"]);
 
 export async function show(root, here, signal) {
   const queue = el("div", { class: "cards" });
   const past = el("div", { class: "cards" });
   const none = el("p", { class: "empty" });
+  let limit = STEP;
+  const older = action("Older reviews", async () => {
+    limit = Math.min(limit + STEP, MOST);
+    await fresh();
+  });
   const fresh = async () => {
-    const { reviews } = await get("/api/reviews", {}, signal);
+    const { reviews } = await get("/api/reviews", { limit }, signal);
+    older.hidden = reviews.length < limit || limit >= MOST;
     const make = (each, old) => review(each, again, old);
     const [open, ended] = [reviews.filter((each) => OPEN.has(each.state)), reviews.filter((each) => !OPEN.has(each.state))];
     renew(queue, open, (each) => each.id, make);
@@ -25,7 +33,7 @@ export async function show(root, here, signal) {
   const again = () => fresh().catch(complain);
   put(root, el("h1", null, "Reviews"),
     el("p", { class: "lead" }, "After a conversation Hone looks back over it, in the background, for what is worth keeping."),
-    el("h2", null, "Queue"), none, queue, el("h2", null, "Done"), past);
+    el("h2", null, "Queue"), none, queue, el("h2", null, "Done"), past, el("p", null, older));
   await fresh();
   on(["reviews", "learned", "reset"], again, signal);
 }
