@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, ConsoleMessage, Dialog, Page, Request, Response, async_playwright
+from playwright.async_api import (
+    Browser,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Request,
+    Response,
+    async_playwright,
+    expect,
+)
 
 from tests.conftest import requires
 from tests.web.rig import Running
@@ -16,6 +25,7 @@ DESKTOP, TABLET, PHONE = (1280, 800), (768, 1024), (375, 740)
 PATIENCE = 30_000.0
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 Scheme = Literal["light", "dark"]
+expect.set_options(timeout=PATIENCE)
 
 
 @dataclass

@@ -30,10 +30,11 @@ export async function show(root, here, signal) {
 }
 
 async function welcome(talk) {
-  const { sessions } = await get("/api/sessions", { limit: RECENT }, talk.signal);
+  const [{ sessions }, { trouble }] = await Promise.all([
+    get("/api/sessions", { limit: RECENT }, talk.signal), get("/api/status", {}, talk.signal)]);
   put(talk.head, el("h1", null, "What shall we do?"),
     el("p", { class: "lead" }, "Hone works with you, and afterwards looks back for what is worth keeping."));
-  put(talk.log, sessions.length ? el("section", { class: "recent" }, el("h2", null, "Go on with"),
+  put(talk.log, trouble ? el("p", { class: "panel plain" }, trouble) : null, sessions.length ? el("section", { class: "recent" }, el("h2", null, "Go on with"),
     el("ul", { class: "rows" }, sessions.map((each) => el("li", null,
       el("a", { href: way("chat", each.session) }, el("span", { class: "title" }, called(each)),
         el("span", { class: "meta" }, time(each.updated))))))) : null);
@@ -146,10 +147,9 @@ async function say(talk, field) {
     if (talk.id) await post(at("sessions", talk.id, "messages"), body);
     else await open(talk, await post("/api/sessions", body));
   } catch (error) {
-    put(talk.said);
+    put(talk.said, el("p", { class: "bad plain", role: "alert" }, error.message));
     field.value = draft;
     busy(talk, false);
-    throw error;
   }
 }
 

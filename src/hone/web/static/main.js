@@ -95,7 +95,6 @@ on(["learned"], (data) => {
 try {
   const status = await stand();
   begin(status.mark, tell, always);
-  if (status.trouble) say(status.trouble);
 } catch (error) {
   complain(error);
 }
