@@ -15,6 +15,7 @@ from tests.browser.tab import DESKTOP, PHONE, TABLET, Scheme, Tab, chromium, ope
 from tests.web.rig import running
 
 FOLDER = Path("docs/pictures")
+INTO_VIEW = "each => each.scrollIntoView({block: 'end'})"
 PLACES = ("chat", "learning", "journal", "skills", "skill", "sessions", "session", "reviews", "figures")
 
 View = tuple[str, tuple[int, int], Scheme]
@@ -47,7 +48,7 @@ async def shoot(tab: Tab, name: str, session: str, path: Path) -> None:
     if name == "chat":
         await tab.page.locator(".learned summary").first.click()
         await tab.page.locator(".learned .diff").wait_for()
-        await tab.page.locator(".said.user").last.scroll_into_view_if_needed()
+        await tab.page.locator(".learned .change").first.evaluate(INTO_VIEW)
     if name == "learning":
         await tab.page.locator(".change summary").nth(1).click()
         await tab.page.locator(".grounds blockquote").first.wait_for()
