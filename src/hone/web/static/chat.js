@@ -3,7 +3,7 @@
 import { at, get, post } from "./api.js";
 import { card } from "./change.js";
 import { el, put, renew, way } from "./dom.js";
-import { called, time } from "./format.js";
+import { called, headline, time } from "./format.js";
 import { follow } from "./live.js";
 import { frame, messages, words } from "./message.js";
 import { action, complain } from "./notices.js";
@@ -26,7 +26,8 @@ export async function show(root, here, signal) {
   put(root, talk.head, talk.thread, composer(talk));
   if (talk.id) await enter(talk);
   else await welcome(talk);
-  root.querySelector("textarea").focus({ preventScroll: true });
+  // Where fingers type, a focus would bring up a keyboard that nobody asked for.
+  if (matchMedia("(hover: hover)").matches) root.querySelector("textarea").focus({ preventScroll: true });
 }
 
 async function welcome(talk) {
@@ -62,7 +63,7 @@ async function load(talk, upto = Infinity) {
 }
 
 function title(talk, session) {
-  put(talk.head, el("h1", { class: "small" }, session.title || "Conversation"),
+  put(talk.head, el("h1", { class: "small" }, headline(session)),
     el("p", { class: "meta" }, el("a", { href: way("sessions", talk.id) }, "Transcript and tree"), " · ",
       el("a", { href: "#/chat" }, "New conversation")));
 }

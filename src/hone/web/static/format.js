@@ -10,6 +10,7 @@ const COUNT = new Intl.NumberFormat("en");
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 export const ACTORS = { owner: "You", agent: "Hone", review: "A review", curator: "The curator" };
+const HEADLINE = 80;
 const DEEDS = {
   add: "added to", replace: "changed", remove: "removed from", batch: "changed", edit: "edited",
   create: "created", patch: "patched", rewrite: "rewrote", writefile: "wrote a file of",
@@ -78,6 +79,14 @@ export function deed(change) {
 
 export function origin(name) {
   return ORIGINS[name] || name;
+}
+
+/** The title of a conversation that was read, or how it began. */
+export function headline(session) {
+  const first = session.messages.find((each) => each.role === "user");
+  const text = first?.parts.find((part) => part.kind === "text")?.text || "Conversation";
+  const line = text.replace(/\s+/g, " ").trim();
+  return session.title || (line.length > HEADLINE ? `${line.slice(0, HEADLINE)}…` : line);
 }
 
 export function called(session) {

@@ -80,7 +80,9 @@ function tell(state) {
 
 addEventListener("hashchange", () => {
   if (location.hash === "#main") return;
-  show().then(() => main.focus({ preventScroll: true }));
+  show().then(() => {
+    if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
+  });
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

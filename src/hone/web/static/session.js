@@ -3,7 +3,7 @@
 import { amend, at, get, post } from "./api.js";
 import { card } from "./change.js";
 import { button, el, put, renew, way } from "./dom.js";
-import { money, origin, plural, share, short, time } from "./format.js";
+import { headline, money, origin, plural, share, short, time } from "./format.js";
 import { on } from "./live.js";
 import { messages } from "./message.js";
 import { action, complain, say } from "./notices.js";
@@ -22,14 +22,22 @@ export async function show(root, here, signal) {
     draw(await get(at("sessions", here.id, "tree"), {}, signal));
   };
   const again = () => fresh().catch(complain);
-  const thread = el("div", { class: "thread stack" }, messages(session.messages));
+  const thread = el("div", { class: "thread stack" });
+  const tell = (said) => {
+    put(thread, messages(said));
+    branches(thread, session.session);
+  };
+  const reread = async () => tell((await get(at("sessions", here.id), {}, signal)).messages);
+  tell(session.messages);
   draw(grown);
   list(learned.changes);
   put(root, head(session), own,
     el("h2", null, "Learned from it"), lessons,
     learned.changes.length ? null : el("p", { class: "empty" }, "Nothing so far."),
     el("h2", null, "Transcript"), thread);
-  branches(thread, session.session);
+  on(["session"], (data) => {
+    if (data.session === session.session && data.state === "ended") reread().catch(complain);
+  }, signal);
   on(["changed", "learned", "reviews", "reset"], again, signal);
   find(thread, here.query.get("at"));
 }
@@ -38,10 +46,10 @@ function head(session) {
   const usage = session.usage;
   const cached = usage.input ? usage.cached / usage.input : null;
   const bar = el("div", { class: "head" });
-  const title = el("h1", { class: "small" }, session.title || "Conversation");
+  const title = el("h1", { class: "small" }, headline(session));
   const rename = button("Rename", () => put(bar, renaming(session, (text) => {
     put(bar, title, rename);
-    if (text !== null) put(title, text || "Conversation");
+    if (text !== null) put(title, headline(session));
   })), "quiet");
   put(bar, title, rename);
   return el("div", { class: "head" }, el("p", { class: "back" }, el("a", { href: "#/sessions" }, "Sessions")), bar,

@@ -14,14 +14,19 @@ export async function show(root, here, signal) {
   const list = el("ul", { class: "rows" });
   const found = el("div", { class: "stack" });
   const fresh = async () => {
-    const { sessions } = await get("/api/sessions", { ...chosen, limit: 200 }, signal);
+    const answer = await get("/api/sessions", { ...chosen, limit: 200 }, signal);
+    const sessions = answer.sessions.map((each) => ({ ...each, busy: answer.busy.includes(each.session) }));
     renew(list, sessions, (each) => each.session, row);
     list.hidden = found.childElementCount > 0;
     if (!sessions.length) put(list, el("li", { class: "empty" }, "No conversation yet."));
   };
   const again = () => fresh().catch(complain);
+  let wanted = "";
   const look = async (query) => {
-    put(found, query ? await hits(query, signal) : null);
+    wanted = query;
+    const answer = query ? await hits(query, signal) : null;
+    if (wanted !== query) return; // somebody typed on
+    put(found, answer);
     list.hidden = Boolean(query);
   };
   put(root, el("h1", null, "Sessions"),
@@ -71,10 +76,11 @@ function hit(each) {
 }
 
 function row(session) {
+  const busy = session.busy ? el("span", { class: "mark at-work" }, "at work") : null;
   const kind = session.origin === "user" ? null : el("span", { class: "mark" }, origin(session.origin));
   return el("li", null, el("a", { href: way("sessions", session.session) },
     el("span", { class: "title" }, called(session)),
     session.title && session.opening ? el("span", { class: "about" }, session.opening) : null,
-    el("span", { class: "meta" }, kind, session.parent ? el("span", { class: "mark" }, "fork") : null,
+    el("span", { class: "meta" }, busy, kind, session.parent ? el("span", { class: "mark" }, "fork") : null,
       ` ${plural(session.messages, "message")} · `, time(session.updated))));
 }

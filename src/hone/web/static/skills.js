@@ -13,7 +13,9 @@ export async function show(root, here, signal) {
   const list = el("ul", { class: "rows" });
   const empty = el("p", { class: "empty" });
   const fresh = async () => {
-    const { skills } = await get("/api/skills", chosen, signal);
+    const asked = { ...chosen };
+    const { skills } = await get("/api/skills", asked, signal);
+    if (asked.query !== chosen.query || asked.archived !== chosen.archived) return; // somebody typed on
     renew(list, skills, (each) => each.name, row);
     put(empty, skills.length ? "" : nothing(chosen));
   };
