@@ -12,7 +12,7 @@ from playwright.async_api import Browser
 from hone import Hone
 from hone.core.jobs import Topic
 from hone.core.ledger import USER
-from hone.core.messages import Message, Role, assistant
+from hone.core.messages import Message, Role, Text, assistant
 from hone.core.skill import Birth
 from hone.knowledge.keeper import OWNER
 from hone.memory.journal import Add
@@ -65,8 +65,9 @@ def parrot(messages: Sequence[Message]) -> Message:
 
 
 async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
-    """In a conversation and its title, a review and its error, the journal, a skill and its files."""
-    session, now = await hone.session(), datetime.now(UTC)
+    """In a conversation, its title and its template, a review and its error, the journal, a skill."""
+    example = Message(Role.USER, (Text("An example."),), template=text)
+    session, now = await hone.session(told=[example, assistant("Like this.")]), datetime.now(UTC)
     await session.send(text)
     await hone.sessions.rename(session.id, " ".join(text.split()))
     topics, length = frozenset({Topic.MEMORY}), len(session.transcript)
@@ -110,6 +111,7 @@ async def visited(tab: Tab, planted: Sequence[Planted], *, talk: bool) -> int:
     await shown(tab, "#/figures", [])
     for each in planted:
         await shown(tab, f"#/sessions/{each.session}", [each.mark])
+        assert each.mark in await tab.page.locator(".said.example .meta").first.inner_text()
         await shown(tab, f"#/skills/{each.skill}", [each.mark])
         await shown(tab, f"#/chat/{each.session}", [each.mark])
         if talk:

@@ -83,7 +83,7 @@ export function origin(name) {
 
 /** The title of a conversation that was read, or how it began. */
 export function headline(session) {
-  const first = session.messages.find((each) => each.role === "user");
+  const first = session.messages.find((each) => each.role === "user" && !each.template);
   const text = first?.parts.find((part) => part.kind === "text")?.text || "Conversation";
   const line = text.replace(/\s+/g, " ").trim();
   return session.title || (line.length > HEADLINE ? `${line.slice(0, HEADLINE)}…` : line);

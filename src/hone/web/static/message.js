@@ -17,19 +17,21 @@ export function messages(every) {
 function message(each, results) {
   const parts = each.parts.map((part) => shown(part, each.role, results)).filter(Boolean);
   if (!parts.length) return null;
-  return frame(each.role, parts, { number: each.number, at: each.at, trust: each.trust });
+  return frame(each.role, parts, each);
 }
 
 /** A message with who said it. `facts` are there once it is stored. */
 export function frame(role, parts, facts = null) {
-  return el("article", { class: `said ${role}`, "data-number": facts && facts.number },
+  const example = facts && facts.template ? " example" : "";
+  return el("article", { class: `said ${role}${example}`, "data-number": facts && facts.number },
     el("header", null, el("strong", null, ROLES[role] || role), facts ? meta(facts) : null),
     el("div", { class: "body" }, parts));
 }
 
 function meta(facts) {
   const trust = facts.trust === "foreign" ? " · foreign" : "";
-  return el("span", { class: "meta" }, `${facts.number} · `, clock(facts.at), trust);
+  const example = facts.template ? ` · example from the template ${facts.template}` : "";
+  return el("span", { class: "meta" }, `${facts.number} · `, clock(facts.at), trust, example);
 }
 
 function shown(part, role, results) {
