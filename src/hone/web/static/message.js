@@ -4,14 +4,23 @@ import { el, put } from "./dom.js";
 import { clock } from "./format.js";
 import { markup } from "./markup.js";
 
-const ROLES = { user: "You", assistant: "Hone", tool: "Tools", system: "System" };
+const ROLES = { user: "You", assistant: "Hone", tool: "Tools", system: "System", itself: "Hone, to itself" };
 const LONG = 20000;
 
-/** All messages; each call stands where it was made, with its result in it. */
-export function messages(every) {
+/**
+ * All messages; each call stands where it was made, with its result in it. What is asked after message
+ * `own` was asked by Hone, of itself: a review's question is nobody's words.
+ */
+export function messages(every, own = Infinity) {
   const results = new Map();
   for (const each of every) for (const part of each.parts) if (part.kind === "result") results.set(part.call, part);
-  return every.map((each) => message(each, results)).filter(Boolean);
+  return every.map((each) => (each.role === "user" && each.number > own ? itself(each) : message(each, results)))
+    .filter(Boolean);
+}
+
+function itself(each) {
+  const text = each.parts.map((part) => part.text || "").join("\n");
+  return frame("itself", [folded("What it was asked", text)], each);
 }
 
 function message(each, results) {

@@ -77,7 +77,7 @@ async function open(whole, each, again) {
     if (whole.childElementCount > 1) return;
     whole.append(el("div", { class: "cards" }, told.made.map((made) => card(made, again))),
       el("div", { class: "thread stack" }, told.made.length ? null : el("p", { class: "empty" },
-        `It changed nothing. ${plural(told.said.length, "message")}:`), messages(told.said)));
+        `It changed nothing. ${plural(told.said.length, "message")}:`), messages(told.said, 0)));
   } catch (error) {
     complain(error);
   }

@@ -24,7 +24,7 @@ export async function show(root, here, signal) {
   const again = () => fresh().catch(complain);
   const thread = el("div", { class: "thread stack" });
   const tell = (said) => {
-    put(thread, messages(said));
+    put(thread, messages(said, session.origin === "user" ? Infinity : session.shared));
     branches(thread, session.session);
   };
   const reread = async () => tell((await get(at("sessions", here.id), {}, signal)).messages);

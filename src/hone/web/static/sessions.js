@@ -68,11 +68,12 @@ async function hits(query, signal) {
 function hit(each) {
   const to = `${way("sessions", each.session)}?at=${each.passage.number}`;
   return el("article", { class: "hit" },
-    el("h3", null, el("a", { href: to }, each.title || each.session)),
+    el("h3", null, el("a", { href: to }, each.title || `A ${origin(each.origin)}`),
+      el("span", { class: "meta" }, " · ", time(each.passage.at))),
     [each.before, each.passage, each.after].filter(Boolean).map((part) =>
       el("p", { class: part === each.passage ? "passage" : "beside" },
         el("span", { class: "who" }, ROLES[part.role] || part.role), part.text)),
-    el("p", { class: "meta" }, `message ${each.passage.number} · `, time(each.passage.at)));
+    el("p", { class: "meta" }, `message ${each.passage.number}`));
 }
 
 function row(session) {
