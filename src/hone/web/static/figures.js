@@ -40,7 +40,8 @@ function drawn({ days, skills }, signal) {
     chart({ title: "Cached share", labels, series: series((each) => each.cached_share), text: share, draw: lines, most: 1,
       about: `Of the tokens that were sent, so much did the provider have in its cache: ${overall(days)}.` }, signal),
     chart({ title: "Skills", ...shelf(skills), text: count, draw: bars,
-      about: `${plural(skills.active, "skill")} in use, ${skills.pinned} of them pinned, ${skills.archived} archived.` }, signal),
+      about: `${plural(skills.active, "skill")} in use, ${skills.pinned} of them pinned, ${skills.stale} unused for long, `
+        + `${skills.archived} archived.` }, signal),
   ];
 }
 
@@ -59,6 +60,7 @@ function overall(days) {
 }
 
 function shelf(skills) {
-  const named = [["in use", skills.active - skills.pinned], ["pinned", skills.pinned], ["archived", skills.archived]];
+  const named = [["in use", skills.active - skills.pinned - skills.stale], ["pinned", skills.pinned],
+    ["stale", skills.stale], ["archived", skills.archived]];
   return { labels: named.map(([name]) => name), series: [{ kind: "foreground", name: "skills", values: named.map(([, many]) => many) }] };
 }
