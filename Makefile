@@ -8,7 +8,7 @@ INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-long check format lock bench clean packages
+.PHONY: help demo test test-long check format lock bench pictures clean packages
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -44,12 +44,15 @@ lock: $(VENV)/.uv ## renew the locks after a change in pyproject.toml (LOCK_FLAG
 bench: $(VENV)/.installed-dev ## measure Hone beside its floor and its peers
 	$(BIN)/python -m benchmarks
 
+pictures: $(VENV)/.installed-dev ## draw the pictures of docs/page.md anew (needs chromium)
+	$(BIN)/python -m tests.browser.pictures
+
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 packages:
-	@scripts/system-packages.sh strace:strace bwrap:bubblewrap
+	@scripts/system-packages.sh strace:strace bwrap:bubblewrap chromium:chromium
 
 # pip comes from $(PYTHON) itself: Debian's Python has no ensurepip to put one into the new environment.
 $(VENV)/.uv: requirements-build.lock

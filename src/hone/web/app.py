@@ -1,4 +1,4 @@
-"""The app: every operation behind one door."""
+"""The app: the page and every operation behind one door."""
 
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from hone.core.errors import HoneError
-from hone.web import openapi, stream
+from hone.web import openapi, page, stream
 from hone.web.answers import on_crash, on_hone_error, on_http_error
 from hone.web.api import changes, chat, figures, journal, reviews, search, sessions, skills, status
 from hone.web.door import Door
@@ -35,7 +35,7 @@ def create_app(house: House, hosts: Collection[str]) -> Starlette:
             await house.end()
 
     return Starlette(
-        routes=[each.route(house) for each in operations()],
+        routes=[*page.routes(), *(each.route(house) for each in operations())],
         middleware=[Middleware(Door, keys=house.keys, hosts=hosts)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
         lifespan=lifespan,

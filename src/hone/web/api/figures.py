@@ -9,6 +9,7 @@ import msgspec
 from hone.core.model import total
 from hone.core.ports import Spending
 from hone.core.turn import Origin
+from hone.policy.retention import Grade
 from hone.web.events import spent
 from hone.web.operation import Asked, Nothing, Operation
 
@@ -55,12 +56,14 @@ async def figures(asked: Asked[Span, Nothing]) -> dict[str, Any]:
     spendings = await house.hone.sessions.spending()
     skills = await house.hone.library.listed(archived=True)
     active = [each for each in skills if not each.archived]
+    aged = await house.hone.curator.ages()
     births = sorted({each.birth for each in skills})
     return {
         "days": daily(spendings, today, asked.query.days),
         "skills": {
             "active": len(active),
             "pinned": sum(each.pinned for each in active),
+            "stale": sum(each.grade is not Grade.ACTIVE for each in aged),
             "archived": len(skills) - len(active),
             "by_origin": {birth: sum(each.birth is birth for each in active) for birth in births},
         },

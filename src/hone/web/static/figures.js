@@ -1,0 +1,66 @@
+// Figures: what conversations and learning cost, what the cache saved, how the skills stand.
+
+import { get } from "./api.js";
+import { bars, chart, lines } from "./chart.js";
+import { el, put } from "./dom.js";
+import { count, money, plural, share, short } from "./format.js";
+import { on } from "./live.js";
+import { complain } from "./notices.js";
+
+const SPANS = [[7, "a week"], [30, "30 days"], [90, "90 days"], [365, "a year"]];
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const TWO = [["foreground", "conversations"], ["learning", "learning"]];
+
+export async function show(root, here, signal) {
+  let span = 30;
+  const charts = el("div", { class: "charts" });
+  const fresh = async () => put(charts, drawn(await get("/api/figures", { days: span }, signal), signal));
+  const again = () => fresh().catch(complain);
+  put(root, el("h1", null, "Figures"), el("p", { class: "lead" }, "What conversations cost, and what learning from them costs."),
+    el("form", { class: "filters" }, el("label", null, "over",
+    el("select", { on: { change: (event) => {
+      span = Number(event.target.value);
+      again();
+    } } }, SPANS.map(([days, text]) => el("option", { value: days, selected: days === span }, text))))), charts);
+  await fresh();
+  on(["session", "learned", "reset"], again, signal);
+}
+
+function drawn({ days, skills }, signal) {
+  const labels = days.map((each) => DAY.format(new Date(`${each.day}T00:00:00Z`)));
+  const series = (of) => TWO.map(([kind, name]) => ({ kind, name, values: days.map((each) => of(each[kind])) }));
+  const cost = series((each) => each.cost);
+  const tokens = series((each) => each.input + each.output);
+  const unpriced = days.reduce((sum, each) => sum + each.foreground.unpriced + each.learning.unpriced, 0);
+  return [
+    chart({ title: "Cost per day", labels, series: cost, text: money, draw: bars,
+      about: `Conversations ${money(total(cost[0]))}, learning ${money(total(cost[1]))}.${unknown(unpriced)}` }, signal),
+    chart({ title: "Tokens per day", labels, series: tokens, text: short, draw: bars,
+      about: `Conversations ${short(total(tokens[0]))}, learning ${short(total(tokens[1]))}.` }, signal),
+    chart({ title: "Cached share", labels, series: series((each) => each.cached_share), text: share, draw: lines, most: 1,
+      about: `Of the tokens that were sent, so much did the provider have in its cache: ${overall(days)}.` }, signal),
+    chart({ title: "Skills", ...shelf(skills), text: count, draw: bars,
+      about: `${plural(skills.active, "skill")} in use, ${skills.pinned} of them pinned, ${skills.stale} unused for long, `
+        + `${skills.archived} archived.` }, signal),
+  ];
+}
+
+function total(series) {
+  return series.values.reduce((sum, value) => sum + value, 0);
+}
+
+function unknown(calls) {
+  return calls ? ` The price of ${plural(calls, "call")} is unknown and not in it.` : "";
+}
+
+function overall(days) {
+  const sum = (kind, name) => days.reduce((all, each) => all + each[kind][name], 0);
+  return TWO.map(([kind, name]) => `${name} ${share(sum(kind, "input") ? sum(kind, "cached") / sum(kind, "input") : null)}`)
+    .join(", ");
+}
+
+function shelf(skills) {
+  const named = [["in use", skills.active - skills.pinned - skills.stale], ["pinned", skills.pinned],
+    ["stale", skills.stale], ["archived", skills.archived]];
+  return { labels: named.map(([name]) => name), series: [{ kind: "foreground", name: "skills", values: named.map(([, many]) => many) }] };
+}

@@ -1,0 +1,94 @@
+// Times, amounts and names as people read them.
+
+import { el } from "./dom.js";
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "medium" });
+const COUNT = new Intl.NumberFormat("en");
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+export const ACTORS = { owner: "You", agent: "Hone", review: "A review", curator: "The curator" };
+const HEADLINE = 80;
+const DEEDS = {
+  add: "added to", replace: "changed", remove: "removed from", batch: "changed", edit: "edited",
+  create: "created", patch: "patched", rewrite: "rewrote", writefile: "wrote a file of",
+  removefile: "removed a file of", archive: "archived", restore: "restored", pin: "pinned", unpin: "unpinned",
+  undo: "undid a change of", approve: "approved a change of", reject: "rejected a change of",
+};
+const PARTS = { memory: "Memory", user: "About you" };
+const ORIGINS = { user: "conversation", review: "review", curator: "curator", delegate: "helper", compact: "summary" };
+
+export function day(text) {
+  const at = new Date(text);
+  const days = (midnight(new Date()) - midnight(at)) / 86400000;
+  if (days < 0.5 && days > -0.5) return "Today";
+  if (days > 0.5 && days < 1.5) return "Yesterday";
+  return (at.getFullYear() === new Date().getFullYear() ? DAY : YEAR).format(at);
+}
+
+function midnight(at) {
+  return new Date(at.getFullYear(), at.getMonth(), at.getDate());
+}
+
+/** The time of day, after the day unless that is today. */
+export function time(text) {
+  const at = new Date(text);
+  const name = day(text);
+  const words = name === "Today" ? CLOCK.format(at) : `${name}, ${CLOCK.format(at)}`;
+  return el("time", { datetime: text, title: FULL.format(at) }, words);
+}
+
+export function clock(text) {
+  return el("time", { datetime: text, title: FULL.format(new Date(text)) }, CLOCK.format(new Date(text)));
+}
+
+export function count(number) {
+  return COUNT.format(number);
+}
+
+export function short(number) {
+  return number < 10000 ? COUNT.format(number) : SHORT.format(number);
+}
+
+/** A price that nobody knows is unknown, not nothing. */
+export function money(cost) {
+  if (cost === null || cost === undefined) return "unknown";
+  if (cost === 0) return "$0";
+  return `$${cost < 0.01 ? cost.toPrecision(2) : cost.toFixed(2)}`;
+}
+
+export function share(part) {
+  return part === null || part === undefined ? "–" : `${Math.round(part * 100)} %`;
+}
+
+export function plural(number, one, many = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+export function named(target) {
+  if (target.startsWith("skill:")) return `skill ${target.slice(6)}`;
+  if (target.startsWith("project:")) return `the project ${target.slice(8).split("/").pop()}`;
+  return PARTS[target] || target;
+}
+
+export function deed(change) {
+  return `${ACTORS[change.actor] || change.actor} ${DEEDS[change.deed] || change.deed} ${named(change.target)}`;
+}
+
+export function origin(name) {
+  return ORIGINS[name] || name;
+}
+
+/** The title of a conversation that was read, or how it began. */
+export function headline(session) {
+  const first = session.messages.find((each) => each.role === "user" && !each.template);
+  const text = first?.parts.find((part) => part.kind === "text")?.text || "Conversation";
+  const line = text.replace(/\s+/g, " ").trim();
+  return session.title || (line.length > HEADLINE ? `${line.slice(0, HEADLINE)}…` : line);
+}
+
+export function called(session) {
+  return session.title || session.opening || session.session;
+}

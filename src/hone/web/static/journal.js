@@ -1,0 +1,98 @@
+// The journal: each part with its entries, where they came from, and a pen.
+
+import { at, get, post, write } from "./api.js";
+import { button, el, put, way } from "./dom.js";
+import { ACTORS, count, time } from "./format.js";
+import { on } from "./live.js";
+import { action, complain, say } from "./notices.js";
+
+const NAMES = { memory: "Memory", user: "About you", project: "This project" };
+const LEADS = { memory: "The situation: environment, tasks, facts.", user: "Who you are and how you like to work.",
+  project: "What holds in this folder only." };
+
+export async function show(root, here, signal) {
+  let folder = "";
+  const parts = el("div", { class: "stack wide" });
+  const choice = el("p");
+  const editing = () => parts.querySelector("textarea, form :focus");
+  const fresh = async () => {
+    const journal = await get("/api/journal", { folder }, signal);
+    put(choice, folders(journal.folders, folder, (chosen) => {
+      folder = chosen;
+      fresh().catch(complain);
+    }));
+    put(parts, journal.parts.map((part) => section(part, folder, () => fresh().catch(complain))));
+  };
+  put(root, el("h1", null, "Journal"),
+    el("p", { class: "lead" }, "What Hone knows at the start of every conversation. You may change any word of it."),
+    choice, parts);
+  await fresh();
+  on(["changed", "reset"], () => {
+    if (!editing()) fresh().catch(complain);
+  }, signal);
+}
+
+function folders(every, chosen, choose) {
+  if (every.length < 2) return null;
+  return el("label", { class: "filters" }, "project", el("select", { on: { change: (event) => choose(event.target.value) } },
+    every.map((each) => el("option", { value: each, selected: each === chosen }, each))));
+}
+
+function section(part, folder, fresh) {
+  const made = el("section", { class: "panel" });
+  const read = () => put(made, head(part, edit),
+    part.prose.trim() ? el("pre", { class: "plain" }, part.prose.trim()) : null,
+    part.entries.length ? el("ul", { class: "entries" }, part.entries.map((each) => entry(each, part, folder, fresh)))
+      : el("p", { class: "empty" }, "Nothing yet."),
+    adding(part, folder, fresh));
+  const edit = () => put(made, head(part), editor(part, folder, read, fresh));
+  read();
+  return made;
+}
+
+function head(part, edit = null) {
+  return el("header", null, el("h2", null, NAMES[part.part] || part.part),
+    el("p", { class: "meta" }, LEADS[part.part] || ""),
+    el("p", { class: "room" },
+      el("meter", { min: 0, max: part.limit, value: part.characters, "aria-label": "Room that is taken" }),
+      el("span", { class: "meta" }, `${count(part.characters)} of ${count(part.limit)} characters`)),
+    el("p", { class: "acts" }, edit ? button("Edit", edit) : null,
+      el("a", { href: `#/learning?${new URLSearchParams({ target: part.target })}` }, "History")));
+}
+
+function entry(each, part, folder, fresh) {
+  const origin = each.change ? el("p", { class: "meta" }, ACTORS[each.actor] || each.actor, " · ", time(each.at), " · ",
+    el("a", { href: way("learning", each.change) }, `change ${each.change}`), each.confirmed ? "" : " · unconfirmed") : null;
+  const remove = action("Remove", async () => {
+    await post(address(part, folder), { edits: [{ action: "remove", match: each.text }] });
+    say("Removed. It can be undone in the timeline.");
+    fresh();
+  }, "quiet");
+  remove.setAttribute("aria-label", `Remove: ${each.text}`);
+  return el("li", null, el("div", null, el("p", { class: "plain" }, each.text), origin), remove);
+}
+
+function address(part, folder) {
+  const path = at("journal", part.part);
+  return folder ? `${path}?${new URLSearchParams({ folder })}` : path;
+}
+
+function adding(part, folder, fresh) {
+  const field = el("input", { type: "text", "aria-label": `Add to ${part.part}`, placeholder: "Add an entry" });
+  return el("form", { class: "line", on: { submit: (event) => {
+    event.preventDefault();
+    if (!field.value.trim()) return;
+    post(address(part, folder), { edits: [{ action: "add", text: field.value.trim() }] }).then(fresh, complain);
+  } } }, field, el("button", { type: "submit" }, "Add"));
+}
+
+function editor(part, folder, read, fresh) {
+  const field = el("textarea", { rows: "12", "aria-label": `All of ${part.part}`, spellcheck: "false" });
+  field.value = part.text;
+  return el("div", null, field, el("p", { class: "acts" },
+    action("Save", async () => {
+      await write(address(part, folder), { text: field.value, seen: part.seen });
+      say("Saved.");
+      fresh();
+    }, "main"), button("Cancel", read)));
+}
