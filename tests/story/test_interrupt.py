@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.core.events import Event, Heard
 from hone.core.messages import Message, Role, assistant, user
+from hone.core.model import TextPiece
 from hone.core.turn import Stop
 from hone.models.scripted import call
 from hone.models.stage import Stage
@@ -90,7 +92,12 @@ async def test_a_stream_that_is_interrupted_keeps_what_was_said(
         point(monkeypatch, wire, stage.url)
         async with Hone(folder=tmp_path) as hone:
             session, seen = await hone.session(), asyncio.Event()
-            sending = asyncio.create_task(session.send("begin", lambda _: seen.set()))
+
+            def look(event: Event) -> None:
+                if isinstance(event, TextPiece):
+                    seen.set()
+
+            sending = asyncio.create_task(session.send("begin", look))
             await seen.wait()
             session.cancel()
             turn = await sending
@@ -98,5 +105,25 @@ async def test_a_stream_that_is_interrupted_keeps_what_was_said(
             assert turn.text.startswith("word0")
             assert turn.text.endswith("(cut short: interrupted)")
             stage.pace = 0.0
+            assert (await session.send("again")).text == "Here I am."
+        assert stage.invalid == []
+
+
+async def test_an_interrupt_before_the_model_was_asked_keeps_the_words_and_asks_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with Stage(lambda _: assistant("Here I am.")) as stage:
+        point(monkeypatch, "openai", stage.url)
+        async with Hone(folder=tmp_path) as hone:
+            session = await hone.session()
+
+            def stop(event: Event) -> None:
+                if isinstance(event, Heard):
+                    session.cancel()
+
+            turn = await session.send("begin", stop)
+            assert (turn.stop, len(stage.requests)) == (Stop.INTERRUPTED, 0)
+            assert [message.role for message in session.transcript][:1] == [Role.USER]
+            assert faults(list(session.transcript)) == []
             assert (await session.send("again")).text == "Here I am."
         assert stage.invalid == []

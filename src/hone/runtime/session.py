@@ -145,7 +145,7 @@ class Session:
         self._voice = voice
         self._informed = informed
         self.opening = opening
-        self._busy = False
+        self._busy = self._cancelled = False
         self._queued = False
         self._turn: asyncio.Task[Turn] | None = None
 
@@ -168,7 +168,7 @@ class Session:
             emit(Heard(len(self.transcript)))
             turn = await self._take_turn(emit)
         finally:
-            self._busy, self._turn = False, None
+            self._busy, self._turn, self._cancelled = False, None, False
             self._occupy(False)
         emit(TurnEnded(turn))
         if self._queued and self._services.beside:
@@ -186,6 +186,8 @@ class Session:
         try:
             await asyncio.sleep(0)  # a task that has not begun could not end its turn in order
             self._turn = task
+            if self._cancelled:
+                task.cancel()
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             task.cancel()
@@ -193,9 +195,12 @@ class Session:
             raise
 
     def cancel(self) -> None:
-        """Stops the model or the tool at once; the turn ends as interrupted and the session can go on."""
+        """Stops the model or the tool at once; the turn ends as interrupted and the session can go on. One
+        that has not begun ends as soon as the user's words are stored."""
         if self._turn:
             self._turn.cancel()
+        else:
+            self._cancelled = self._busy
 
     def fork(
         self, permit: Permit, origin: Origin, limits: Limits | None = None, upto: int | None = None
