@@ -3,8 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -38,13 +38,9 @@ from hone.knowledge.keeper import Keeper, Rules
 from hone.knowledge.library import Library
 from hone.knowledge.moment import news, snapshot
 from hone.knowledge.tools import knowledge_tools
-from hone.models.http import Http
-from hone.models.http.addresses import public_only
 from hone.models.windowed import Windowed
 from hone.plugins import load
 from hone.policy.admission import Mode
-from hone.policy.danger import danger
-from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.permits import USER
 from hone.policy.secrets import redact
 from hone.policy.triggers import Intervals
@@ -68,25 +64,13 @@ from hone.runtime.templates import AUTO, Templates
 from hone.settings import Settings, home_folder, read
 from hone.skills.index import index
 from hone.storage import Stores, opened
-from hone.tools.capped import Capped
-from hone.tools.contained import Contained
-from hone.tools.delegate import delegate_tool
-from hone.tools.fenced import Fenced
-from hone.tools.files import file_tools
-from hone.tools.labelled import Labelled
-from hone.tools.penned import Penned
 from hone.tools.recall import recall_tool
 from hone.tools.sandbox.choice import Sandbox
-from hone.tools.search import search_tool
-from hone.tools.shell import Shell, shell_tools
-from hone.tools.todo import todo
-from hone.tools.web import web_tools
+from hone.toolshed import Ground, Toolshed
 
 if TYPE_CHECKING:
     from hone.runtime.experiment import Laboratory
 
-PAGE_DEADLINE = 20.0
-"""Seconds a web server may be silent."""
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
@@ -124,15 +108,13 @@ class Hone:
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._ask = ask
         self._clock = clock or SystemClock()
-        self._sandbox = Sandbox(hidden=(self.home,), clock=self._clock)
-        self._shells: list[tuple[Toolbox, Shell]] = []
-        self._gated = Http(self._clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
         self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
         self.memories = self._memories()
-        self._owns_models, self._penned = True, False
+        self._owns_models = True
+        self._shed = self._toolshed(Sandbox(hidden=(self.home,), clock=self._clock))
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
@@ -150,10 +132,7 @@ class Hone:
         await self.courier.close()
         if self._owns_models:
             await self._models.close()
-        await self._gated.close()
-        for _, shell in self._shells:
-            await shell.close()
-        await self.memories.backing.close()
+        await self._shed.close()
         if self._library:
             self._library.keeper.close()
         if self._stores:
@@ -204,7 +183,7 @@ class Hone:
     @property
     def reviewer(self) -> Reviewer:
         stores, bounds = self._opened, Bounds(daily=self.settings.learning.daily)
-        services = Services(stores.sessions, self._clock, guard=self._guarded)
+        services = Services(stores.sessions, self._clock, guard=self._shed.guard)
         return Reviewer(
             Bench(
                 self.home,
@@ -214,7 +193,7 @@ class Hone:
                 self._clock,
                 self._reader,
                 services,
-                self._walled,
+                self._shed.wall,
                 self._models.price,
                 bounds,
                 self.memories.tools,
@@ -232,14 +211,14 @@ class Hone:
                 self.library,
                 self._clock,
                 self._librarian,
-                Services(stores.sessions, self._clock, guard=self._guarded),
+                Services(stores.sessions, self._clock, guard=self._shed.guard),
                 Bounds(daily=self.settings.learning.daily),
             )
         )
 
     async def _librarian(self) -> Agent:
         """Whom the curator asks."""
-        toolbox, _ = self._tools(self.folder)  # it may run nothing, so there is nothing to close
+        toolbox = self._shed.show(self.folder)
         return (await self._agent(self.settings.learning.model, self.folder, toolbox))[0]
 
     async def _reader(self, stored: Stored) -> Agent:
@@ -247,7 +226,7 @@ class Hone:
         wanted = self.settings.learning.model or _model_of(stored)
         folder = Path(stored.header.folder or self.folder)
         await self.memories.used()
-        toolbox, _ = self._tools(folder)  # a review may run nothing, so there is nothing to close
+        toolbox = self._shed.show(folder)
         agent, _ = await self._agent(wanted, folder, toolbox)
         same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
         return replace(agent, prefix=stored.prefix) if same else agent
@@ -268,7 +247,7 @@ class Hone:
         or is "auto". `id` is one that nobody has yet; `told` is what somebody says was said before, which is
         worth no more than anybody's word."""
         await self.memories.used()
-        agent, known = await self._agent(model, self.folder, self._toolbox(self.folder))
+        agent, known = await self._agent(model, self.folder, self._shed.lend(self.folder))
         header = Header(SessionId(id) if id else new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
         opening = Seeding(self.templates, template, self._clock) if template else None
@@ -286,7 +265,7 @@ class Hone:
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
         await self.memories.used()
-        agent, _ = await self._agent(model or _model_of(stored), folder, self._toolbox(folder))
+        agent, _ = await self._agent(model or _model_of(stored), folder, self._shed.lend(folder))
         services = await self._services(folder)
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
@@ -307,10 +286,7 @@ class Hone:
 
     async def release(self, session: Session) -> None:
         """Closes what a conversation has open; it can be resumed. For whoever has many of them."""
-        own = [each for each in self._shells if each[0] is session.agent.toolbox]
-        self._shells = [each for each in self._shells if each[0] is not session.agent.toolbox]
-        for _, shell in own:
-            await shell.close()
+        await self._shed.release(session.agent.toolbox)
 
     async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
         """A new conversation with the first messages of another one (default: all of them)."""
@@ -318,7 +294,7 @@ class Hone:
 
     async def template(self, beginning: str, wish: Wish | None = None) -> Template:
         """Keeps calls of a session that worked, as a template for others."""
-        toolbox, _ = self._tools(self.folder)  # for what they declare; none is run
+        toolbox = self._shed.show(self.folder)
         return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
 
     @property
@@ -336,7 +312,7 @@ class Hone:
         settings = msgspec.structs.replace(self.settings, plugins=(), memory=memory)
         other = Hone(home=home, folder=folder, settings=settings, clock=self._clock)
         other._models, other._owns_models = self._models, False
-        other._plugins, other._sandbox, other._penned = self._plugins, sandbox, True
+        other._plugins, other._shed = self._plugins, other._toolshed(sandbox, penned=True)
         return other
 
     async def _note_use(self, stored: Stored) -> None:
@@ -352,9 +328,10 @@ class Hone:
 
     async def sandbox(self) -> tuple[bool, list[str]]:
         """Whether commands are confined in the working folder, and what there is to say about it."""
-        cell = self._sandbox.cell(self.folder)
-        choice = await self._sandbox.choose(cell)
-        return not choice.missing(network=False), await self._sandbox.describe(cell)
+        sandbox = self._shed.sandbox
+        cell = sandbox.cell(self.folder)
+        choice = await sandbox.choose(cell)
+        return not choice.missing(network=False), await sandbox.describe(cell)
 
     def run_sync(self, task: str) -> Turn:
         """`run` for programs without an event loop. Closes this Hone."""
@@ -375,23 +352,19 @@ class Hone:
 
     async def _services(self, folder: Path) -> Services:
         fallback = self.settings.fallback
-        spare, _ = await self._agent(fallback, folder, self._toolbox(folder)) if fallback else (None, 0)
+        spare, _ = await self._agent(fallback, folder, self._shed.lend(folder)) if fallback else (None, 0)
         return Services(
             self.sessions,
             self._clock,
-            guard=self._guarded,
+            guard=self._shed.guard,
             fallback=lambda agent: relief(agent, spare),
-            equip=lambda: self._equipped(folder),
+            equip=lambda: self._shed.equip(folder),
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=self.memories.reminding(),
             every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
             beside=self.background,
         )
-
-    def _guarded(self, toolbox: Toolbox) -> Toolbox:
-        rails = self.settings.guardrails
-        return Guard(Thresholds(rails.same_call, rails.same_tool, rails.same_result)).around(toolbox)
 
     async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
         """And the last change that its prefix knows of."""
@@ -447,52 +420,19 @@ class Hone:
             self._said.add(sentence)
             self.notices.append(sentence)
 
-    @asynccontextmanager
-    async def _equipped(self, folder: Path) -> AsyncIterator[Toolbox]:
-        """Tools for a while, with a shell of their own."""
-        toolbox, shell = self._tools(folder)
-        try:
-            yield toolbox
-        finally:
-            await shell.close()
+    def _toolshed(self, sandbox: Sandbox, *, penned: bool = False) -> Toolshed:
+        def more(folder: Path) -> Iterable[Tool]:
+            return (
+                recall_tool(self.recall, self.sessions, self._clock),
+                *knowledge_tools(self.library, str(folder)),
+                *self.memories.tools(),
+                *self._plugins.tools,
+            )
 
-    def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
-        """Every tool, ours and a plugin's, behind the same walls."""
-        shell = shell_tools(
-            folder,
-            self._sandbox,
-            lambda command: danger(command, str(folder)),
-            network=self.settings.network,
-            ground=self.folders.label(folder),
-            clock=self._clock,
+        http = self._models.http
+        return Toolshed(
+            Ground(self.home, self.settings, self.folders, sandbox, self._clock, http, more, penned)
         )
-        fenced = (Fenced(tool, folder, self.home) for tool in file_tools(folder))
-        local: tuple[Tool, ...] = (*fenced, search_tool(folder))
-        if self._penned:
-            local = tuple(Penned(tool, (folder, self.home / "spill")) for tool in local)
-        labelled = (Labelled(tool, folder, self.folders.label) for tool in local)
-        search = self._models.http if self.settings.search else None
-        web = web_tools(self._gated, search, self.settings.search, clock=self._clock)
-        tools: tuple[Tool, ...] = (
-            *labelled,
-            *shell.tools,
-            *web,
-            todo,
-            delegate_tool(),
-            recall_tool(self.recall, self.sessions, self._clock),
-            *knowledge_tools(self.library, str(folder)),
-            *self.memories.tools(),
-            *self._plugins.tools,
-        )
-        return {tool.surface.name: self._walled(tool) for tool in tools}, shell
-
-    def _toolbox(self, folder: Path) -> Toolbox:
-        toolbox, shell = self._tools(folder)
-        self._shells.append((toolbox, shell))
-        return toolbox
-
-    def _walled(self, tool: Tool) -> Tool:
-        return Capped(Contained(tool, redact), self.home / "spill", self.settings.result_limit)
 
 
 def _model_of(stored: Stored) -> str:
