@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hone.core.experiment import Arm, Check, Kind, Lesson, Run, Study, Task
+from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor
+from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, Role, assistant
 from hone.core.model import Usage
 from hone.core.ports import Spending
@@ -15,9 +18,12 @@ from hone.core.turn import Origin
 from hone.knowledge.keeper import OWNER
 from hone.memory.journal import Add
 from hone.models.scripted import call, lines, rounds, rules
+from hone.runtime.studies import Studies
+from hone.runtime.subjects import of_entry, of_skill
 from hone.web.api.figures import daily
 from hone.web.app import operations
 from tests.docs.pages import ROOT
+from tests.faults.curator_worker import NAMES, furnished
 from tests.faults.furnish import furnish, provider
 from tests.given import NOON
 from tests.web.rig import Running, listen, running
@@ -92,6 +98,48 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
         tree = await visit.get(f"/api/sessions/{session}/tree")
         assert {each["origin"] for each in tree["sessions"]} == {"user", "review"}
         assert [each["id"] for each in (await visit.get("/api/changes", before=3, limit=1))["changes"]] == [2]
+
+
+async def test_changes_that_belong_together_are_shown_together_and_approved_as_shown(
+    home: Path, tmp_path: Path
+) -> None:
+    await furnished(home, "approve")
+    async with running(home, tmp_path) as visit:
+        [first] = (await visit.get("/api/pending"))["changes"]
+        members = [first, *first["others"]]
+        assert sorted(each["target"] for each in members) == sorted(f"skill:{name}" for name in NAMES)
+        assert all(each["rows"] for each in members)
+        other = await visit.get(f"/api/changes/{first['others'][0]['id']}")
+        assert other["seen"] == first["seen"]
+        wrong = await visit.client.post(f"/api/changes/{first['id']}/approve", json={"seen": "0" * 64})
+        assert wrong.status_code == 409
+        assert not (home / "skills" / NAMES[2]).exists()
+        await visit.post(f"/api/changes/{first['id']}/approve", seen=first["seen"])
+        assert (home / "skills" / NAMES[2] / "SKILL.md").exists()
+        assert (await visit.get("/api/pending"))["changes"] == []
+
+
+async def test_what_experiments_found_stands_beside_the_lesson(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        await visit.post("/api/skills", name="csv-import", text=SKILL)
+        await visit.post("/api/journal/user", edits=[{"action": "add", "text": LIKE}])
+        files = await visit.house.hone.library.files("csv-import")
+        studies = Studies(home)
+        studies.add(Task("rows", SessionId("0a1b2c3d4e"), NOON, "/nowhere", "Count.", Check(text="3")))
+        for lesson in (
+            Lesson(Kind.SKILL, "csv-import", of_skill(files)),
+            Lesson(Kind.ENTRY, PROFILE, of_entry(LIKE)),
+        ):
+            study = studies.study(Study("rows", lesson, "openai/m", NOON))
+            for pair in range(1, 21):
+                for arm in Arm:
+                    study = studies.append(
+                        study, Run(pair, arm, arm is Arm.WITH, 1, 0, 0, 1, 0.1, 1, 10, 0.1)
+                    )
+        [line] = (await visit.get("/api/skills/csv-import"))["measured"]
+        [part] = [each for each in (await visit.get("/api/journal"))["parts"] if each["part"] == "user"]
+        assert line.startswith("helps: experiment rows: success +100 points")
+        assert part["entries"][0]["measured"] == [line]
 
 
 async def test_what_was_said_is_found_and_what_is_not_there_is_explained(home: Path, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from hone.knowledge.folding import Step
 from hone.knowledge.keeper import CONFIRM, Keeper
 from hone.memory.journal import lines
 
+WAITS = "waits"
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -64,7 +66,7 @@ async def steps(keeper: Keeper, entry: Entry) -> tuple[Step, ...]:
 async def fate(keeper: Keeper, entry: Entry) -> str:
     waited = entry.change.standing is Standing.PENDING
     if not entry.settled:
-        return "waits" if waited else ""
+        return WAITS if waited else ""
     by = await keeper.ledger.entry(entry.settled)
     if waited:
         return f"{'approved' if by.change.deed == 'approve' else 'rejected'} by {by.id}"

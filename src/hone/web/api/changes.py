@@ -10,7 +10,7 @@ from hone.core.errors import Conflict
 from hone.core.ledger import Actor, ChangeId, Entry
 from hone.core.messages import canonical, digest
 from hone.knowledge.moment import journals
-from hone.knowledge.telling import Told, data, diff, stat, told
+from hone.knowledge.telling import WAITS, Told, data, diff, stat, told
 from hone.runtime.grounds import words
 from hone.web.house import House
 from hone.web.operation import Asked, Nothing, Operation
@@ -40,19 +40,30 @@ def row(change: Told) -> dict[str, Any]:
         "marks": change.marks,
         "lines": stat(change.steps),
         "rows": [{"sign": sign, "text": text} for sign, text in diff(made.target, change.steps)],
-        "seen": seen(change.entry),
     }
 
 
-def seen(entry: Entry) -> str:
-    """Of what a change does, by content."""
-    change = entry.change
-    deltas = [[each.path, each.before, each.after] for each in change.deltas]
-    return digest(canonical([entry.id, change.target, change.deed, deltas]).encode())
+def seen(group: Iterable[Entry]) -> str:
+    """Of what changes do that are answered together, by content."""
+    told = [
+        [entry.id, entry.change.target, entry.change.deed, _contents(entry)]
+        for entry in sorted(group, key=lambda entry: entry.id)
+    ]
+    return digest(canonical(told).encode())
+
+
+def _contents(entry: Entry) -> list[list[str | None]]:
+    return [[each.path, each.before, each.after] for each in entry.change.deltas]
 
 
 async def rows(house: House, entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    return [row(each) for each in await told(house.hone.library.keeper, entries)]
+    """With each that waits `others` that are answered with it, so that they are shown with it."""
+    keeper, found = house.hone.library.keeper, []
+    for change in await told(keeper, entries):
+        group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
+        others = await told(keeper, [each for each in group if each.id != change.entry.id])
+        found.append({**row(change), "others": [row(each) for each in others], "seen": seen(group)})
+    return found
 
 
 async def timeline(asked: Asked[Timeline, Nothing]) -> dict[str, Any]:
@@ -93,14 +104,17 @@ async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def pending(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
-    """What waits for the owner, the oldest first."""
-    return {"changes": await rows(asked.house, await asked.house.hone.library.keeper.ledger.pending())}
+    """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
+    found: dict[str, Entry] = {}
+    for entry in await asked.house.hone.library.keeper.ledger.pending():
+        found.setdefault(entry.change.group or str(entry.id), entry)
+    return {"changes": await rows(asked.house, found.values())}
 
 
 async def approve(asked: Asked[Nothing, Approval]) -> dict[str, Any]:
     """What waits takes effect, byte for byte as it was shown."""
     keeper, id = asked.house.hone.library.keeper, _id(asked)
-    if seen(await keeper.ledger.entry(id)) != asked.body.seen:
+    if seen(await keeper.together(await keeper.ledger.entry(id))) != asked.body.seen:
         raise Conflict("This is not what was shown; read the change again. Nothing was approved.")
     return await _made(asked.house, await keeper.approve(id))
 

@@ -7,11 +7,14 @@ from typing import Any, Literal
 import msgspec
 
 from hone.core.errors import Missing
+from hone.core.experiment import Kind
 from hone.core.ledger import PROJECT, Entry, Target
 from hone.core.messages import digest
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.sections import data, sections, targets
+from hone.knowledge.sections import Section, data, sections, targets
 from hone.memory.journal import Add, Become, Edit, Remove, Replace
+from hone.runtime.measured import beside
+from hone.runtime.subjects import of_entry
 from hone.web.api.changes import rows
 from hone.web.house import House
 from hone.web.operation import Asked, Nothing, Operation
@@ -57,8 +60,18 @@ async def read(asked: Asked[Folder, Nothing]) -> dict[str, Any]:
     """The parts of the journal, and the folders that have one of their own."""
     keeper = asked.house.hone.library.keeper
     found = await sections(keeper, await _folder(asked.house, asked.query.folder))
-    parts = [{**data(each), "text": each.text, "seen": digest(each.text.encode())} for each in found]
+    parts = [_part(asked.house.hone.home, each) for each in found]
     return {"parts": parts, "folders": await _folders(asked.house)}
+
+
+def _part(home: Path, section: Section) -> dict[str, Any]:
+    """With what experiments found out about each entry."""
+    part = data(section)
+    entries = [
+        {**each, "measured": beside(home, Kind.ENTRY, section.target, of_entry(each["text"]))}
+        for each in part["entries"]
+    ]
+    return {**part, "entries": entries, "text": section.text, "seen": digest(section.text.encode())}
 
 
 async def write(asked: Asked[Folder, Text]) -> dict[str, Any]:

@@ -6,10 +6,13 @@ from typing import Annotated, Any
 import msgspec
 
 from hone.core.errors import Conflict, Missing
+from hone.core.experiment import Kind
 from hone.core.ledger import skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, Birth, Listed, Tally
 from hone.knowledge.keeper import OWNER
+from hone.runtime.measured import beside
+from hone.runtime.subjects import of_skill
 from hone.skills.facts import facts, parted
 from hone.skills.folder import Archive, Create, Edit, Pin, RemoveFile, Restore, Rewrite, Unpin, WriteFile
 from hone.web.api.changes import rows
@@ -81,7 +84,7 @@ async def listed(asked: Asked[Shelf, Nothing]) -> dict[str, Any]:
 
 
 async def one(asked: Asked[History, Nothing]) -> dict[str, Any]:
-    """A skill with its files, what it was used for, and its history."""
+    """A skill with its files, what it was used for, what experiments found, and its history."""
     library, name = asked.house.hone.library, asked.path["name"]
     held = await library.files(name)
     known, files = facts(held), parted(held)[0]
@@ -94,6 +97,7 @@ async def one(asked: Asked[History, Nothing]) -> dict[str, Any]:
         "project": known.project,
         "source": known.source,
         "usage": _usage((await library.tallies()).get(name, Tally())),
+        "measured": beside(asked.house.hone.home, Kind.SKILL, name, of_skill(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
         "history": await rows(asked.house, history),
     }

@@ -23,6 +23,7 @@ export function card(change, answered, old = null) {
     gist(change),
     change.reason ? el("p", { class: "meta" }, change.reason) : null,
     el("p", { class: "marks" }, marks(change)),
+    change.others.length ? el("p", { class: "meta" }, `Together with ${plural(change.others.length, "other change")}.`) : null,
     change.contents.length ? more : null,
     el("p", { class: "acts" }, acts(change, answered)));
 }
@@ -78,13 +79,18 @@ export async function undo(id, answered) {
 async function open(more, change) {
   if (!more.open || more.childElementCount > 1) return;
   const grounds = el("div", { class: "grounds" });
-  more.append(difference(change.rows), grounds);
+  more.append(difference(change.rows), ...change.others.map(other), grounds);
   try {
     const whole = await get(at("changes", change.id));
     put(grounds, whole.evidence.length ? el("h4", null, "It rests on") : null, whole.evidence.map(ground));
   } catch (error) {
     complain(error);
   }
+}
+
+// What is answered together is shown together.
+function other(change) {
+  return el("div", null, el("h4", null, deed(change)), difference(change.rows));
 }
 
 function ground(evidence) {

@@ -4,6 +4,7 @@ import { at, get, post, write } from "./api.js";
 import { button, el, put, way } from "./dom.js";
 import { ACTORS, count, time } from "./format.js";
 import { on } from "./live.js";
+import { measured } from "./measured.js";
 import { action, complain, say } from "./notices.js";
 
 const NAMES = { memory: "Memory", user: "About you", project: "This project" };
@@ -69,7 +70,7 @@ function entry(each, part, folder, fresh) {
     fresh();
   }, "quiet");
   remove.setAttribute("aria-label", `Remove: ${each.text}`);
-  return el("li", null, el("div", null, el("p", { class: "plain" }, each.text), origin), remove);
+  return el("li", null, el("div", null, el("p", { class: "plain" }, each.text), origin, measured(each.measured)), remove);
 }
 
 function address(part, folder) {

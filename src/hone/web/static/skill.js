@@ -5,6 +5,7 @@ import { card } from "./change.js";
 import { button, el, put, renew } from "./dom.js";
 import { count, time } from "./format.js";
 import { on } from "./live.js";
+import { measured } from "./measured.js";
 import { action, complain, say } from "./notices.js";
 import { marks } from "./skills.js";
 
@@ -15,7 +16,7 @@ export async function show(root, here, signal) {
   const fresh = async () => {
     const skill = await get(at("skills", here.id), {}, signal);
     put(head, el("p", { class: "back" }, el("a", { href: "#/skills" }, "Skills")), el("h1", null, skill.name),
-      el("p", { class: "marks" }, marks(skill)), acts(skill, again), usage(skill.usage),
+      el("p", { class: "marks" }, marks(skill)), acts(skill, again), usage(skill.usage), measured(skill.measured),
       skill.source ? el("p", { class: "meta" }, `from ${skill.source}`) : null);
     renew(files, skill.files, (each) => each.path, (each, old) => file(skill, each, again, old));
     renew(history, skill.history, (each) => each.id, (each, old) => card(each, again, old));
