@@ -105,7 +105,10 @@ async def converse(home: Path, turns: int, latency: float) -> Windows:
     found: Windows = {
         turn: {side: [] for side in EVERY} for turn in (("due", "beside") if latency else ("due",))
     }
-    sides = {side: await opened(home / side, every) for side, every in EVERY.items()}
+    more = len(found) - 1
+    every = {**EVERY, "due": EVERY["due"] * len(found)}  # of the turns of a round only the first sets one off
+    sides = {side: await opened(home / side, each) for side, each in every.items()}
+    await taken(sides["due"], more, 0.0)
     order, random = list(sides), Random(1)
     for number in range(turns + 1):
         random.shuffle(order)
@@ -114,7 +117,8 @@ async def converse(home: Path, turns: int, latency: float) -> Windows:
             for turn, window in zip(found, windows, strict=True):
                 found[turn][side] += [window] if number else []  # the first of each does not count
     for side, hone in sides.items():
-        await check(hone, len(found) * (turns + 1) // EVERY[side] if EVERY[side] else 0)
+        told = len(found) * (turns + 1) + (more if side == "due" else 0)
+        await check(hone, told // every[side] if every[side] else 0)
         await hone.close()
     return found
 

@@ -48,6 +48,7 @@ DOORS = {
     "ledger.record": {
         f"{KEEPER} Keeper._record",
         f"{KEEPER} Keeper._reject",
+        f"{KEEPER} Keeper._confirm",
         f"{PRESS} Press._edited",
         f"{PRESS} Press.adopt",
     },
@@ -55,7 +56,12 @@ DOORS = {
     "disk.write": {f"{PRESS} Press._print.write"},
     "disk.remove": {f"{PRESS} Press._print.write"},
     "disk.move": set(),
-    "journal.apply": {f"{KEEPER} Keeper._noted", f"{KEEPER} Keeper._applied", f"{PRESS} _accepted"},
+    "journal.apply": {
+        f"{KEEPER} Keeper._noted",
+        f"{KEEPER} Keeper._applied",
+        f"{PRESS} _accepted",
+        "runtime/stocked.py _less",  # of the scratch home of an experiment
+    },
     "folder.apply": {
         f"{KEEPER} Keeper._shelve",
         f"{KEEPER} Keeper._drafted",
@@ -71,6 +77,7 @@ DOORS = {
         "cli/memory.py _change.act",
         "knowledge/tools.py memory_tool.memory",
         "runtime/imports/proposing.py _made",
+        "runtime/measured.py _proposed",
         "web/api/journal.py _noted",
     },
     "keeper.shelve": {
@@ -79,6 +86,7 @@ DOORS = {
         "cli/skills.py _shelve.act",
         "knowledge/tools.py managing_tool.skill_manage",
         "runtime/imports/proposing.py _made",
+        "runtime/measured.py _proposed",
         "web/api/skills.py _shelve",
     },
     "keeper.undo": {
@@ -88,6 +96,7 @@ DOORS = {
         "knowledge/forgetting.py withdraw",
         "web/api/changes.py undo",
     },
+    "keeper.confirm": {"runtime/measured.py _confirmed"},
     "keeper.approve": {"cli/pending.py _settled", "cli/slash.py _approve", "web/api/changes.py approve"},
     "keeper.reject": {
         "cli/pending.py _settled",

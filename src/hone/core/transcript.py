@@ -23,18 +23,18 @@ class Node:
     encoded: bytes = field(repr=False)
     digest: str
     hash: str
+    ground: Trust = field(init=False, repr=False)
+    """The lowest label of what is in it: of the words, and of a reminder beside them."""
+
+    def __post_init__(self) -> None:
+        reminder = self.message.reminder
+        object.__setattr__(self, "ground", min(self.trust, reminder.trust) if reminder else self.trust)
 
     @classmethod
     def make(cls, parent: str, message: Message, trust: Trust, at: datetime) -> Self:
         encoded = encode(message)
         content = digest(encoded)
         return cls(message, trust, at, parent, encoded, content, chained(parent, content))
-
-    @property
-    def ground(self) -> Trust:
-        """The lowest label of what is in it: of the words, and of a reminder beside them."""
-        reminder = self.message.reminder
-        return min(self.trust, reminder.trust) if reminder else self.trust
 
 
 def chained(parent: str, content: str) -> str:
