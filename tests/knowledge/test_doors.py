@@ -87,6 +87,7 @@ DOORS = {
         "knowledge/tools.py managing_tool.skill_manage",
         "runtime/imports/proposing.py _made",
         "runtime/measured.py _proposed",
+        "runtime/stocked.py furnish",  # of the scratch home of an experiment
         "web/api/skills.py _shelve",
     },
     "keeper.undo": {
