@@ -133,6 +133,7 @@ class Hone:
         if self._owns_models:
             await self._models.close()
         await self._shed.close()
+        await self.memories.backing.close()
         if self._library:
             self._library.keeper.close()
         if self._stores:
