@@ -163,12 +163,12 @@ def elsewhere(home: Path) -> Sample:
 async def composed(home: Path) -> Sample:
     """The way a session takes."""
     from hone import Hone
-    from hone.knowledge.moment import snapshot
+    from hone.knowledge.moment import Moments
 
     async with Hone(home=home, folder=home) as hone:
         await hone.library.keeper.ledger.latest()  # opening a home is not what is measured
         begun, used = time.perf_counter(), time.process_time()
-        known = await snapshot(hone.library, home)
+        known = await Moments(hone.library).snapshot(home)
         text = index(known.skills, known.total)
         took, cpu = time.perf_counter() - begun, time.process_time() - used
         return took * 1000, cpu * 1000, float(len(text.encode()))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -36,7 +37,7 @@ from hone.core.turn import Turn
 from hone.knowledge.disk import Disk
 from hone.knowledge.keeper import Keeper, Rules
 from hone.knowledge.library import Library
-from hone.knowledge.moment import news, snapshot
+from hone.knowledge.moment import Moments
 from hone.knowledge.tools import knowledge_tools
 from hone.models.windowed import Windowed
 from hone.plugins import load
@@ -157,6 +158,10 @@ class Hone:
             )
             self._library = Library(keeper, stores.shelf, self._clock)
         return self._library
+
+    @cached_property
+    def _known(self) -> Moments:
+        return Moments(self.library)
 
     @property
     def jobs(self) -> Jobs:
@@ -374,7 +379,7 @@ class Hone:
         if found.plain:
             prefix = compose(found.name, (plain(),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.library.keeper.ledger.latest()
-        known = await snapshot(self.library, folder)
+        known = await self._known.snapshot(folder)
         prefix = compose(found.name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
@@ -400,7 +405,7 @@ class Hone:
             return None
         if known is None:
             return Note("", await self.library.keeper.ledger.latest())
-        found = await news(self.library, folder, ChangeId(known), session)
+        found = await self._known.news(folder, ChangeId(known), session)
         return tell(found) or (Note("", found.upto) if found.upto != known else None)
 
     def _memories(self) -> Memories:

@@ -43,7 +43,7 @@ async def library(home: Path, clock: ManualClock | None = None) -> AsyncIterator
 
 
 async def names(shelf: Library) -> list[str]:
-    return [each.name for each in (await shelf.ranked(FOLDER))[0] if each.birth is not Birth.BUNDLED]
+    return [each.name for each in (await shelf.ranked(FOLDER)).skills if each.birth is not Birth.BUNDLED]
 
 
 async def test_of_many_new_folders_only_those_are_taken_in_that_can_be_first(home: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_document_edited_by_hand_is_noticed_where_it_is_ranked(home: Pat
     async with library(home) as (shelf, _):
         await names(shelf)
         path.write_text(document("a-craft", "A finer craft."))
-        (first, *_), _ = await shelf.ranked(FOLDER)
+        first, *_ = (await shelf.ranked(FOLDER)).skills
         assert first.description == "A finer craft."
         path.unlink()
         path.parent.rmdir()

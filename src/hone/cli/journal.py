@@ -8,7 +8,8 @@ from hone.cli.listing import moment
 from hone.cli.paint import Paint
 from hone.core.ledger import PROJECT, Entry
 from hone.core.visible import one_line, visible
-from hone.knowledge.sections import Section, data, place_of, section, sections, targets
+from hone.knowledge.places import place_of
+from hone.knowledge.sections import Section, data, section, sections, targets
 from hone.memory.journal import Block, blocks, printed
 
 Measured = Mapping[str, Sequence[str]]

@@ -1,8 +1,8 @@
-"""Waiting that an interrupt does not break off."""
+"""Waiting that an interrupt does not break off, and one answer for all who wait."""
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
@@ -20,3 +20,24 @@ async def uninterrupted(work: Awaitable[Value]) -> Value:
         task.exception()
         raise interrupt
     return task.result()
+
+
+class Shared(Generic[Value]):
+    """One answer for all who ask at once. Whoever asks while it is being found waits for the next one: an
+    answer is never older than its question."""
+
+    def __init__(self, find: Callable[[], Awaitable[Value]]) -> None:
+        self._find = find
+        self._now: asyncio.Future[Value] | None = None
+        self._next: asyncio.Future[Value] | None = None
+
+    async def ask(self) -> Value:
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._found(self._now))
+        return await asyncio.shield(self._next)
+
+    async def _found(self, before: asyncio.Future[Value] | None) -> Value:
+        if before is not None:
+            await asyncio.wait([before])
+        self._now, self._next = self._next, None
+        return await self._find()

@@ -1,7 +1,7 @@
 """All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 from hone.core.clock import Clock
@@ -22,28 +22,44 @@ FIRST = 80
 """How many skills compete for a place in the prompt."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The skills that are first in rank, how many there are in all, and the places on the disk that say
+    whether this still holds."""
+
+    skills: tuple[Listed, ...]
+    total: int
+    places: tuple[str, ...]
+
+
 class Library:
     def __init__(self, keeper: Keeper, shelf: Shelf, clock: Clock) -> None:
         self.keeper = keeper
         self._shelf = shelf
         self._clock = clock
 
-    async def ranked(self, folder: str) -> tuple[Sequence[Listed], int]:
-        """Those that are first in rank, and how many there are: the same all day, but for what changes."""
+    async def ranked(self, folder: str) -> Ranking:
+        """The same all day, but for what changes."""
         names, fresh = await self._look_around()
         await self._adopt_first(fresh, folder)
-        known = await self._shelf.ranked(folder, self._today, FIRST)
+        known = await self._shelf.ranked(folder, self.today, FIRST)
         if await self._look_at(known):
-            known = await self._shelf.ranked(folder, self._today, FIRST)
+            known = await self._shelf.ranked(folder, self.today, FIRST)
         own = _own(names)
         active = sum(not archived for archived in names.values())
-        return (*known, *own)[:FIRST], active + len(fresh) + len(own)
+        documents = [_document(each.name) for each in known]
+        unread = [place for name in fresh for place in (places.folder_of(skill(name)), _document(name))]
+        return Ranking(
+            (*known, *own)[:FIRST],
+            active + len(fresh) + len(own),
+            (places.SKILLS, *documents, *unread),
+        )
 
     async def _adopt_first(self, fresh: Sequence[str], folder: str) -> None:
         """Of new folders, those that can be among the first in rank: only their names rank them."""
         tried = 0
         while left := fresh[tried:]:
-            room = FIRST - await self._shelf.idle(left[0], folder, self._today)
+            room = FIRST - await self._shelf.idle(left[0], folder, self.today)
             if room <= 0:
                 return
             await self._adopt(left[:room])
@@ -66,7 +82,7 @@ class Library:
     async def search(self, query: str, limit: int) -> Sequence[Listed]:
         """The best for these words first; without words, those that are first in rank."""
         if not query.strip():
-            return (await self.ranked(""))[0][:limit]
+            return (await self.ranked("")).skills[:limit]
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         return similar.rank(query, await self._candidates(query, names))[:limit]
@@ -98,7 +114,7 @@ class Library:
         raise Missing(f"There is no skill {one_line(name, 80)!r}.{close}")
 
     async def count(self, name: str, deed: Deed, actor: Actor, session: SessionId) -> None:
-        await self._shelf.count(name, deed, actor, session, self._today)
+        await self._shelf.count(name, deed, actor, session, self.today)
 
     async def rate(self, session: SessionId, results: Callable[[str], Result]) -> None:
         """Says of each skill that was used in a session how that went."""
@@ -144,8 +160,12 @@ class Library:
         return Library(keeper, self._shelf, self._clock), ledger
 
     @property
-    def _today(self) -> date:
+    def today(self) -> date:
         return self._clock.now().astimezone().date()
+
+
+def _document(name: str) -> str:
+    return f"{places.folder_of(skill(name))}/{DOCUMENT}"
 
 
 def _own(names: Collection[str]) -> Sequence[Listed]:

@@ -23,6 +23,12 @@ def path_of(target: Target) -> str:
     return PROFILE if target == USER else JOURNAL
 
 
+def place_of(target: Target) -> str:
+    """Where a journal lies."""
+    [place] = places(target, {path_of(target): ""})
+    return place
+
+
 def name_of(target: Target) -> str:
     """The skill's name, or what people call the part of the journal."""
     return target.removeprefix(SKILL) if target.startswith(SKILL) else target.partition(":")[0]

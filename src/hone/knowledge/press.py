@@ -13,7 +13,7 @@ from hone.core.ledger import Actor, Author, Change, Ledger, Print, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.knowledge import folding, places
-from hone.knowledge.disk import Disk, Glance, Kind
+from hone.knowledge.disk import Disk, Glance, Kind, Sight
 from hone.knowledge.folding import Files
 from hone.knowledge.intake import Finding, Place, look
 from hone.knowledge.merge import by_entry, merge
@@ -55,6 +55,8 @@ class Printer(Protocol):
     async def folders(self, place: str, known: Collection[str]) -> set[str] | None: ...
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]: ...
+
+    async def sight(self, paths: Sequence[str]) -> Sight: ...
 
     async def adopt(self, names: Sequence[str]) -> None: ...
 
@@ -115,6 +117,9 @@ class Press:
             ]
 
         return await self.aside(look_at)
+
+    async def sight(self, paths: Sequence[str]) -> Sight:
+        return await self.aside(lambda: self.disk.sight(paths))
 
     async def is_quiet(self, target: Target, files: Files) -> bool:
         """Whether the files say what the ledger says."""
@@ -198,7 +203,7 @@ class Press:
     def _further(self, target: Target, holding: Mapping[str, str]) -> Iterator[str]:
         """Where the owner may have put something new."""
         if places.is_journal(target):
-            yield from places.places(target, {places.path_of(target): ""})
+            yield places.place_of(target)
         else:
             yield from self._lying(places.home_of(target, holding))
 

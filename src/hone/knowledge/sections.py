@@ -27,7 +27,7 @@ class Section:
 
     @property
     def place(self) -> str:
-        return place_of(self.target)
+        return places.place_of(self.target)
 
     @property
     def room(self) -> str:
@@ -37,12 +37,6 @@ class Section:
 def targets(folder: Path) -> Mapping[str, Target]:
     """The parts of the journal by what people call them."""
     return {places.name_of(target): target for target in journals(folder)}
-
-
-def place_of(target: Target) -> str:
-    """Below the home."""
-    [place] = places.places(target, {places.path_of(target): ""})
-    return place
 
 
 async def sections(keeper: Keeper, folder: Path) -> list[Section]:

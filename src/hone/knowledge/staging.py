@@ -18,6 +18,7 @@ from hone.core.ledger import (
     Target,
 )
 from hone.knowledge import folding
+from hone.knowledge.disk import Sight
 from hone.knowledge.folding import Files
 
 
@@ -122,6 +123,9 @@ class Unprinted:
 
     async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
         return ()
+
+    async def sight(self, paths: Sequence[str]) -> Sight:
+        return Sight((None,) * len(paths), 0, 0)
 
     async def adopt(self, names: Sequence[str]) -> None:
         """Nobody puts folders here."""
