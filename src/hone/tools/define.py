@@ -58,19 +58,47 @@ def tool(
     `Scene` is given what goes on. It returns a str, or an Outcome if it fails in a known way."""
 
     def define(function: Function) -> FunctionTool:
-        name, description = function.__name__, inspect.getdoc(function)
-        if not description:
-            raise TypeError(f"the tool {name} needs a docstring: the model reads it")
-        hints = get_type_hints(function, include_extras=True)
-        witness = next((each for each, hint in hints.items() if hint is Scene), "")
-        arguments = _struct(function, hints, witness)
-        parameters = _parameters(arguments)
-        schema = canonical({"name": name, "description": description, "parameters": parameters})
-        surface = Surface(name, schema, frozenset(effects), readonly, kind, network_flag)
-        decoder = msgspec.json.Decoder(arguments, strict=False)
-        return FunctionTool(surface, function, decoder, _expected(parameters), witness)
+        shape = _shape(function)
+        surface = Surface(function.__name__, shape.schema, frozenset(effects), readonly, kind, network_flag)
+        return FunctionTool(surface, function, shape.decoder, shape.expected, shape.witness)
 
     return define
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What follows from how a function is written."""
+
+    schema: str
+    decoder: msgspec.json.Decoder[msgspec.Struct]
+    expected: str
+    witness: str
+
+
+_SHAPES: dict[object, tuple[object, _Shape]] = {}
+"""Each conversation has tools of its own, made by the same lines: these are read once."""
+
+
+def _shape(function: Function) -> _Shape:
+    lines = (function.__module__, function.__qualname__, getattr(function, "__code__", function))
+    facts = [getattr(function, each, None) for each in ("__annotations__", "__defaults__", "__kwdefaults__")]
+    known = _SHAPES.get(lines)
+    if known is None or known[0] != facts:
+        known = _SHAPES[lines] = (facts, _shaped(function))
+    return known[1]
+
+
+def _shaped(function: Function) -> _Shape:
+    name, description = function.__name__, inspect.getdoc(function)
+    if not description:
+        raise TypeError(f"the tool {name} needs a docstring: the model reads it")
+    hints = get_type_hints(function, include_extras=True)
+    witness = next((each for each, hint in hints.items() if hint is Scene), "")
+    arguments = _struct(function, hints, witness)
+    parameters = _parameters(arguments)
+    schema = canonical({"name": name, "description": description, "parameters": parameters})
+    decoder = msgspec.json.Decoder(arguments, strict=False)
+    return _Shape(schema, decoder, _expected(parameters), witness)
 
 
 def _struct(function: Function, hints: Mapping[str, Any], witness: str) -> type[msgspec.Struct]:
