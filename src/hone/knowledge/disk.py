@@ -7,7 +7,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from io import BufferedWriter
@@ -73,10 +73,11 @@ class Found(NamedTuple):
 
 class Disk:
     """All paths are relative, with slashes. Every method raises Refused for a path that can name nothing here
-    and StoreError for what cannot be done; then nothing was changed."""
+    and StoreError for what cannot be done; then nothing was changed. `now` is the clock of the files."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, now: Callable[[], int] = time.time_ns) -> None:
         self._root = root
+        self._now = now
 
     def read(self, path: str, limit: int = LARGEST) -> tuple[bytes, Print] | None:
         """None if there is nothing: what is there and cannot be read is an error."""
@@ -169,7 +170,7 @@ class Disk:
 
     def sight(self, paths: Sequence[str]) -> Sight:
         """At many places at once, opening none of them. As with `glances`, nothing is read."""
-        now = time.time_ns()
+        now = self._now()
         with self._plainly(()):
             try:
                 with self._folder(()) as root:
