@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import string
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -93,7 +94,7 @@ class Hands:
 
     async def _lay(self) -> None:
         """A folder first, its document some other time; or the document again."""
-        folder = self._home / "skills" / f"laid-{self._random.randrange(6)}"
+        folder = self._home / "skills" / f"laid-{self._random.randrange(3)}"
         if folder.exists():
             (folder / "SKILL.md").write_text(document(folder.name, f"A craft, {self._count}."))
         else:
@@ -103,7 +104,8 @@ class Hands:
         await self._other.keeper.note([(MEMORY, Add(f"told, {self._count}"))], OWNER)
 
     async def _make(self) -> None:
-        name = f"made-{self._count}"
+        number, letters = self._count, string.ascii_lowercase
+        name = "made-" + "".join(letters[number // 26**place % 26] for place in range(3))
         await self._other.keeper.shelve(name, Create(document(name), Birth.AGENT), OWNER)
 
     async def _put_away(self) -> None:
@@ -119,7 +121,7 @@ async def test_whatever_hands_and_other_processes_do_the_next_look_has_it(home: 
     async with opened(home, clock) as (library, ledger), opened(home, clock) as (other, _):
         hands, moments = Hands(home, other, random), Moments(library)
         still = 0
-        for _ in range(tier.size(short=60, full=1_000)):
+        for _ in range(tier.size(short=60, full=400)):
             deed = await hands.do()
             if random.random() < 0.1:
                 clock.advance(timedelta(days=1).total_seconds())
