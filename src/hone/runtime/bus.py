@@ -45,7 +45,9 @@ class Bus:
     def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
         self._number += 1
         signal = Signal(self._number, kind, data)
-        found = self._channels.setdefault(channel, Channel())
+        found = self._channels.get(channel)
+        if found is None:
+            found = self._channels[channel] = Channel()
         if len(found.kept) == KEPT:
             found.forgotten = found.kept[0].number
         found.kept.append(signal)
