@@ -7,7 +7,7 @@ wrapper around a Model or a Tool instead.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from hone.core.agent import Agent
@@ -25,6 +25,7 @@ from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
 
 Relieve = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]

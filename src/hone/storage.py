@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.jobs import Jobs
@@ -12,6 +11,7 @@ from hone.core.ports import Sessions
 from hone.core.recall import Recall
 from hone.core.rounds import Rounds
 from hone.core.skill import Shelf
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

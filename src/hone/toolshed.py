@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.clock import Clock
 from hone.core.tool import Tool, Toolbox
+from hone.core.value import dataclass
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.policy.danger import danger

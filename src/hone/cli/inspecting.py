@@ -5,12 +5,12 @@ What was edited by hand is taken in, and what cannot be used is named.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hone.core.errors import HoneError, Missing
 from hone.core.ledger import SKILL, Entry, Standing, skill
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.core.value import dataclass
 from hone.knowledge import places
 from hone.knowledge.disk import Disk, Kind
 from hone.knowledge.folding import Files

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ from hone.cli.typed import at_terminal
 from hone.core.errors import Refused
 from hone.core.ledger import Entry, skill
 from hone.core.skill import Birth
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
 from keyword import iskeyword
@@ -13,6 +12,7 @@ import click
 
 from hone import __version__
 from hone.core.errors import HoneError, SettingsError
+from hone.core.value import dataclass
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
+
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

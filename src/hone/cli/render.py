@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hone.cli.paint import Paint
 from hone.core.events import (
@@ -20,6 +19,7 @@ from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
 from hone.core.turn import Stop, Turn
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 
 WIDE = 100

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from hone.cli.main import Options
 from hone.core.jobs import JobId
+from hone.core.value import dataclass
 
 if TYPE_CHECKING:
     from hone.app import Hone

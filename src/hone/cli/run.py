@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from hone.cli.main import FAILED, INTERRUPTED, Options
+from hone.core.value import dataclass
 
 if TYPE_CHECKING:
     from hone.core.events import Emit, Event

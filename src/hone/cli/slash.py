@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from hone.cli.skills import listed
 from hone.core.errors import HoneError, Refused
 from hone.core.jobs import Topic
 from hone.core.ledger import ChangeId
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.keeper import Keeper

@@ -1,6 +1,6 @@
 """Who acts: a prefix, a model, tools, and what it may do with them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from hone.core.messages import ToolCall
@@ -8,6 +8,7 @@ from hone.core.model import Model
 from hone.core.permit import Permit
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool, Toolbox
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """Memory that is kept by key and user, outside the journal: what a backend promises, and what it keeps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+from hone.core.value import dataclass
 
 LIMIT = 10
 """Memos that a query gives unless told otherwise."""

@@ -1,7 +1,6 @@
 """All that a screen could want to show, in one union. Whoever listens gets plain values and no callbacks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hone.core.jobs import Job
 from hone.core.ledger import Entry
@@ -10,6 +9,7 @@ from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.rounds import Round
 from hone.core.tool import Outcome
 from hone.core.turn import Turn
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

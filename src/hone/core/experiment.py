@@ -1,11 +1,11 @@
 """Experiments as values: a task with a check, a lesson, and what came of each try with it or without."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from hone.core.ids import SessionId
 from hone.core.transcript import Node
+from hone.core.value import dataclass
 
 PAIRS = 20
 """Pairs of runs, unless the owner wants more; with fewer nothing is concluded."""

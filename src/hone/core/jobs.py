@@ -1,13 +1,13 @@
 """Reviews as durable jobs: queued with a turn's last message, completed with what they changed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
 
 from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
+from hone.core.value import dataclass
 
 JobId = NewType("JobId", int)
 

@@ -1,9 +1,8 @@
 """What is known at a moment, and what has become known since: the values a prompt is made of."""
 
-from dataclasses import dataclass
-
 from hone.core.ledger import START, ChangeId
 from hone.core.skill import Listed
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

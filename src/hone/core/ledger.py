@@ -5,13 +5,13 @@ a fact about the target (origin, pinned …) and is never printed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
 
 from hone.core.ids import SessionId
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 
 ChangeId = NewType("ChangeId", int)
 Target = NewType("Target", str)

@@ -4,11 +4,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 
 
 class Role(StrEnum):

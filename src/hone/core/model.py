@@ -1,13 +1,13 @@
 """The seam to a provider: one method that streams pieces of a reply and ends with the reply itself."""
 
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from hone.core.messages import Message
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
+from hone.core.value import dataclass
 
 
 class Finish(StrEnum):

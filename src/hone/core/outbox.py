@@ -1,10 +1,10 @@
 """What has yet to be told to a memory backend: each change that took effect, by its id, until it is told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from hone.core.ledger import ChangeId
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

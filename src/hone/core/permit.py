@@ -1,7 +1,8 @@
 """What an agent may do, as effects. The only operation narrows."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from hone.core.value import dataclass
 
 
 class Effect(StrEnum):

@@ -1,7 +1,6 @@
 """What Hone needs of a store, in a few methods. One contract suite holds every implementation to it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from hone.core.model import Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 
 IMPORTED = "imported"
 """In the place of a provider: a conversation with another agent, which nobody here has gone on with."""

@@ -1,10 +1,11 @@
 """What a provider caches before the first message. Fixed when a session starts, reused on every resume."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from hone.core.messages import canonical, digest
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

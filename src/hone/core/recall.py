@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 from unicodedata import combining, normalize
@@ -11,6 +10,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message, Role
 from hone.core.ports import Header
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 
 LIMIT = 10
 

@@ -1,12 +1,12 @@
 """What the curator did: each round is recorded in one transaction with what it changed, or is not at all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType, Protocol
 
 from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
+from hone.core.value import dataclass
 
 RoundId = NewType("RoundId", int)
 

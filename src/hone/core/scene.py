@@ -1,7 +1,6 @@
 """What a tool sees while it runs: who acts, what was said, and a way to ask the owner."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -12,6 +11,7 @@ from hone.core.messages import ToolCall
 from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.value import dataclass
 
 
 class Answer(StrEnum):

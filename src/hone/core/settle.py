@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, sound
+from hone.core.value import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")

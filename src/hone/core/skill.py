@@ -1,13 +1,13 @@
 """What can be known of a skill without reading it, and what is asked of all skills at once."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Protocol
 
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
+from hone.core.value import dataclass
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"

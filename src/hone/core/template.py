@@ -1,11 +1,11 @@
 """A template: calls that worked in one session, kept as examples for the beginning of others."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from hone.core.ids import SessionId
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 
 
 class Work(StrEnum):

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from hone.core.messages import ToolCall
 from hone.core.permit import Effect
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 
 if TYPE_CHECKING:
     from hone.core.scene import Scene

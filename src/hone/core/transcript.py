@@ -5,13 +5,14 @@ kept beside the content, outside the hash.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Self
 
 from hone.core.messages import Message, Role, ToolCall, answer, assistant, digest, encode
 from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

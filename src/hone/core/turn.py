@@ -1,11 +1,12 @@
 """The value of a run: what was said, what it cost, how it ended."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Self
 
 from hone.core.model import Usage
 from hone.core.transcript import Node
+from hone.core.value import dataclass
 
 
 class Origin(StrEnum):

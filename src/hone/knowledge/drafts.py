@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hone.core.errors import Refused
 from hone.core.ledger import Author, Change, ChangeId, Target
+from hone.core.value import dataclass
 from hone.knowledge import folding
 from hone.knowledge.folding import Files
 from hone.policy.admission import Verdict

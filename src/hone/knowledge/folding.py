@@ -1,11 +1,11 @@
 """From contents to deltas and back: what a change did, what takes it back, what it would do now."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hone.core.errors import Refused
 from hone.core.ledger import Delta, Ledger, Target
 from hone.core.messages import digest
+from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.knowledge.merge import Clash, by_entry, merge
 from hone.memory.journal import lines

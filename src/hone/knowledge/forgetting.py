@@ -1,11 +1,11 @@
 """Withdrawing a source withdraws what was derived from it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hone.core.errors import Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Entry, Standing
+from hone.core.value import dataclass
 from hone.knowledge.keeper import Keeper
 
 

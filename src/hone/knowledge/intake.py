@@ -1,9 +1,9 @@
 """What a file means beside what the ledger says: nothing new, an old printout, or the owner's edit."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from hone.core.ledger import Print
+from hone.core.value import dataclass
 
 
 class Finding(Enum):

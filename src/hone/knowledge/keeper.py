@@ -8,7 +8,7 @@ next one to look at it prints again.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, Refused, StoreError
@@ -27,6 +27,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.skill import ARCHIVED
+from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
 from hone.knowledge import drafts as drafting
 from hone.knowledge import folding, places

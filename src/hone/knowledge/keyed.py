@@ -1,7 +1,6 @@
 """What the agent can do with a memory backend: `memory_backend`. Whose memory it is, is not for it to say."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hone.core.backend import LIMIT, Backend, Deleted, Memo
@@ -11,6 +10,7 @@ from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Tool
 from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
 from hone.knowledge.metadata import metadata as described
 from hone.knowledge.mirror import FOLDER
 from hone.knowledge.tools import ACTORS, Source, told

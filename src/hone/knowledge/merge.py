@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from hone.core.value import dataclass
 from hone.memory.journal import blocks, lines
 
 

@@ -5,7 +5,6 @@ never told, and one that was told and undone is taken back. So a change that is 
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from hone.core.backend import Backend
 from hone.core.errors import BackendError, Missing, Unfit
@@ -14,6 +13,7 @@ from hone.core.messages import digest
 from hone.core.outbox import Outbox
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.trust import lowest
+from hone.core.value import dataclass
 from hone.knowledge import places
 from hone.knowledge.metadata import metadata
 from hone.memory.journal import entries

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from hone.core.clock import Clock
@@ -12,6 +11,7 @@ from hone.core.errors import Refused, StoreError
 from hone.core.ledger import Actor, Author, Change, Ledger, Print, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
+from hone.core.value import dataclass
 from hone.knowledge import folding, places
 from hone.knowledge.disk import Disk, Glance, Kind, Sight
 from hone.knowledge.folding import Files

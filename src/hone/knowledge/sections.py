@@ -1,11 +1,12 @@
 """The parts of the journal as they stand, each entry with the change it came with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hone.core.ledger import Entry, Standing, Target
+from hone.core.value import dataclass
 from hone.knowledge import places
 from hone.knowledge.keeper import CONFIRM, Keeper
 from hone.knowledge.moment import journals

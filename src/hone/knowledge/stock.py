@@ -1,13 +1,14 @@
 """What the curator may touch, and what is known of each: how it was used, what it is made of."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
 from hone.core.ledger import SKILL, Actor, ChangeId, Entry, Standing
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, Birth, Listed
 from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
 from hone.knowledge import consolidation, places
 from hone.knowledge.folding import Files
 from hone.knowledge.library import Library

@@ -1,11 +1,12 @@
 """Changes of what is known, told to people and programs: what they did, and what became of them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from hone.core.ledger import Entry, Standing, Target
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Step

@@ -1,7 +1,6 @@
 """What the agent can do with what it knows: `memory`, `skills_list`, `skill_view`, `skill_manage`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hone.core.errors import HoneError, Refused
@@ -14,6 +13,7 @@ from hone.core.tool import Outcome, Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.library import Library

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from hone.core.errors import SettingsError
+from hone.core.value import dataclass
 
 NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
 NAMES = (NULL, SQLITE, POSTGRES, HONCHO)

@@ -1,8 +1,9 @@
 """What a memory backend is worth, from what was measured of it: arithmetic, and nothing else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hone.core.value import dataclass
 from hone.memory.choice import NULL
 
 AVAILABLE = 20

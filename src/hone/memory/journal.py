@@ -5,10 +5,10 @@ file is the owner's and stays as it is. No entry can look like structure: each o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hone.core.errors import Conflict, Refused
 from hone.core.messages import digest
+from hone.core.value import dataclass
 from hone.core.visible import visible
 
 MARK, INDENT = "- ", "  "

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Protocol
 
@@ -12,6 +12,7 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
 from hone.core.model import Piece, Reply
+from hone.core.value import dataclass
 from hone.models.http import Http
 from hone.models.sse import Events
 

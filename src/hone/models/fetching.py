@@ -7,10 +7,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.errors import Refused
+from hone.core.value import dataclass
 
 _SHOWN = 8
 """Lines of an installer's complaint that are passed on."""

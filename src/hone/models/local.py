@@ -9,7 +9,6 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.clock import Clock
@@ -17,6 +16,7 @@ from hone.core.errors import Rejected, Unreachable
 from hone.core.model import Model, Piece
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
+from hone.core.value import dataclass
 from hone.models.endpoint import Endpoint, excerpt
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat

@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hone.core.model import Model, Piece, Reply, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from hone.core.errors import ModelError, SettingsError
+from hone.core.value import dataclass
 from hone.models.http import Http
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overloaded, Unusable
 from hone.core.model import Model, Piece, Reply, Restart
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.errors import Refused, SettingsError
+from hone.core.value import dataclass
 from hone.models.fetching import Fetch, Package, fetch
 
 MODULE = "xllamacpp"

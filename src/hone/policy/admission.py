@@ -1,12 +1,12 @@
 """Who may make what active. The boundary is where the words come from; what they look like is only a hint."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from hone.core.errors import Refused
 from hone.core.ledger import Actor, Author, Standing
 from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
 from hone.policy.quoting import quotes
 
 Quoted = Callable[[str, Sequence[str]], bool]

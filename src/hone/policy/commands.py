@@ -7,8 +7,9 @@ import re
 import shlex
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from hone.core.value import dataclass
 
 _OPERATORS = ";|&()<>\n"
 _ENDS = frozenset({";", "|", "&", "(", ")", "\n"})

@@ -7,8 +7,8 @@ granted, and for what the owner would want to hear about even if the cell stops 
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hone.core.value import dataclass
 from hone.policy.commands import Simple, simple_commands
 
 

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
@@ -11,6 +10,7 @@ from hone.core.ledger import Evidence
 from hone.core.messages import Message, Role
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.policy.language import sentences
 

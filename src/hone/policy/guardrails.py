@@ -16,12 +16,13 @@ that raises counts as a failure. 0 switches a threshold off. Calls that run toge
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool, Toolbox
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ sentences as a whole, and between the same words.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hone.core.value import dataclass
 from hone.policy.language import (
     AND,
     BESIDE_NE,

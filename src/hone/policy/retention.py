@@ -7,11 +7,11 @@ days do not count a second time.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 
 from hone.core.skill import Birth, Listed
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

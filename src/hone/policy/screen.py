@@ -6,9 +6,9 @@ Secrets are to be refused. A flag is advice: what is flagged waits for the owner
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from hone.core.value import dataclass
 from hone.core.visible import bare, visible
 from hone.policy.secrets import redact
 

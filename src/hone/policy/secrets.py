@@ -7,9 +7,10 @@ linear: whatever repeats in a pattern is bounded, possessive, or ends where the 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import log2
+
+from hone.core.value import dataclass
 
 TOKENS = (
     ("Anthropic key", r"sk-ant-[\w-]{20,}"),

@@ -6,13 +6,13 @@ moved out as far as Student's t lies outside the normal distribution (the expand
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil, sqrt
 from random import Random
 from statistics import NormalDist, fmean
 
 from hone.core.experiment import PAIRS, Run, Study
+from hone.core.value import dataclass
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hone.core.messages import ToolCall, ToolResult, canonical
 from hone.core.permit import Effect
@@ -11,6 +11,7 @@ from hone.core.template import Example, Template, Work
 from hone.core.tool import Kind, Surface
 from hone.core.transcript import Node
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.policy.classes import classify, kind_of, succeeded
 

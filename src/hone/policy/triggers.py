@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hone.core.jobs import Counters, Topic, Topics
 from hone.core.messages import Message, ToolCall
+from hone.core.value import dataclass
 
 NOTING, SHELVING = "memory", "skill_manage"
 """The tools whose use in the foreground makes a review of the same thing less urgent."""

@@ -6,7 +6,7 @@ digest of a fifth of it, which no cache has, costs `tokens / 5 * input`: the for
 everything. Once the cache is cold, or under another model, the fork costs `tokens * input`: five digests.
 """
 
-from dataclasses import dataclass
+from hone.core.value import dataclass
 
 DIGEST_SHARE = 0.2
 """How long a digest is, as a share of the conversation."""

@@ -5,13 +5,13 @@ Decides and builds, without a model and without a store.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from hone.core.messages import Message, Role, ToolCall, assistant, user
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
 
 MARK = "(Notes on the conversation so far; the messages they stand for were taken out.)"
 GO_ON = "Go on from there."

@@ -1,8 +1,8 @@
 """What the curator is asked: which of these skills should be one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 
 WHOLE = 80_000

@@ -1,10 +1,10 @@
 """What learning may take: a single run, and all of them in a day."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from hone.core.ports import Sessions
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 
 LEARNING = (Origin.REVIEW, Origin.CURATOR)
 

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, SettingsError, StoreError
 from hone.core.messages import digest
+from hone.core.value import dataclass
 from hone.memory.backends.guarded import Guarded
 from hone.memory.backends.null import NullBackend
 from hone.memory.backends.wording import Wording

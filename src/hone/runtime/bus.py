@@ -4,8 +4,10 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from hone.core.value import dataclass
 
 KEPT = 4_000
 """Signals that a channel remembers."""

@@ -6,7 +6,7 @@ behind and is due again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin, Stop
+from hone.core.value import dataclass
 from hone.knowledge import consolidation
 from hone.knowledge.drafts import Batch, Move
 from hone.knowledge.library import Library

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hone.core.model import Usage
 from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
+from hone.core.value import dataclass
 from hone.policy.classes import succeeded
 from hone.runtime.checking import holds
 from hone.runtime.session import Session, new_id

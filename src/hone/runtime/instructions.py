@@ -4,11 +4,11 @@ The first of AGENTS.md, CLAUDE.md and .hone/instructions.md that is there; folde
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.errors import Refused
 from hone.core.messages import digest
+from hone.core.value import dataclass
 from hone.runtime.folders import Folders
 from hone.runtime.lists import OwnersList
 

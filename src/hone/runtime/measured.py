@@ -1,13 +1,13 @@
 """What follows from a study: a lesson that helps is confirmed, putting away one that harms is proposed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.experiment import Kind, Study
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
+from hone.core.value import dataclass
 from hone.knowledge.keeper import Keeper
 from hone.memory.journal import Remove
 from hone.policy.statistics import FIGURES, SUCCESS, Difference, Verdict, differences, verdict

@@ -4,7 +4,6 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hone.core.clock import Clock
@@ -13,6 +12,7 @@ from hone.core.experiment import Check, Task
 from hone.core.messages import Message, Role, Text
 from hone.core.ports import Sessions
 from hone.core.transcript import Node, Transcript
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.policy.screen import screen
 from hone.policy.secrets import redact

@@ -4,7 +4,6 @@ import fcntl
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from hone.core.ledger import NO_SESSION
 from hone.core.model import Usage, total
 from hone.core.ports import Sessions
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 from hone.knowledge.library import Library
 from hone.runtime.claims import FOLDER
 

@@ -5,7 +5,7 @@ The file may come from anywhere: every digest is computed again, and a line that
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from re import fullmatch
@@ -19,6 +19,7 @@ from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.runtime.traces import VERSION, Content, Entry, Label, Labels, Leaf, Root, Top, Trace, Tree, lineage
 
 SYMPTOMS = (KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError)

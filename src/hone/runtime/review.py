@@ -5,7 +5,7 @@ nothing but its job, and starts again from nothing.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hone.core.agent import Agent, Limits
@@ -19,6 +19,7 @@ from hone.core.tool import Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.value import dataclass
 from hone.knowledge.library import Library
 from hone.knowledge.staging import Staged
 from hone.knowledge.tools import Source, knowledge_tools

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused
@@ -14,6 +13,7 @@ from hone.core.template import Template, Work
 from hone.core.tool import Toolbox
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.policy.screen import screen
 from hone.policy.secrets import redact

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Protocol
@@ -24,6 +24,7 @@ from hone.core.tool import Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
+from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import Desk, run

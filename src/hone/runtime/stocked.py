@@ -1,7 +1,7 @@
 """Homes for runs: what the owner's Hone knows, with one lesson or without it, and nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from hone.core.ledger import SKILL, Target, project
 from hone.core.ports import Sessions
 from hone.core.skill import ARCHIVED
 from hone.core.template import Template
+from hone.core.value import dataclass
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER

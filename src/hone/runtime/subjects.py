@@ -1,6 +1,5 @@
 """Which lesson is meant, and what it holds right now."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.errors import Missing, Refused
@@ -9,6 +8,7 @@ from hone.core.ledger import ChangeId, Standing, Target, skill
 from hone.core.messages import canonical, digest
 from hone.core.skill import Birth
 from hone.core.template import Template
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Files

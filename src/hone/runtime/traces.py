@@ -7,7 +7,7 @@ from, so a review is an extension of what it reviewed. docs/traces.md tells the 
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 from hone.runtime.export import Clean, cleaned
 
 VERSION = 1

@@ -1,10 +1,10 @@
 """Files from elsewhere, by name before content: the skill among them is chosen, and only then read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.skills.install import Parcel, is_left, parcel
 from hone.skills.paths import BYTES, FILE_BYTES, FILES

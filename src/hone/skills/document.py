@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT, Card
+from hone.core.value import dataclass
 from hone.skills.naming import shape
 from hone.skills.paths import DOCUMENT_CHARACTERS, accept, weigh
 

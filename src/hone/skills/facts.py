@@ -1,12 +1,12 @@
 """What is known of a skill beside its files, and who may change it for that reason."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hone.core.errors import Refused
 from hone.core.ledger import Actor
 from hone.core.messages import digest
 from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
+from hone.core.value import dataclass
 
 SET = b"1"
 NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT, APPROVED})

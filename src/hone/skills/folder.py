@@ -1,11 +1,11 @@
 """Edits of a skill's folder as values, and the one function that applies them. Knows no disk."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hone.core.errors import Conflict, Refused
 from hone.core.messages import digest
 from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth
+from hone.core.value import dataclass
 from hone.core.visible import amend, find, one_line
 from hone.skills.document import decoded, validate
 from hone.skills.facts import SET, facts, parted, seal

@@ -4,11 +4,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.skills.document import FENCE, decoded, parse, validate
 from hone.skills.paths import BYTES, DEEPEST, FILE_BYTES, FILES

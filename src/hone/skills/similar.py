@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import log
 from pathlib import Path
 
 from hone.core.skill import Listed
+from hone.core.value import dataclass
 
 CANDIDATES = 200
 """How many to take from the store for a good ranking."""

@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.stores import checks, fold
 from hone.stores.database import Database
 from hone.stores.record import SETTLED, reachable, record

@@ -1,12 +1,12 @@
 """Which session a message belongs to, in SQLite, whatever has been branched, moved or left behind."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
 from hone.core.ids import SessionId
+from hone.core.value import dataclass
 from hone.stores.window import ALWAYS, Window
 
 OCCURRENCES = 20

@@ -3,13 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 
 from hone.core.messages import Role, sound
 from hone.core.recall import stem
+from hone.core.value import dataclass
 from hone.stores.passages import pairs
 from hone.stores.words import BREAK, LETTER, RUN
 

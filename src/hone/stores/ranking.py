@@ -6,7 +6,6 @@ others count.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate, islice
 from math import log
@@ -15,6 +14,7 @@ from operator import itemgetter
 import apsw
 
 from hone.core.recall import Query
+from hone.core.value import dataclass
 from hone.stores.question import EMPTY, Question, plain
 from hone.stores.window import Window, bounds, days
 

@@ -1,7 +1,6 @@
 """Search over all sessions in SQLite."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import apsw
@@ -11,6 +10,7 @@ from hone.core.ports import Header
 from hone.core.recall import Found, Hit, Passage, Query, said
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 from hone.stores import lineage, passages
 from hone.stores.database import Database
 from hone.stores.lineage import Lineage, Owner, Spot

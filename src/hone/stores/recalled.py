@@ -1,6 +1,5 @@
 """Search over the sessions in the memory of this process: the reference, which reads everything each time."""
 
-from dataclasses import dataclass
 from math import log
 
 from hone.core.ids import SessionId
@@ -9,6 +8,7 @@ from hone.core.ports import Stored
 from hone.core.recall import Found, Hit, Passage, Query, said, stem
 from hone.core.transcript import Node
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 from hone.stores.inmemory import InMemorySessions
 from hone.stores.passages import indexed
 from hone.stores.question import Question, parse, plain, words

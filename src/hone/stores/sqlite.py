@@ -1,7 +1,6 @@
 """Sessions in one SQLite file, for several processes at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +15,7 @@ from hone.core.ports import IMPORTED, Header, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
+from hone.core.value import dataclass
 from hone.stores import queue, rules, tree
 from hone.stores.database import Database
 from hone.stores.tree import Place, moment, stamp

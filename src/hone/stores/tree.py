@@ -5,7 +5,6 @@ It knows nothing about sessions but that their heads keep nodes alive.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from operator import itemgetter
@@ -18,6 +17,7 @@ from hone.core.messages import decode, digest
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, chained
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.stores import passages
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 import apsw
 
 from hone.core.recall import Query
+from hone.core.value import dataclass
 from hone.stores.tree import stamp
 
 FEW, PIECE = 20_000, 200

@@ -7,7 +7,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 import apsw
 
 from hone.core.errors import HoneError, StoreError
+from hone.core.value import dataclass
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]

@@ -5,12 +5,13 @@ Goes around `Contained`, never inside it: the file must not hold what the histor
 
 import asyncio
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall, digest, sound
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
+from hone.core.value import dataclass
 from hone.tools.draft import draft
 
 

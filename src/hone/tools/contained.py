@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hone.core.messages import ToolCall
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
+from hone.core.value import dataclass
 from hone.core.visible import visible
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)

@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -12,6 +11,7 @@ from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Surface
+from hone.core.value import dataclass
 
 Result = str | Outcome
 Definitions = Mapping[str, dict[str, Any]]

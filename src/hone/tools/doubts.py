@@ -4,7 +4,6 @@ Nobody there to be asked is a no. What is agreed to is the text in the question,
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from hone.core.messages import sound
@@ -12,6 +11,7 @@ from hone.core.permit import Effect
 from hone.core.scene import Question, Scene
 from hone.core.tool import Outcome
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.tools.sandbox.cell import Claim
 from hone.tools.sandbox.choice import Choice
 

@@ -1,7 +1,6 @@
 """What Hone keeps is changed by its owner and through its own tools: no file tool writes there."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.messages import ToolCall
@@ -9,6 +8,7 @@ from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.tools.files import located
 
 

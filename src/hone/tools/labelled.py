@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.tools.files import located
 
 

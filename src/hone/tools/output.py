@@ -3,9 +3,10 @@
 import codecs
 import os
 import re
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+
+from hone.core.value import dataclass
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 

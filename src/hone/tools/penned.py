@@ -1,13 +1,13 @@
 """File tools that stay below some folders: for whoever works where nobody watches."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.messages import ToolCall
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.tools.files import located
 
 

@@ -8,11 +8,11 @@ import asyncio
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from hone.core.clock import Clock
+from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
 from hone.tools.output import Output
 from hone.tools.sandbox.cell import PATH, Launch

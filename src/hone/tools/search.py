@@ -6,7 +6,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import translate
 from itertools import chain, islice, product
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Annotated
 
 from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
+from hone.core.value import dataclass
 from hone.tools.define import tool
 from hone.tools.files import Positive, decoded, failure, load, located, shown
 

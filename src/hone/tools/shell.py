@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +15,7 @@ from hone.core.permit import Effect
 from hone.core.scene import Scene
 from hone.core.tool import Outcome, Tool
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.tools.bench import Bench
 from hone.tools.code import code_tool
 from hone.tools.define import tool

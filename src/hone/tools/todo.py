@@ -1,6 +1,5 @@
 """The task list. It lives in the history: the list is what the last successful call said it is."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,6 +9,7 @@ from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.tools.define import tool
 
 NAME = "todo"

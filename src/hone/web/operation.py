@@ -1,7 +1,6 @@
 """An operation: a path, what it takes, who answers. One table makes the routes and their description."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -11,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hone.core.errors import Missing
+from hone.core.value import dataclass
 from hone.web.answers import answer, failure
 from hone.web.house import House
 

@@ -1,7 +1,6 @@
 """The page: one document, its style and its scripts, from this folder and from nowhere else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 
 from starlette.exceptions import HTTPException
@@ -10,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hone.core.messages import digest
+from hone.core.value import dataclass
 
 FOLDER = files("hone.web") / "static"
 DOCUMENT = "index.html"

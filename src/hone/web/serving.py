@@ -6,7 +6,6 @@ import signal
 import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
@@ -14,6 +13,7 @@ import uvicorn
 from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
+from hone.core.value import dataclass
 from hone.runtime.bus import Bus
 from hone.web.app import create_app
 from hone.web.board import Board

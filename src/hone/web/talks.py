@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,6 +15,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
+from hone.core.value import dataclass
 from hone.runtime.bus import Bus
 from hone.runtime.session import Session, ignore
 from hone.web.board import watched

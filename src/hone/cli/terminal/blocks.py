@@ -1,12 +1,12 @@
 """Markdown that arrives in pieces, cut into blocks that no later piece can change. Knows no screen."""
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from hone.core.value import dataclass
 from hone.core.visible import visible
 
 

@@ -3,9 +3,10 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from hone.core.value import dataclass
 
 MOST = 200
 """Commands or files that are offered at once."""

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from rich.color import ColorSystem
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hone.cli.terminal.view import Frame
+from hone.core.value import dataclass
 
 # Terminals that know it show the whole update at once; the others ignore it.
 TOGETHER, SHOWN = "\x1b[?2026h", "\x1b[?2026l"

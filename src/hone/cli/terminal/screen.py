@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from hone.cli.interrupt import Interrupts
 from hone.cli.paint import paint_for
 from hone.cli.terminal.status import Status
 from hone.core.events import Emit
+from hone.core.value import dataclass
 
 LEAVING = "Ctrl-D or /quit leaves."
 

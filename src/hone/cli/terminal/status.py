@@ -1,11 +1,11 @@
 """The line below the prompt: which model, how full, how dear, where."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hone.cli.render import price, share
 from hone.core.model import Usage, total
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 
 LONGEST = 100

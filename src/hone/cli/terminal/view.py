@@ -6,7 +6,6 @@ Knows no terminal, only its size.
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from rich.text import Text
@@ -19,6 +18,7 @@ from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnE
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece
 from hone.core.turn import Stop, Turn
+from hone.core.value import dataclass
 from hone.core.visible import visible
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

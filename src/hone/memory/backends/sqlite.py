@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
+from hone.core.value import dataclass
 from hone.memory.backends.wording import Wording, within
 
 T = TypeVar("T")

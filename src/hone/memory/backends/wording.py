@@ -1,7 +1,8 @@
 """How texts are indexed and asked for. Handed in: other rooms search in the same way."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+
+from hone.core.value import dataclass
 
 MOST = 16
 """Terms of a question that are looked up; the longest words say most."""

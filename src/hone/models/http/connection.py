@@ -4,12 +4,12 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
+from hone.core.value import dataclass
 from hone.models.http.framing import Garbled, Opening
 from hone.models.http.proxy import Proxy, spell
 from hone.models.http.route import Route

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from hone.core.value import dataclass
 
 HEAD_LIMIT = 64 * 1024
 LINE_LIMIT = 4 * 1024

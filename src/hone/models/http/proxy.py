@@ -2,9 +2,10 @@
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hone.core.errors import Rejected
+from hone.core.value import dataclass
 
 _LOOPBACK_6 = (b"\0" * 15 + b"\1", b"\0" * 10 + b"\xff\xff\x7f")
 

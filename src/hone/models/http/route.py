@@ -3,10 +3,11 @@
 import re
 import socket
 import string
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import SplitResult, quote, urlsplit
 
 from hone.core.errors import Rejected
+from hone.core.value import dataclass
 from hone.models.http.proxy import Proxies, Proxy, choose_proxy, spell
 
 _NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")

@@ -3,9 +3,9 @@
 import hashlib
 import re
 from collections import deque
-from dataclasses import dataclass
 from typing import Protocol
 
+from hone.core.value import dataclass
 from hone.models.stage.shapes import Format
 
 # Inside a string the quotes would be escaped: this is found as a key and nowhere else.

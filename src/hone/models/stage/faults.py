@@ -3,11 +3,12 @@
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from hone.core.messages import Message, Role, Text, ToolCall
 from hone.core.model import Finish, Reply
+from hone.core.value import dataclass
 from hone.models.stage.playback import Beat, Event, dump
 from hone.models.stage.shapes import Format
 

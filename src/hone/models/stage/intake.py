@@ -1,7 +1,6 @@
 """Reads requests in the shapes of both providers, and says them again as our own messages."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
@@ -18,6 +17,7 @@ from hone.core.messages import (
     unreminded,
     untold,
 )
+from hone.core.value import dataclass
 from hone.models.stage.shapes import (
     AssistantSaid,
     Chat,

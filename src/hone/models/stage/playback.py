@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 
 from hone.core.messages import Part, Text, Thinking, ToolCall, digest
 from hone.core.model import Finish, Reply, Usage
+from hone.core.value import dataclass
 from hone.models.scripted import words
 from hone.models.stage.shapes import Format
 

@@ -5,12 +5,13 @@ import base64
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from hone.core.model import Usage
+from hone.core.value import dataclass
 from hone.models.scripted import Script, say, weigh
 from hone.models.stage.caching import Cache, cache
 from hone.models.stage.faults import FAULTS, Absence, Choice, Refusal, Twist, error

@@ -4,7 +4,8 @@ import asyncio
 import socket
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from hone.core.value import dataclass
 
 LARGEST = 64 * 1024 * 1024
 _HEAD = 64 * 1024

@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
 
+from hone.core.value import dataclass
 from hone.models.stage.intake import Asked, Item, Malformed, parse
 from hone.models.stage.shapes import (
     AssistantSaid,

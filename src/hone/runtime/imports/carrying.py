@@ -1,7 +1,6 @@
 """From what was found to sessions: how each stands to what is here, and into the store, each as a whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import PurePath
@@ -14,6 +13,7 @@ from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.prompt.compose import compose
 from hone.runtime.imports.conversation import Account, Conversation

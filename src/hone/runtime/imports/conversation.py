@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
 from hone.core.messages import Message, Part, Role, Text, ToolResult
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 
 Row = Mapping[str, Any]
 

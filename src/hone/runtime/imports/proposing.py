@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hone.core.errors import Conflict, Refused
@@ -11,6 +11,7 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.core.trust import Trust
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.keeper import Keeper

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hone.core.errors import HoneError
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.runtime.imports import claude, codex, hermes, openai
 from hone.runtime.imports.conversation import REPEATED, Account, Conversation, Row

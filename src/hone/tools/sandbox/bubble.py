@@ -7,9 +7,9 @@ where that uid can reach it, and bound from there.
 import os
 import resource
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from hone.core.value import dataclass
 from hone.tools.sandbox.cell import ETC, PROCESSES, SYSTEM, Cell, Launch, Unfit, check, inside, limits, owned
 
 NOBODY = 65533

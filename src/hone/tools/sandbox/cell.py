@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from hone.core.value import dataclass
 
 
 class Claim(StrEnum):

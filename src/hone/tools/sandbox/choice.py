@@ -4,10 +4,11 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hone.core.clock import Clock, SystemClock
+from hone.core.value import dataclass
 from hone.tools.output import Output, Spill
 from hone.tools.process import run
 from hone.tools.sandbox.bubble import Bubble

@@ -6,8 +6,8 @@ Of /etc it opens what any user may open: to many programs a file that is there a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hone.core.value import dataclass
 from hone.tools.sandbox.bubble import NOBODY
 from hone.tools.sandbox.cell import DEVICES, PROCESSES, SYSTEM, Cell, Launch, check, limits, owned
 

@@ -10,9 +10,9 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from hone.core.value import dataclass
 from hone.tools.sandbox.cell import Cell, Claim, inside
 
 FITS = "fits"

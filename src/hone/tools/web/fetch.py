@@ -1,7 +1,6 @@
 """Reading the web: web_fetch for one page, and web_search where a search engine is configured."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
@@ -11,6 +10,7 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
+from hone.core.value import dataclass
 from hone.tools.define import tool
 from hone.tools.web.hops import Answer, Exchange, Getter, Unfetched, check, follow
 

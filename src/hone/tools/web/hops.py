@@ -6,11 +6,11 @@ Which addresses may be connected to is not decided here but by the getter, for e
 import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 
 from hone.core.errors import HoneError
+from hone.core.value import dataclass
 
 
 class Head(Protocol):

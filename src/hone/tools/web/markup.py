@@ -6,8 +6,10 @@ Here each search goes on where the last one ended, or ends the document.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import unescape
+
+from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ What a person would not see (scripts, styles, hidden elements) is left out, and 
 import re
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from hone.core.value import dataclass
 from hone.tools.web.layout import Layout
 from hone.tools.web.markup import End, Start, tokens
 

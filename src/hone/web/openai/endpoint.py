@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from hone.core.messages import Message, Role, digest
 from hone.core.model import Restart, TextPiece, total
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
+from hone.core.value import dataclass
 from hone.web.answers import answer, failure, problem, told
 from hone.web.house import House
 from hone.web.openai import shapes
