@@ -16,6 +16,7 @@ from hone.cli.skills import listed
 from hone.core.errors import HoneError, Refused
 from hone.core.jobs import Topic
 from hone.core.ledger import ChangeId
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
@@ -28,7 +29,7 @@ from hone.runtime.session import Session
 
 LATEST = 10
 """Conversations or changes in a list."""
-_COMMAND = re.compile(r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = regex(r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 
@@ -150,7 +151,7 @@ def _parts(parts: Sequence[str | Part]) -> tuple[Part, ...]:
 _NOTE, _MEMORY = "hone-note", "hone-memory"
 _OWN = ("- ", "  ", "#")
 """How lines begin that Hone writes into a note; whatever else is there moves in."""
-_LABEL = re.compile(r"# From memory, label: (\w*)\n")
+_LABEL = regex(r"# From memory, label: (\w*)\n")
 
 
 def framed(name: str, text: str) -> str:

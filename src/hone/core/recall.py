@@ -9,6 +9,7 @@ from unicodedata import combining, normalize
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role
 from hone.core.ports import Header
+from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 
@@ -83,7 +84,7 @@ class Recall(Protocol):
 
 WIDTH, LEAD = 400, 100
 """Characters of an excerpt, and of what stands before the first word that fits."""
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex(r"[^\W_]+")
 
 
 def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, sound
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_NAME = regex(r"[A-Za-z0-9_-]{1,64}")
+_ID = regex(r"[A-Za-z0-9_-]{1,40}")
 _EXCERPT = 500
 _DEPTH = 100
 """Readers of JSON give up at 128 levels or more."""

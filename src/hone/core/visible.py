@@ -10,10 +10,12 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 
-_HARMLESS = re.compile(r"[\n\t\x20-\x7e]*")
-_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]+")
+from hone.core.regex import regex
+
+_HARMLESS = regex(r"[\n\t\x20-\x7e]*")
+_UNUSUAL = regex(r"[^\n\t\x20-\x7e]+")
 # Printable by their category, and yet nothing is printed: fillers, inherent vowels, selectors, empty signs.
-_BLANK = re.compile(
+_BLANK = regex(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
@@ -21,21 +23,19 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # Signs of Arabic, Syriac and Kaithi that are ink on the page, although they count as format characters.
 _SIGNS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 # Reserved for pictures and ideographs: a later Unicode than this Python's may have given them out.
-_RESERVED = re.compile(
-    "[\U0001f000-\U0001faff\U0001fc00-\U0001fffd\U00020000-\U0002fffd\U00030000-\U0003fffd]"
-)
-_PICTURE = re.compile(
+_RESERVED = regex("[\U0001f000-\U0001faff\U0001fc00-\U0001fffd\U00020000-\U0002fffd\U00030000-\U0003fffd]")
+_PICTURE = regex(
     "[©®‼⁉™ℹ↔-↙↩↪⌚⌛⌨⎈⏏⏩-⏳⏸-⏺Ⓜ▪▫▶◀◻-◾☀-★☇-☒☔-⚅⚐-✅✈-✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣-❧➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙"
     "\U0001f000-\U0001f0ff\U0001f10d-\U0001f1e5\U0001f201-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001faff"
     "\U0001fc00-\U0001fffd]"
 )
-_DRESSED = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
-_IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
-_BRAILLE = re.compile("[\u2801-\u28ff]")
-_MONGOLIAN = re.compile("[\u1820-\u18aa]")
+_DRESSED = regex("[\ufe0f\U0001f3fb-\U0001f3ff]")
+_IDEOGRAPH = regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
+_BRAILLE = regex("[\u2801-\u28ff]")
+_MONGOLIAN = regex("[\u1820-\u18aa]")
 # Arabic to Mandaic, the scripts of India, Myanmar, Khmer, Mongolian, Balinese to Lepcha, Phags-pa to
 # Javanese, the Arabic forms, and the older scripts of Asia beyond the first plane.
-_JOINING = re.compile(
+_JOINING = regex(
     "[\u0620-\u07ff\u0840-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17d3\u1820-\u18aa\u1a20-\u1aaf\u1b00-\u1c4f"
     "\ua840-\ua9df\uaa60-\uaaff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00010eff\U00010f00-\U000119ff]"
 )

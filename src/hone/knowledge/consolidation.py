@@ -5,7 +5,6 @@ say: each is copied to the byte below references/merged/ and linked, and its sup
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import msgspec
 
 from hone.core.errors import Refused
 from hone.core.ledger import ChangeId
+from hone.core.regex import regex
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PROJECT, Birth
 from hone.core.visible import one_line
 from hone.knowledge.drafts import AGE, Move
@@ -29,9 +29,9 @@ MOST, WIDEST = 20, 10
 MERGED = "references/merged"
 MERGE, ARCHIVE = "merge", "archive"
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t](.*)")
-_CODE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_LINK = re.compile(rf"{MERGED}/([^\s)\]>\"'`]*)")
+_HEADING = regex(r" {0,3}(#{1,6})[ \t](.*)")
+_CODE = regex(r" {0,3}(`{3,}|~{3,})")
+_LINK = regex(rf"{MERGED}/([^\s)\]>\"'`]*)")
 
 
 class Merging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

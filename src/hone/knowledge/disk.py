@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import re
 import secrets
 import stat
 import time
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from hone.core.errors import Refused, StoreError
 from hone.core.ledger import Print
 from hone.core.messages import digest
+from hone.core.regex import regex
 from hone.core.visible import one_line, visible
 
 LOCK = ".lock"
@@ -27,8 +27,8 @@ MOST, DEEPEST = 2_000, 8
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_UNFIT = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
-_DRAFT = re.compile(r"\.hone-.*\.tmp")
+_UNFIT = regex(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+_DRAFT = regex(r"\.hone-.*\.tmp")
 
 
 class Kind(StrEnum):

@@ -1,17 +1,17 @@
 """Where a target's contents lie below the home, and what lies where."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 
 from hone.core.ledger import MEMORY, PROJECT, SKILL, USER, Holding, Target
+from hone.core.regex import regex
 from hone.core.skill import ARCHIVED
 
 JOURNAL = "MEMORY.md"
 PROFILE = "USER.md"
 SKILLS = "skills"
 ARCHIVE = f"{SKILLS}/.archive"
-_UNFIT = re.compile(r"[^a-z0-9]+")
+_UNFIT = regex(r"[^a-z0-9]+")
 
 
 def is_journal(target: Target) -> bool:

@@ -4,13 +4,14 @@ import re
 from collections.abc import Collection, Mapping
 
 from hone.core.errors import SettingsError
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
 NAMES = (NULL, SQLITE, POSTGRES, HONCHO)
 KEY = "HONCHO_API_KEY"
-_HERE = re.compile(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|", re.IGNORECASE)
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
+_HERE = regex(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|", re.IGNORECASE)
+_UNFIT = regex(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
 from hone.core.model import Piece, Reply
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.models.http import Http
 from hone.models.sse import Events
 
-_OVERFLOW = re.compile(
+_OVERFLOW = regex(
     r"context.?length|context.?window|context size|maximum context|too many (input )?tokens"
     r"|(prompt|input) is too long|request_too_large"
     r"|exceeds? the (model's |available )?(limit|maximum|context)",

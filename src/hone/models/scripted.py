@@ -23,12 +23,13 @@ from hone.core.messages import (
 )
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
+from hone.core.regex import regex
 from hone.core.transcript import Transcript
 
 Script = Callable[[Sequence[Message]], Message | Reply]
 """All messages of the conversation so far → what to say next."""
 
-_WORD = re.compile(r"\s*\S+\s*|\s+")
+_WORD = regex(r"\s*\S+\s*|\s+")
 
 
 def call(name: str, id: str = "", /, **arguments: Any) -> ToolCall:

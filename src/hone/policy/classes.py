@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from hone.core.messages import ToolResult
+from hone.core.regex import regex
 from hone.core.template import Work
 from hone.core.tool import Kind
 
@@ -26,7 +27,7 @@ _NAMES: Mapping[Kind, str] = {
 }
 KNOWN: Mapping[str, Kind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 """The names that other agents have for such tools, and ours, for a session whose tools are not here."""
-_BROWSING = re.compile(r"browser_[a-z_]+")
+_BROWSING = regex(r"browser_[a-z_]+")
 
 
 def kind_of(name: str, declared: Mapping[str, Kind]) -> Kind:
@@ -46,22 +47,20 @@ def classify(names: Iterable[str], declared: Mapping[str, Kind]) -> Work:
     return Work.MIXED
 
 
-_OPENING = re.compile(
+_OPENING = regex(
     r"\[?(?:error|fatal|exception|failure)(?:$|:|\b[^\n]{1,40}:)|Traceback \(most recent call last\)"
     r"|<(?:tool_use_)?error>"
     r"|(?:the )?(?:tool|command|call|request) (?:failed|timed out|was (?:denied|refused))\b"
     r"|(?:permission denied|command not found|no such file or directory)\b",
     re.IGNORECASE,
 )
-_ENDING = re.compile(
-    r"[\[(<]?(?:process )?exit(?:ed)?(?: with)?[ _](?:code|status)>?:?\s*-?[1-9]", re.IGNORECASE
-)
+_ENDING = regex(r"[\[(<]?(?:process )?exit(?:ed)?(?: with)?[ _](?:code|status)>?:?\s*-?[1-9]", re.IGNORECASE)
 _HEAD, _TAIL = 5, 2
 """Lines at the ends of a result that may say how a command ended."""
 _REFUSALS = ("success", "ok", "succeeded")
 _FAULTS = ("error", "errors", "exception", "is_error", "isError", "failed", "timed_out")
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
-_STATES = re.compile(r"error|errored|fail|failed|failure|denied|refused|cancell?ed|timeout|timed.out", re.I)
+_STATES = regex(r"error|errored|fail|failed|failure|denied|refused|cancell?ed|timeout|timed.out", re.I)
 _INNER = ("metadata", "result", "data")
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 _OPERATORS = ";|&()<>\n"
@@ -22,8 +23,8 @@ _CARRIERS = frozenset(
 _NUMBERED = frozenset({"timeout", "nice"})
 _ELEVATORS = frozenset({"sudo", "doas", "run0"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"})
-_NESTED = re.compile(r"\$\(([^()]*)\)|`([^`]*)`|[<>]\(([^()]*)\)")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_NESTED = regex(r"\$\(([^()]*)\)|`([^`]*)`|[<>]\(([^()]*)\)")
+_ASSIGNMENT = regex(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _DEPTH = 4
 
 

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.policy.commands import Simple, simple_commands
 
@@ -94,12 +95,12 @@ def _by_verb(command: Simple) -> str:
 
 
 _LOOKS = {"status", "list-units", "list-unit-files", "list-timers", "show", "cat", "is-active", "is-enabled"}
-_SECRET = re.compile(
+_SECRET = regex(
     r"(^|/)(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.netrc|\.git-credentials|\.pypirc|\.npmrc)(/|$)"
     r"|(^|/)id_(rsa|dsa|ecdsa|ed25519)$|(^|/)\.config/(gh|gcloud)(/|$)|(^|/)\.docker/config\.json$"
     r"|^/etc/(shadow|gshadow|sudoers)"
 )
-_SET_ID = re.compile(r"[ugo]*[+=][rwxst]*s|0*[2-7]\d{3}$")
+_SET_ID = regex(r"[ugo]*[+=][rwxst]*s|0*[2-7]\d{3}$")
 
 
 def _by_option(command: Simple) -> str:
@@ -233,10 +234,10 @@ def _writes_outside(command: Simple, folder: str) -> str:
 
 # Repeats have limits: a command may be long, and must not keep us busy.
 _SHAPES = {
-    re.compile(
+    regex(
         r"(?<![\w:.])([\w:.]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,200}?\1\s{0,9}\|\s{0,9}\1\s{0,9}&"
     ): "starts itself again and again",
-    re.compile(
+    regex(
         r"\b(?:sh|bash|zsh|python3?|perl|ruby|eval|source)\b[^|;&\n]{0,200}?"
         r"(?:\$\(|<\(|`)\s{0,9}(?:curl|wget|fetch)\b"
     ): _FETCHED,

@@ -1,6 +1,5 @@
 """What a change rests on: claims of a model, looked up in the conversation. What is not there is refused."""
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -8,6 +7,7 @@ from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
 from hone.core.messages import Message, Role
+from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import dataclass
@@ -18,10 +18,10 @@ LEAST = 3
 """Letters and digits of a quote: fewer stand everywhere. An ideograph counts as two."""
 _LONGEST = 12
 """Sentences of a quote; a longer one stands for the whole message."""
-_NUMBER = re.compile(r"#?\s?(\d{1,9})")
-_SPACE = re.compile(r"\s+")
+_NUMBER = regex(r"#?\s?(\d{1,9})")
+_SPACE = regex(r"\s+")
 _SIGNS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 @dataclass(frozen=True, slots=True)

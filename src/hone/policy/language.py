@@ -3,6 +3,8 @@
 import re
 from itertools import pairwise
 
+from hone.core.regex import regex
+
 
 def _set(*lines: str) -> frozenset[str]:
     return frozenset(word for line in lines for word in line.split())
@@ -57,9 +59,7 @@ _NEGATIONS = _set(
 )
 BESIDE_NE = _set("pas jamais rien aucun aucune personne plus")
 """With `ne` before or after them they are one negation."""
-HAN_NEGATION = re.compile(
-    "[不没沒别別勿无無未莫非禁]|な(?:い|し|か[っろ])|ません|ずに|ぬ|やめ|止め|だめ|ダメ"
-)
+HAN_NEGATION = regex("[不没沒别別勿无無未莫非禁]|な(?:い|し|か[っろ])|ません|ずに|ぬ|やめ|止め|だめ|ダメ")
 _TURNING = _set(
     "without instead than over unless except only until before after if or against despite rarely seldom",
     "hardly barely less fewer least unlike else otherwise from false wrong bad worse worst",
@@ -110,10 +110,10 @@ _ABBREVIATED = "".join(
     rf"(?<!\b(?i:{word})\.)" for word in ("dr", "mr", "ms", "mrs", "prof", r"e\.g", r"i\.e", r"\d", r"\d\d")
 )
 _NO_ITEM = r"(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
-_BREAK = re.compile(
+_BREAK = regex(
     rf"{_ABBREVIATED}(?<=[.!?…])[\"')\]”’»]*\s+{_NO_ITEM}|[。！？]+[」』”]?{_NO_ITEM}|(?<![:：])\n\s*\n{_NO_ITEM}"
 )
-_LIST = re.compile(r":(?:\s|$)|：")
+_LIST = regex(r":(?:\s|$)|：")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

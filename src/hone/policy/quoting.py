@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.policy.language import (
     AND,
@@ -27,25 +28,23 @@ from hone.policy.language import (
 
 _MOST = 400
 """Words of a sentence that is looked at: what is longer is no sentence."""
-_CLAUSE = re.compile(r"[,:;.!?](?=\s|$)|\n|[。；！？：，]|[、()「」]|\s[-–—]+\s")
-_PASTED = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|^ {0,3}>.*?$", re.MULTILINE | re.DOTALL)
-_WORD = re.compile(r"\w+(?:[-./:@+#~=&%?\\]+\w+)*")
+_CLAUSE = regex(r"[,:;.!?](?=\s|$)|\n|[。；！？：，]|[、()「」]|\s[-–—]+\s")
+_PASTED = regex(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|^ {0,3}>.*?$", re.MULTILINE | re.DOTALL)
+_WORD = regex(r"\w+(?:[-./:@+#~=&%?\\]+\w+)*")
 _CONTRACTIONS = (
-    (re.compile(r"\bcannot\b|\bcan't\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"n't\b"), " not"),
-    (re.compile(r"\b(every\w+|any\w+|no\w*|all) but\b"), r"\1 except"),
-    (re.compile(r"'(?:s|m|re|ve|d|ll)\b"), " "),
-    (re.compile(r"\bn'"), " ne "),
-    (re.compile(r"\b(?:[cdjlmst]|qu)'"), " "),
+    (regex(r"\bcannot\b|\bcan't\b"), "can not"),
+    (regex(r"\bwon't\b"), "will not"),
+    (regex(r"n't\b"), " not"),
+    (regex(r"\b(every\w+|any\w+|no\w*|all) but\b"), r"\1 except"),
+    (regex(r"'(?:s|m|re|ve|d|ll)\b"), " "),
+    (regex(r"\bn'"), " ne "),
+    (regex(r"\b(?:[cdjlmst]|qu)'"), " "),
 )
-_HAN = re.compile("[々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[ァ-ヺー]+|[ぁ-ゖ]+")
-_HAN_FREE = re.compile(
-    "用户|用戶|ユーザー|私たち|私|我们|我們|我的|我|您|你|请|請|的|是|了|和|在|下さい|ください"
-)
+_HAN = regex("[々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[ァ-ヺー]+|[ぁ-ゖ]+")
+_HAN_FREE = regex("用户|用戶|ユーザー|私たち|私|我们|我們|我的|我|您|你|请|請|的|是|了|和|在|下さい|ください")
 _KANA_FREE = frozenset({"です", "ます", "する", "した", "して", "では", "には", "ている"})
-_QUESTION = re.compile(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
-_INVERTED = re.compile(
+_QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
+_INVERTED = regex(
     r"\W*(?:(?:and|but|so|or|hey|hi|ok|okay|well|now|then|und|aber|oder)\b\W*)*"
     r"(?:(?:when\W+)?(?:do|have|are|were|would|will|should|shall|can|could|may|must|did|does|is|was|has|had|am"
     r"|(?:do|have|are|were|would|wo|should|ca|could|must|did|does|is|was|has|had)n['’]t)"
@@ -56,11 +55,11 @@ _INVERTED = re.compile(
     re.IGNORECASE,
 )
 """How a question begins that has lost its sign."""
-_ASKING = re.compile(
+_ASKING = regex(
     r"\b(?:can|could|would|will) you\b|\b(?:please|remember|note)\b|kannst du|könntest|peux-tu|puedes",
     re.IGNORECASE,
 )
-_SIGNS = re.compile("[…，、；：！？。]")
+_SIGNS = regex("[…，、；：！？。]")
 
 
 def quotes(entry: str, owner: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from hone.core.regex import regex
 from hone.policy.screen import screen
 
 PROGRAM, PACKED, BINARY = "a program for a machine, not text", "an archive of its own", "not text"
@@ -17,8 +18,8 @@ _MAGIC = {
 _MARKS = {
     **{b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"},
 }
-_DECLARED = re.compile(r"coding[:=][ \t]*([-\w.]+)")
-_ORDINARY = re.compile(r"utf-?8(?:-sig)?|ascii|us-ascii|latin-?1|iso-8859-1", re.IGNORECASE)
+_DECLARED = regex(r"coding[:=][ \t]*([-\w.]+)")
+_ORDINARY = regex(r"utf-?8(?:-sig)?|ascii|us-ascii|latin-?1|iso-8859-1", re.IGNORECASE)
 
 _CODE = {
     "reaches the network": (

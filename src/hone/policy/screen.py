@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.core.visible import bare, visible
 from hone.policy.secrets import redact
@@ -88,13 +89,13 @@ _PATTERNS = {
         r"\b(?:always|automatically) (?:approve|allow|accept|say yes to)\b[^.\n]{0,15}\b(?:all|every|any)\b",
     ),
 }
-_BLOB = re.compile(r"[A-Za-z0-9+/_-]{120,}={0,2}|(?:\\x[0-9a-fA-F]{2}){20,}|(?:%[0-9a-fA-F]{2}){20,}")
+_BLOB = regex(r"[A-Za-z0-9+/_-]{120,}={0,2}|(?:\\x[0-9a-fA-F]{2}){20,}|(?:%[0-9a-fA-F]{2}){20,}")
 _CYRILLIC, _LATIN = "аАВсСеЕНһіІјЈкКМоОрРѕЅтТуУхХԁԛԝ", "aABcCeEHhiIjJkKMoOpPsStTyYxXdqw"
 _GREEK, _LIKE_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιρ", "ABEZHIKMNOPTYXovip"
 _ALIKE = {ord(one): other for one, other in zip(_CYRILLIC + _GREEK, _LATIN + _LIKE_GREEK, strict=True)}
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_PLAIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
-_FANCY = re.compile("[\U0001d400-\U0001d7ff]{3,}")
+_WORD = regex(r"[^\W\d_]{2,}")
+_PLAIN = regex(r"[A-Za-z\u00c0-\u024f]")
+_FANCY = regex("[\U0001d400-\U0001d7ff]{3,}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import log2
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 TOKENS = (
@@ -205,19 +206,19 @@ def _anchors() -> Sequence[tuple[bytes, Place]]:
     return [(anchor.encode(), place) for place in PLACES for anchor in place.anchors]
 
 
-_BLANK = re.compile(
+_BLANK = regex(
     r"[<^\[({]|\$[\w{(]|%[s(]|\*{3}|x{4}|\.{3}|arn:|change-?me|dummy|example|insert|placeholder|redacted|replace|your",
     re.IGNORECASE,
 )
-_INSERTED = re.compile(r"\$[{(]|\{[\w.]*\}|%\(|\[redacted")
+_INSERTED = regex(r"\$[{(]|\{[\w.]*\}|%\(|\[redacted")
 _WORD = r"[A-Z]*[a-z]*\d*(?:[A-Z][a-z]+\d*)*"
-_WORDS = re.compile(rf"(?:{_WORD}[_.:/@+-]++)*+{_WORD}={{0,2}}")
-_TELLING = re.compile(
+_WORDS = regex(rf"(?:{_WORD}[_.:/@+-]++)*+{_WORD}={{0,2}}")
+_TELLING = regex(
     r"(?:password|passwd|passphrase|pwd|secret|credential|(?<!page)(?<!page_)(?<!next)(?<!next_)(?<!tion_)(?<!public)(?<!publickey)token"
     r"|(?:access|account|api|auth|encryption|private|secret|signing)[_-]?key)$",
     re.IGNORECASE,
 )
-_HARMLESS = re.compile(
+_HARMLESS = regex(
     r"(?:arn|colou?r|count|digest|endpoint|field|file|hash|header|id|length|limit|name|path|policy|prefix|ref|sha\d*"
     r"|size|type|ur[il]|version)s?$",
     re.IGNORECASE,

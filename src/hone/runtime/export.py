@@ -8,6 +8,7 @@ from typing import Any
 
 from hone.core.messages import Image, Note, Part, Reminder, Text, Thinking, ToolCall, ToolResult, canonical
 from hone.core.ports import Stored
+from hone.core.regex import regex
 from hone.core.transcript import Node
 
 Clean = Callable[[str], str]
@@ -21,7 +22,7 @@ _KINDS: dict[type[Part], str] = {
     Note: "note",
     Reminder: "reminder",
 }
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
+_MARKUP = regex(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
 
 def to_json(stored: Stored, clean: Clean) -> str:

@@ -7,7 +7,6 @@ line is cut off.
 import fcntl
 import json
 import os
-import re
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -21,13 +20,14 @@ from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, Sto
 from hone.core.experiment import Kind, Run, Study, Task
 from hone.core.ids import SessionId
 from hone.core.messages import canonical, digest
+from hone.core.regex import regex
 from hone.core.visible import one_line
 from hone.runtime.described import described, undescribed
 from hone.tools.draft import draft
 
 FOLDER, TASK = "experiments", "task.json"
 LONGEST = 64
-_SHAPE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class Studies:

@@ -3,7 +3,6 @@
 import asyncio
 import fcntl
 import os
-import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
+from hone.core.regex import regex
 from hone.core.template import Template
 from hone.core.visible import one_line
 from hone.runtime.filed import filed, unfiled
@@ -22,7 +22,7 @@ AUTO = "auto"
 LONGEST = 64
 LARGEST = 4 * 2**20
 """Bytes of a file that is read: no template of ours comes near it."""
-_SHAPE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class Templates:

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from hone.core.errors import Refused
+from hone.core.regex import regex
 from hone.core.skill import DOCUMENT, Card
 from hone.core.value import dataclass
 from hone.skills.naming import shape
@@ -20,11 +21,11 @@ DESCRIPTION, COMPATIBILITY, DEEPEST = 1_024, 500, 4
 EXAMPLE = "---\nname: release-notes\ndescription: What it does, and when to use it.\n---\n\nThe steps."
 
 # A plain YAML scalar that is its own value: nothing in it could be a comment, a key or a quote.
-_LINE = re.compile(r"([a-z][a-z-]*): ((?=\w)(?:[^:#\s]|:(?=[^\s])|#(?<!\s#)| (?=[^\s#]))+(?<!:))")
+_LINE = regex(r"([a-z][a-z-]*): ((?=\w)(?:[^:#\s]|:(?=[^\s])|#(?<!\s#)| (?=[^\s#]))+(?<!:))")
 
 
 # Readers of YAML differ in what they make of these, or refuse them.
-_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_CONTROL = regex("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from hone.core.errors import Refused
+from hone.core.regex import regex
 from hone.core.visible import one_line
 from hone.skills.cargo import Cargo, hostile, refuse
 
@@ -22,8 +23,8 @@ PATIENCE = 120.0
 LARGEST = 200 * 2**20
 """Bytes of a repository with one commit."""
 GLANCE = 0.1
-_ADDRESS = re.compile(r"(?:https|ssh|file)://\S+|[\w.-]+@[\w.-]+:(?!//)\S+")
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_ADDRESS = regex(r"(?:https|ssh|file)://\S+|[\w.-]+@[\w.-]+:(?!//)\S+")
+_COMMIT = regex(r"[0-9a-f]{40,64}")
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -31,7 +32,7 @@ _SETTINGS = {
     "fetch.recurseSubmodules": "false",
     "transfer.fsckObjects": "true",
 }
-_KEPT = re.compile(r"PATH|HOME|LANG|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy", re.IGNORECASE)
+_KEPT = regex(r"PATH|HOME|LANG|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy", re.IGNORECASE)
 _KINDS = {"120000": "is a link", "160000": "is a repository of its own"}
 
 

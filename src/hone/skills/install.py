@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from hone.core.errors import Refused
+from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
 from hone.core.visible import one_line
@@ -15,11 +16,9 @@ from hone.skills.paths import BYTES, DEEPEST, FILE_BYTES, FILES
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-_ABOUT = re.compile(
-    r"(?:license|licence|copying|notice|readme|changelog|changes)(?:\.[a-z]+)?", re.IGNORECASE
-)
+_ABOUT = regex(r"(?:license|licence|copying|notice|readme|changelog|changes)(?:\.[a-z]+)?", re.IGNORECASE)
 """Files beside the document that are for people: the agent does without them."""
-_NAME = re.compile(r"^name:.*$", re.MULTILINE)
+_NAME = regex(r"^name:.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

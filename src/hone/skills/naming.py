@@ -1,13 +1,13 @@
 """What a skill may be called: a class of task that will come again, not one day's work."""
 
-import re
 from functools import cache
 from pathlib import Path
 
 from hone.core.errors import Refused
+from hone.core.regex import regex
 
 LONGEST = 64
-SHAPE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 ADVICE = "Name the class of task instead, such as release-notes, python-packaging or slow-queries"
 
 _STANDARDS = "aes|base|din|en|http|ieee|iso|rfc|sha|utf"
@@ -19,21 +19,21 @@ _ERRORS = (
     "assertion|attribute|connection|import|index|io|key|memory|module-not-found|name|null-pointer|os|"
     "out-of-memory|permission|reference|runtime|segmentation|stack-overflow|syntax|timeout|type|unicode|value"
 )
-_TICKET = re.compile(
+_TICKET = regex(
     r"(?:^|-)(?:pr|prs|mr|pull|issue|ticket|bug|gh|jira|story|task|case|incident|cve)s?-?\d+(?:-|$)"
     rf"|^(?!(?:{_STANDARDS})-)[a-z]{{2,10}}-\d{{3,}}(?:-|$)"
     rf"|^\d{{3,}}(?:-|$)|(?<!\biso-)(?<!\brfc-)(?<!\bdin-)(?:^|-)\d{{5,}}(?:-|$)"
 )
-_DATE = re.compile(
+_DATE = regex(
     rf"(?:^|-)(?:(?:19|20)\d\d|(?:19|20)\d{{6}}|(?:{_MONTHS})-?\d{{1,4}}|\d{{1,2}}-(?:{_MONTHS})|q[1-4]-?\d\d"
     r"|(?:week|sprint)-?\d+)(?:-|$)"
 )
-_HASH = re.compile(r"(?:^|-)(?=[a-f0-9]*\d[a-f0-9]*)(?=\d*[a-f])[a-f0-9]{7,}(?:-|$)")
-_TANGLE = re.compile(
+_HASH = regex(r"(?:^|-)(?=[a-f0-9]*\d[a-f0-9]*)(?=\d*[a-f])[a-f0-9]{7,}(?:-|$)")
+_TANGLE = regex(
     r"(?:^|-)(?=[a-z0-9]{4,}(?:-|$))(?:[a-z]+\d+){2,}[a-z]*(?:-|$)|(?:^|-)(?:\d+[a-z]+){2,}\d*(?:-|$)"
 )
-_CODENAME = re.compile(r"(?:codenamed?|operation)-.+|project-[a-z0-9]")
-_ERROR = re.compile(
+_CODENAME = regex(r"(?:codenamed?|operation)-.+|project-[a-z0-9]")
+_ERROR = regex(
     rf"(?:^|-)(?:{_ERRORS})-(?:error|exception|fault)s?(?:$|-(?:in|on|when|after|from|with)-)"
     r"|(?:^|-)(?!terror)[a-z]{2,}(?:error|exception)(?:-|$)"
     r"|(?:^|-)(?:traceback|stacktrace|segfault|errno|enoent|eacces|eperm|econnrefused|econnreset|etimedout|sigsegv)"
@@ -43,7 +43,7 @@ _ERROR = re.compile(
     r"|exit-code|exit-status)(?:-|$)"
     r"|(?:^|-)(?:error|status|http|code)-?[45]\d\d(?:-|$)|(?:^|-)[45]\d\d-(?:error|status|response)s?(?:-|$)"
 )
-_ONE_DAY = re.compile(
+_ONE_DAY = regex(
     r"(?:fix|fixed|hotfix|quickfix|bugfix|debug|try|trying|tried|retry-the|investigate|look-into|check-why|help-me"
     r"|todo|wip|temp|tmp|temporary|adhoc|ad-hoc|one-off|oneoff|urgent|my)-.+"
     r"|.+-(?:wip|temp|tmp|todo|fix|hotfix|draft|copy|final|new|old|v\d+|attempt|again|asap)"
@@ -51,7 +51,7 @@ _ONE_DAY = re.compile(
     r"|(?:test|tests|demo|example|sample|foo|bar|baz|asdf|untitled|skill|skills|new-skill|misc|stuff|things|notes"
     r"|general|other|fix|debug|wip|temp|tmp|todo|a|x)(?:-?\d+)?"
 )
-_FRAME = re.compile(
+_FRAME = regex(
     r"^(?:how-to-use|how-to|using|use|working-with|learn|learning|intro-to|about)-"
     r"|-(?:usage|use|guide|tips|tricks|basics|help|skills?|tools?|library|lib|notes|howto|tutorial|stuff|commands)$"
 )

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from hone.core.errors import Refused
+from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.visible import one_line, visible
 
@@ -19,9 +20,7 @@ FILES, BYTES = 200, 10 * 2**20
 
 _BYTES_OF_A_NAME = 255
 _SIGNS = ". _ - + @ , ( )"
-_DEVICE = re.compile(
-    r"(con|prn|aux|nul|conin|conout|com\d|lpt\d) *(\..*)?", re.IGNORECASE | re.ASCII | re.DOTALL
-)
+_DEVICE = regex(r"(con|prn|aux|nul|conin|conout|com\d|lpt\d) *(\..*)?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
 def check(path: str) -> str:

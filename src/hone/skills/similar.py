@@ -1,12 +1,12 @@
 """Which skills fit a task, and which are much like a new one. Ranks what a store's search has found."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from math import log
 from pathlib import Path
 
+from hone.core.regex import regex
 from hone.core.skill import Listed
 from hone.core.value import dataclass
 
@@ -24,15 +24,13 @@ _BODY = 0.8
 _READ = 8_000
 """Characters of a body: the beginning says what it is about."""
 
-_APOSTROPHE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_WORD = re.compile(r"[^\W_]+")
-_JOINED = re.compile(r"\b([^\W_]{1,3})-([^\W_]{2,})\b")
+_APOSTROPHE = regex(r"['’](?:s|t|re|ve|ll|d|m)\b")
+_HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = regex(r"[^\W_]+")
+_JOINED = regex(r"\b([^\W_]{1,3})-([^\W_]{2,})\b")
 _ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ed", "es", "er", "ly", "s", "e")
 _LINKS = frozenset({"a", "an", "and", "for", "in", "of", "or", "the", "to", "with"})
-_EMPTY = re.compile(
-    r"a|an|and|are|at|be|by|do|for|i|in|is|it|my|of|on|or|our|that|the|this|to|we|with|you|\w"
-)
+_EMPTY = regex(r"a|an|and|are|at|be|by|do|for|i|in|is|it|my|of|on|or|our|that|the|this|to|we|with|you|\w")
 
 
 def words(query: str) -> list[str]:

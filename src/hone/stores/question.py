@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hone.core.messages import Role, sound
 from hone.core.recall import stem
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.stores.passages import pairs
 from hone.stores.words import BREAK, LETTER, RUN
@@ -22,8 +23,8 @@ SHORTEST, LASTING, ENDING = 3, 5, 2
 """Letters of a beginning that are looked for at least, of a word that may have other forms, and letters that
 a stem or a form may have changed."""
 
-QUOTED = re.compile(r'["“”„«»]([^"“”„«»]+)["“”„«»]')
-APOSTROPHE = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
+QUOTED = regex(r'["“”„«»]([^"“”„«»]+)["“”„«»]')
+APOSTROPHE = regex(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _EMPTY = """
 a about above after again all also always am an and any anybody anyone anything are around as asked at back
 be because been before being both but by came can come could d did didn do does doesn doing don done down
@@ -39,10 +40,8 @@ session sessions discuss discussed
 """
 EMPTY = frozenset(_EMPTY.split())
 """Words of every sentence, and of asking what was said."""
-OWN = re.compile(
-    r"\b(?:did|had|have|do|was|were|am|would|could) i\b|\bi (?:said|told|asked|mentioned|wrote)\b"
-)
-THEIRS = re.compile(
+OWN = regex(r"\b(?:did|had|have|do|was|were|am|would|could) i\b|\bi (?:said|told|asked|mentioned|wrote)\b")
+THEIRS = regex(
     r"\b(?:did|had|have|do|were|would|could) you\b"
     r"|\byou (?:said|told|suggest|recommend|propose|advise|gave|explain)"
     r"|\byour (?:advice|suggestion|recommendation|tip|idea|answer)"
@@ -61,16 +60,16 @@ SEASONS = {
 PARTS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (10, 21), "middle": (10, 21)}
 PARTS |= {"late": (20, 31), "end": (20, 31)}
 _NAMES = "|".join(MONTHS)
-ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
-DATED = re.compile(
+ISO = regex(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
+DATED = regex(
     rf"(?:\b(?P<part>{'|'.join(PARTS)})[\s-]+(?:of\s+)?)?"
     rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?"
     rf"\b(?P<month>{_NAMES})\b\.?(?:\s+(?:the\s+)?(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d))?"
     rf"(?:,?\s+(?:of\s+|in\s+)?(?P<year>(?:19|20)\d{{2}})\b)?"
 )
-RELATIVE = re.compile(r"\b(today|yesterday|(?:last|this|past|previous) (?:week|month|year))\b")
-SEASON = re.compile(rf"\b(?:in|last|this|that|of|over|during) (?:the )?({'|'.join(SEASONS)})\b")
-WORDS_OF_TIME = re.compile(r"(?:in|on|of|at|by|since|until|around|during|from|to)\s+$")
+RELATIVE = regex(r"\b(today|yesterday|(?:last|this|past|previous) (?:week|month|year))\b")
+SEASON = regex(rf"\b(?:in|last|this|that|of|over|during) (?:the )?({'|'.join(SEASONS)})\b")
+WORDS_OF_TIME = regex(r"(?:in|on|of|at|by|since|until|around|during|from|to)\s+$")
 
 Span = tuple[date, date]
 

@@ -1,6 +1,5 @@
 """The ledger and the shelf in the memory of this process: the reference for every other store."""
 
-import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,12 +8,13 @@ from datetime import date, datetime
 from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Change, ChangeId, Entry, Holding, Print, Standing, Target
 from hone.core.messages import sound
+from hone.core.regex import regex
 from hone.core.rounds import Round, RoundId
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Result, Tally
 from hone.stores import checks
 from hone.stores import words as wording
 
-WORD = re.compile(r"[^\W_]+")
+WORD = regex(r"[^\W_]+")
 WEIGHTS = (10.0, 5.0, 1.0)
 
 

@@ -1,10 +1,10 @@
 """Words for search. Nothing that anybody types is taken for the language of queries."""
 
-import re
 from collections.abc import Collection
 from itertools import pairwise
 
 from hone.core.messages import sound
+from hone.core.regex import regex
 
 MOST = 200
 """Terms of one query; who gives a whole page as the query is answered by its beginning."""
@@ -13,10 +13,10 @@ SEPARATE = (
     r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 )
 """Letters of scripts that do not part their words, or hang endings on them: Han, kana, Hangul."""
-LETTER = re.compile(f"[{SEPARATE}]")
-LETTERS = re.compile(f"[{SEPARATE}]+")
-RUN = re.compile(f"[{SEPARATE}]+|[^{SEPARATE}]+")
-BREAK = re.compile(r"[\s\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
+LETTER = regex(f"[{SEPARATE}]")
+LETTERS = regex(f"[{SEPARATE}]+")
+RUN = regex(f"[{SEPARATE}]+|[^{SEPARATE}]+")
+BREAK = regex(r"[\s\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
 
 
 def spaced(text: str) -> str:

@@ -2,13 +2,13 @@
 
 import codecs
 import os
-import re
 from io import FileIO
 from pathlib import Path
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+_COLOUR = regex(r"\x1b\[[0-9;:]*m")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hone.core.permit import Effect
+from hone.core.regex import regex
 from hone.core.tool import Kind, Outcome, Tool
 from hone.core.value import dataclass
 from hone.tools.define import tool
@@ -23,8 +24,8 @@ WIDEST = 300
 REACH = 2_000
 """Characters of a line that are searched: patterns that backtrack take long on long lines."""
 IGNORED = frozenset((".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules"))
-CACHE = re.compile(r"\.\w+_cache")
-_NOTHING = re.compile(r"(?!)")
+CACHE = regex(r"\.\w+_cache")
+_NOTHING = regex(r"(?!)")
 Glob = tuple[re.Pattern[str] | None, ...]
 """One pattern per part of a path; None stands for `**`, any number of parts."""
 
@@ -85,10 +86,10 @@ def _query(pattern: str, glob: str) -> Search | Outcome:
         return Outcome(f"The pattern was not used: {risk}.", failed=True)
     try:
         with warnings.catch_warnings(action="ignore"):
-            regex = re.compile(pattern) if pattern else None
+            sought = re.compile(pattern) if pattern else None
     except (re.error, RecursionError, OverflowError) as error:
         return Outcome(f"The pattern is not a valid Python regex: {error}.", failed=True)
-    return Search(regex, tuple(globbed(each) for each in _alternatives(glob)) if glob else ())
+    return Search(sought, tuple(globbed(each) for each in _alternatives(glob)) if glob else ())
 
 
 def _search(start: Path, named: str, query: Search, limit: int) -> Outcome:
@@ -254,8 +255,8 @@ def _alternatives(glob: str) -> list[str]:
     ]
 
 
-_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\(\??|\)|[*+?|]|\{\d*,?\d*\}", re.DOTALL)
-_REPEATED = re.compile(r"[*+]|\{\d*,\}|\{(?:\d*,)?\d{2,}\}")
+_TOKEN = regex(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\(\??|\)|[*+?|]|\{\d*,?\d*\}", re.DOTALL)
+_REPEATED = regex(r"[*+]|\{\d*,\}|\{(?:\d*,)?\d{2,}\}")
 
 
 def _risk(pattern: str) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from hone import __version__
+from hone.core.regex import regex
 from hone.web.operation import STREAM, Asked, Nothing, Operation
 
 PATH = "/openapi.json"
-_PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_PLACEHOLDER = regex(r"\{(\w+)(?::(\w+))?\}")
 _REFERENCES = "#/components/schemas/{name}"
 PROBLEM = {
     "type": "object",

@@ -1,17 +1,17 @@
 """What Tab offers: slash commands, skills among them, and files of the folder. Knows no editor."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 MOST = 200
 """Commands or files that are offered at once."""
-_COMMAND = re.compile(r"/[A-Za-z0-9-]*")
-_WORD = re.compile(r"\S*\Z")
+_COMMAND = regex(r"/[A-Za-z0-9-]*")
+_WORD = regex(r"\S*\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Memos in a PostgreSQL database, with ranked full text. Needs the extra `postgres`."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, Unfit
+from hone.core.regex import regex
 from hone.memory.backends.wording import Wording, within
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LOCK = 0x686F6E65
 """Of several processes at once, one makes the table."""
 SPEECH = "english"
 """Stems and stop words; what is not English is indexed as it is."""
-_SIGNS = re.compile(r"[\W_]+")
+_SIGNS = regex(r"[\W_]+")
 
 COLUMNS = "key, value, user_id, created_at, updated_at, metadata"
 SCHEMA = (

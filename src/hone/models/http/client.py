@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache, partial
@@ -11,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Unreachable
+from hone.core.regex import regex
 from hone.models.http.connection import Admit, Connection, Dial, Line, Resolve, connect, dial, resolve
 from hone.models.http.framing import Garbled, Head, Opening, Response, body_of
 from hone.models.http.proxy import Proxies, read_proxies
@@ -21,8 +21,8 @@ __all__ = ["Exchange", "Http", "Response"]
 _ONE_WRITE = 64 * 1024
 # Servers and what stands before them forget idle connections after a minute or more, some without a word.
 _FRESH = 55.0
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = regex(r"[\t\x20-\x7e\x80-\xff]*")
 _OURS = frozenset({"accept-encoding", "connection", "content-length", "host", "transfer-encoding"})
 
 Keeper: TypeAlias = AsyncGenerator[None, None]

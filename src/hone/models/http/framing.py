@@ -4,15 +4,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 HEAD_LIMIT = 64 * 1024
 LINE_LIMIT = 4 * 1024
 
 _SIGNATURE = b"HTTP/1."
-_STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
-_LENGTH = re.compile(r"([0-9]{1,18})(?:, *\1)*")
-_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
+_STATUS = regex(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
+_LENGTH = regex(r"([0-9]{1,18})(?:, *\1)*")
+_SIZE = regex(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 
 class Garbled(Exception):

@@ -1,16 +1,16 @@
 """Where a URL leads: the server, the way to it, and what to ask for there."""
 
-import re
 import socket
 import string
 from dataclasses import field
 from urllib.parse import SplitResult, quote, urlsplit
 
 from hone.core.errors import Rejected
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.models.http.proxy import Proxies, Proxy, choose_proxy, spell
 
-_NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
+_NAME = regex(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
 _PORTS = {"http": 80, "https": 443}
 
 

@@ -5,14 +5,15 @@ import re
 from collections import deque
 from typing import Protocol
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.models.stage.shapes import Format
 
 # Inside a string the quotes would be escaped: this is found as a key and nowhere else.
-_MARKER = re.compile(rb'"cache_control"\s*:\s*\{[^{}]*\}')
-_COMMA = re.compile(rb"\s*,")
-_BRACE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
-_END = re.compile(rb"\]\s*\}\s*\Z")
+_MARKER = regex(rb'"cache_control"\s*:\s*\{[^{}]*\}')
+_COMMA = regex(rb"\s*,")
+_BRACE = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
+_END = regex(rb"\]\s*\}\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)

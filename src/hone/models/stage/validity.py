@@ -1,12 +1,12 @@
 """What a real provider would refuse: sentences about a request body, none if it is fine."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.models.stage.intake import Asked, Item, Malformed, parse
 from hone.models.stage.shapes import (
@@ -30,8 +30,8 @@ from hone.models.stage.shapes import (
 )
 
 MARKERS = 4
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ID = re.compile(r"[A-Za-z0-9_-]+")
+_NAME = regex(r"[A-Za-z0-9_-]{1,64}")
+_ID = regex(r"[A-Za-z0-9_-]+")
 _LONGEST_ID = 40
 """OpenAI refuses longer ids of calls."""
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

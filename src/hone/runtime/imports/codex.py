@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from hone.core.messages import Text, Thinking, ToolCall, canonical
+from hone.core.regex import regex
 from hone.runtime.imports.conversation import (
     HELPERS,
     INSTRUCTIONS,
@@ -30,7 +31,7 @@ NAME = "codex"
 _COPIES = ("event_msg", "turn_context", "compacted", "world_state", "token_usage_record")
 """What tells of an item a second time, or of the settings it was made under."""
 _HELPERS = ("subagent", "memory_consolidation")
-_ENDED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by user$", re.MULTILINE)
+_ENDED = regex(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by user$", re.MULTILINE)
 """How a command ended, said above its output."""
 
 

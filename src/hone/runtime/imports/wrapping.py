@@ -2,6 +2,7 @@
 
 import re
 
+from hone.core.regex import regex
 from hone.core.trust import Trust
 
 _WRAPPERS = (
@@ -20,8 +21,8 @@ _WRAPPERS = (
     # Hermes Agent
     "memory-context",
 )
-_OPENING = re.compile(rf"<({'|'.join(map(re.escape, _WRAPPERS))})(?:\s[^<>]{{0,2000}})?>", re.IGNORECASE)
-_OUTSIDE = re.compile(
+_OPENING = regex(rf"<({'|'.join(map(re.escape, _WRAPPERS))})(?:\s[^<>]{{0,2000}})?>", re.IGNORECASE)
+_OUTSIDE = regex(
     r"<(?:(?:bash|local-command)-std|user-prompt-submit-hook|ide_|new-diag|task-n|teammate-|channel|cross-session-"
     r"|agent-message|remote-review|user_shell|subagent_|memory-context)",
     re.IGNORECASE,

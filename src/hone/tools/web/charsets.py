@@ -3,15 +3,17 @@
 import codecs
 import re
 
+from hone.core.regex import regex
+
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_HEADER = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.ASCII | re.IGNORECASE)
-_DECLARED = re.compile(
+_HEADER = regex(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.ASCII | re.IGNORECASE)
+_DECLARED = regex(
     rb"""<meta\b[^>]{0,400}?\bcharset\s*=\s*["']?([\w.:-]{1,40})|<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]{1,40})""",
     re.IGNORECASE,
 )
 _HEAD = 2_048
 # Python knows more codecs than the web; some of them unpack, run in squared time or make broken letters.
-_ON_THE_WEB = re.compile(
+_ON_THE_WEB = regex(
     r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8[-_].|mac[-_]\w+|tis-620"
     r"|gb2312|gbk|gb18030|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|hz"
 )

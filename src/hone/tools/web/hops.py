@@ -10,6 +10,7 @@ from typing import Protocol
 from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 
 from hone.core.errors import HoneError
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 
@@ -62,8 +63,8 @@ _HOPS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = {"Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5"}
 # Readers of URLs disagree on a backslash, and drop line breaks without a word.
-_AMBIGUOUS = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]")
-_TEXT = re.compile(
+_AMBIGUOUS = regex(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]")
+_TEXT = regex(
     r"|text/.+|.+[+/](json|xml)|application/(x-)?(javascript|ecmascript|ndjson|yaml|toml|sh|tex|sql|graphql)"
 )
 

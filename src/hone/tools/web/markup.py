@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from html import unescape
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 
 
@@ -27,15 +28,15 @@ Token = str | Start | End
 
 _RAW = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
 _OPAQUE = frozenset(_RAW) - {"textarea", "title"}
-_CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.ASCII | re.IGNORECASE) for name in _RAW}
-_TAG = re.compile(r"</?([a-zA-Z][^\s/>]*)", re.ASCII)
-_ATTRIBUTE = re.compile(
+_CLOSERS = {name: regex(rf"</{name}(?=[\s/>])", re.ASCII | re.IGNORECASE) for name in _RAW}
+_TAG = regex(r"</?([a-zA-Z][^\s/>]*)", re.ASCII)
+_ATTRIBUTE = regex(
     r"""[\s/]*+(?P<name>[^\s/>=][^\s/>=]*+|=[^\s/>=]*+)
         (?:\s*+=\s*+(?:"(?P<double>[^"]*+)(?:"|\Z)|'(?P<single>[^']*+)(?:'|\Z)|(?P<bare>[^\s>]*+)))?+""",
     re.ASCII | re.VERBOSE,
 )
-_TAG_END = re.compile(r"[\s/]*+>", re.ASCII)
-_COMMENT_END = re.compile(r"--!?>")
+_TAG_END = regex(r"[\s/]*+>", re.ASCII)
+_COMMENT_END = regex(r"--!?>")
 
 
 def tokens(html: str) -> Iterator[Token]:

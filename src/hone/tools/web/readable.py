@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.tools.web.layout import Layout
 from hone.tools.web.markup import End, Start, tokens
@@ -32,8 +33,8 @@ _DROPPED = frozenset(
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
-_UNSEEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_UNSEEN = regex(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_CONTROLS = regex(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 Names = frozenset[str]
 # What an element ends by beginning, where its end tag may be missing; and what it never reaches beyond.

@@ -1,7 +1,6 @@
 """/v1: chat completions, streamed or whole. Each conversation is a session that learns like any other."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
@@ -13,6 +12,7 @@ from hone.core.errors import HoneError, Missing
 from hone.core.events import CallStarted, Event
 from hone.core.messages import Message, Role, digest
 from hone.core.model import Restart, TextPiece, total
+from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
@@ -26,7 +26,7 @@ from hone.web.talks import Talk, Words, settled
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"
-NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+NAME = regex(r"[A-Za-z0-9._:-]{1,128}")
 ALIVE = 10.0
 """Seconds of silence before a stream says that it lives, or a client is looked after."""
 FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}

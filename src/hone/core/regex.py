@@ -1,0 +1,24 @@
+"""Regular expressions that are compiled when they are first used.
+
+More than a hundred are defined at the start, and ten of them have something to do before the first request.
+"""
+
+import re
+from typing import Any, AnyStr, cast
+
+
+class Later:
+    """Takes a method from the expression when it is first asked for, and has it from then on."""
+
+    def __init__(self, text: Any, flags: int) -> None:
+        self._defined = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(*self._defined), name)
+        setattr(self, name, found)
+        return found
+
+
+def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """For the top of a module. Its faults show when it is used."""
+    return cast("re.Pattern[AnyStr]", Later(text, flags))
