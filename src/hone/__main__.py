@@ -1,5 +1,31 @@
-"""`python -m hone` is the `hone` command."""
+"""The `hone` command, and `python -m hone`: what is quickly said is said before the rest is loaded."""
 
-from hone.cli.main import main
+import gc
+import sys
 
-main()
+from hone import __version__
+
+YOUNG = 20_000
+"""New objects between two looks for garbage. What is loaded at the start is none, and with the 700 that are
+usual in Python a tenth of the start goes into looking."""
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--version"] and told(f"hone {__version__}"):
+        return
+    gc.set_threshold(YOUNG)
+    from hone.cli.main import main
+
+    main()
+
+
+def told(line: str) -> bool:
+    try:
+        print(line, flush=True)
+    except OSError:
+        return False  # the command itself knows what to do about it
+    return True
+
+
+if __name__ == "__main__":
+    main()
