@@ -16,7 +16,10 @@ def main() -> None:
     gc.set_threshold(YOUNG)
     from hone.cli.main import main
 
-    main()
+    try:
+        main()
+    finally:
+        gc.freeze()  # or else the interpreter looks through everything once more before it ends
 
 
 def told(line: str) -> bool:
