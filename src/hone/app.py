@@ -29,7 +29,6 @@ from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
 from hone.core.rounds import Rounds
 from hone.core.scene import Ask, nobody
-from hone.core.template import Template
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
@@ -48,20 +47,15 @@ from hone.policy.triggers import Intervals
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
-from hone.runtime.allowance import Bounds
 from hone.runtime.background import Background
 from hone.runtime.backing import Backing, Wanted
 from hone.runtime.consent import Consent
 from hone.runtime.courier import Courier
-from hone.runtime.curate import Curator, Workroom
 from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
 from hone.runtime.memories import Memories
-from hone.runtime.review import Bench, Reviewer
-from hone.runtime.seeding import Seeding, Wish, make
 from hone.runtime.session import Services, Session, branch, ignore, new_id
-from hone.runtime.templates import AUTO, Templates
 from hone.settings import Settings, home_folder, read
 from hone.skills.index import index
 from hone.storage import Stores, opened
@@ -70,7 +64,12 @@ from hone.tools.sandbox.choice import Sandbox
 from hone.toolshed import Ground, Toolshed
 
 if TYPE_CHECKING:
+    from hone.core.template import Template
+    from hone.runtime.curate import Curator
     from hone.runtime.experiment import Laboratory
+    from hone.runtime.review import Reviewer
+    from hone.runtime.seeding import Seeding, Wish
+    from hone.runtime.templates import Templates
 
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
@@ -104,7 +103,6 @@ class Hone:
         self.settings = settings or read(self.home)
         self.notices: list[str] = []
         self._said: set[str] = set()
-        self.templates = Templates(self.home)
         self.folders = Folders(OwnersList(self.home / "trusted.json"))
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._ask = ask
@@ -163,6 +161,12 @@ class Hone:
     def _known(self) -> Moments:
         return Moments(self.library)
 
+    @cached_property
+    def templates(self) -> "Templates":
+        from hone.runtime.templates import Templates
+
+        return Templates(self.home)
+
     @property
     def jobs(self) -> Jobs:
         return self._opened.jobs
@@ -182,12 +186,18 @@ class Hone:
         if self._background is None:
             pause = QUIET if self._models.is_local else 0.0
             self._background = Background(
-                self.jobs, self.reviewer, self._clock, pause, self.curator.tend, self.courier
+                self.jobs, lambda: self.reviewer, self._clock, pause, self._tend, self.courier
             )
         return self._background
 
+    async def _tend(self, emit: Emit) -> None:
+        await self.curator.tend(emit)
+
     @property
-    def reviewer(self) -> Reviewer:
+    def reviewer(self) -> "Reviewer":
+        from hone.runtime.allowance import Bounds
+        from hone.runtime.review import Bench, Reviewer
+
         stores, bounds = self._opened, Bounds(daily=self.settings.learning.daily)
         services = Services(stores.sessions, self._clock, guard=self._shed.guard)
         return Reviewer(
@@ -207,7 +217,10 @@ class Hone:
         )
 
     @property
-    def curator(self) -> Curator:
+    def curator(self) -> "Curator":
+        from hone.runtime.allowance import Bounds
+        from hone.runtime.curate import Curator, Workroom
+
         stores = self._opened
         return Curator(
             Workroom(
@@ -256,15 +269,22 @@ class Hone:
         agent, known = await self._agent(model, self.folder, self._shed.lend(self.folder))
         header = Header(SessionId(id) if id else new_id(), self._clock.now(), folder=str(self.folder))
         services = await self._services(self.folder)
-        opening = Seeding(self.templates, template, self._clock) if template else None
-        if opening and template != AUTO:
-            await opening.named(agent.toolbox)  # what cannot be had is said now, not after the first message
+        opening = await self._seeding(template, agent.toolbox) if template else None
         start = Transcript(agent.prefix.digest)
         for message in told:
             start = start.then(message, Trust.FOREIGN, header.created)
         if told:
             await self.sessions.start(header, agent.prefix, start.nodes)
         return Session(header, agent, start, services, stored=bool(told), informed=known, opening=opening)
+
+    async def _seeding(self, template: str, toolbox: Toolbox) -> "Seeding":
+        from hone.runtime.seeding import Seeding
+        from hone.runtime.templates import AUTO
+
+        opening = Seeding(self.templates, template, self._clock)
+        if template != AUTO:
+            await opening.named(toolbox)  # what cannot be had is said now, not after the first message
+        return opening
 
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
@@ -298,8 +318,10 @@ class Hone:
         """A new conversation with the first messages of another one (default: all of them)."""
         return await branch(self.sessions, beginning, shared, self._clock.now())
 
-    async def template(self, beginning: str, wish: Wish | None = None) -> Template:
+    async def template(self, beginning: str, wish: "Wish | None" = None) -> "Template":
         """Keeps calls of a session that worked, as a template for others."""
+        from hone.runtime.seeding import Wish, make
+
         toolbox = self._shed.show(self.folder)
         return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
 

@@ -74,7 +74,7 @@ def made(*ids: int, pause: float = 0.0, clock: ManualClock | None = None) -> tup
     queue = Queue(*ids)
     bench = Bench(queue)
     bench.gate.set()
-    return Background(queue, bench, clock or ManualClock(), pause), bench
+    return Background(queue, lambda: bench, clock or ManualClock(), pause), bench
 
 
 def silent(_: object) -> None:
@@ -305,7 +305,7 @@ async def test_other_work_is_looked_for_at_the_beginning_after_each_queue_and_fr
         assert bench.now == 0
         looks.append(len(bench.done))
 
-    background = Background(queue, bench, clock, tend=tend)
+    background = Background(queue, lambda: bench, clock, tend=tend)
     background.attend(silent)
     await settle()
     assert looks == [1]

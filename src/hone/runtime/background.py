@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
@@ -10,8 +12,10 @@ from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
 from hone.models.polite import Aside
 from hone.runtime.courier import Courier
-from hone.runtime.review import Reviewer
 from hone.runtime.session import ignore
+
+if TYPE_CHECKING:
+    from hone.runtime.review import Reviewer
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
@@ -25,21 +29,22 @@ Tend = Callable[[Emit], Awaitable[None]]
 
 
 class Background:
-    """`attend` from a process that stays; one that does not leaves its jobs in the queue. `pause` is how long
-    the user must be quiet before a review begins: on a server that does one thing at a time it would be in
-    the way. `tend` is asked from time to time whether there is other work, and does it."""
+    """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
+    reviewer when one is needed. `pause` is how long the user must be quiet before a review begins: on a
+    server that does one thing at a time it would be in the way. `tend` is asked from time to time whether
+    there is other work, and does it."""
 
     def __init__(
         self,
         jobs: Jobs,
-        reviewer: Reviewer,
+        hire: "Callable[[], Reviewer]",
         clock: Clock,
         pause: float = 0.0,
         tend: Tend | None = None,
         courier: Courier | None = None,
     ) -> None:
         self._jobs = jobs
-        self._reviewer = reviewer
+        self._hire = hire
         self._clock = clock
         self._pause = pause
         self._tend = tend
@@ -53,6 +58,10 @@ class Background:
         self._task: asyncio.Task[None] | None = None
         self._seen: set[JobId] = set()
         self.working: JobId | None = None
+
+    @cached_property
+    def _reviewer(self) -> "Reviewer":
+        return self._hire()
 
     def attend(self, emit: Emit) -> None:
         """From now on, does what is queued, what an earlier process left included."""

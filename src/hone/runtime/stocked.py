@@ -27,9 +27,11 @@ from hone.skills import folder
 class House(Protocol):
     """As much of a Hone as an experiment needs."""
 
-    templates: Templates
     folders: Folders
     instructions: Instructions
+
+    @property
+    def templates(self) -> Templates: ...
 
     @property
     def library(self) -> Library: ...
