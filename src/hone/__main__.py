@@ -5,7 +5,7 @@ import sys
 
 from hone import __version__
 
-YOUNG = 20_000
+YOUNG = 100_000
 """New objects between two looks for garbage. What is loaded at the start is none, and with the 700 that are
 usual in Python a tenth of the start goes into looking."""
 
