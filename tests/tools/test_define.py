@@ -240,6 +240,29 @@ def test_a_function_that_cannot_be_a_tool_is_refused_when_it_is_defined() -> Non
             tool(effects=())(function)
 
 
+def made(default: Any, note: str) -> FunctionTool:
+    @tool(effects=())
+    def echo(text: Annotated[str, note], *, times: Any = default) -> str:
+        """Say it."""
+        return f"{text} {times!r} {note}"
+
+    return echo
+
+
+def test_a_function_made_anew_shares_its_shape_and_nothing_else() -> None:
+    first, second, *others = made(1, "a"), made(1, "a"), made(2, "a"), made(True, "a"), made(1, "b")
+    assert second.shape is first.shape
+    assert second.function is not first.function
+    assert len({each.shape.schema for each in (first, *others)}) == 4
+    assert perform(others[0], text="x").text == "x 2 a"
+
+
+def test_what_cannot_be_compared_is_worked_out_each_time() -> None:
+    first, second = made([], "a"), made([], "a")
+    assert second.shape is not first.shape
+    assert second.surface == first.surface
+
+
 def test_a_defined_tool_is_a_tool() -> None:
     found: Tool = repeat
     assert isinstance(found, FunctionTool)

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -18,27 +18,40 @@ Definitions = Mapping[str, dict[str, Any]]
 Function = Callable[..., Result | Awaitable[Result]]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionTool:
-    """`expected` tells the model what the arguments are; `witness` names the parameter, if there is one, that
-    takes the scene."""
+MOST = 1_000
+"""Shapes that are kept. Whoever makes more functions than that has them worked out each time."""
 
-    surface: Surface
-    function: Function
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a function's signature says. `expected` tells the model what the arguments are; `witness` names
+    the parameter, if there is one, that takes the scene."""
+
+    schema: str
     decoder: msgspec.json.Decoder[msgspec.Struct]
     expected: str
-    witness: str = ""
+    witness: str
+
+
+_SHAPES: dict[Hashable, Shape] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    surface: Surface
+    function: Function
+    shape: Shape
 
     async def run(self, call: ToolCall, scene: Scene) -> Outcome:
         try:
-            decoded = self.decoder.decode(call.arguments.strip() or "{}")
+            decoded = self.shape.decoder.decode(call.arguments.strip() or "{}")
         except (ValueError, RecursionError) as error:
             return Outcome(
-                f"{self.surface.name} was not run: {_complaint(error)}. {self.expected}", failed=True
+                f"{self.surface.name} was not run: {_complaint(error)}. {self.shape.expected}", failed=True
             )
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
-        if self.witness:
-            arguments[self.witness] = scene
+        if self.shape.witness:
+            arguments[self.shape.witness] = scene
         return _outcome(await self._apply(arguments))
 
     async def _apply(self, arguments: dict[str, Any]) -> object:
@@ -59,36 +72,38 @@ def tool(
 
     def define(function: Function) -> FunctionTool:
         shape = _shape(function)
-        surface = Surface(function.__name__, shape.schema, frozenset(effects), readonly, kind, network_flag)
-        return FunctionTool(surface, function, shape.decoder, shape.expected, shape.witness)
+        name = function.__name__
+        surface = Surface(name, shape.schema, frozenset(effects), readonly, kind, network_flag)
+        return FunctionTool(surface, function, shape)
 
     return define
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What follows from how a function is written."""
-
-    schema: str
-    decoder: msgspec.json.Decoder[msgspec.Struct]
-    expected: str
-    witness: str
-
-
-_SHAPES: dict[object, tuple[object, _Shape]] = {}
-"""Each conversation has tools of its own, made by the same lines: these are read once."""
+def _shape(function: Function) -> Shape:
+    """A function that is made anew for every conversation has the same shape in all of them."""
+    key = _key(function)
+    shape = _SHAPES.get(key) or _worked_out(function)
+    if key is not None and len(_SHAPES) < MOST:
+        _SHAPES[key] = shape
+    return shape
 
 
-def _shape(function: Function) -> _Shape:
-    lines = (function.__module__, function.__qualname__, getattr(function, "__code__", function))
-    facts = [getattr(function, each, None) for each in ("__annotations__", "__defaults__", "__kwdefaults__")]
-    known = _SHAPES.get(lines)
-    if known is None or known[0] != facts:
-        known = _SHAPES[lines] = (facts, _shaped(function))
-    return known[1]
+def _key(function: Function) -> Hashable:
+    """All that a shape is made of; None if that cannot be told."""
+    if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
+        return None
+    given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    defaults = tuple((type(value), value) for value in given)  # 0 and False are not the same here
+    named = function.__code__, function.__name__, function.__module__, function.__doc__
+    key = (*named, *function.__annotations__.items(), defaults)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
-def _shaped(function: Function) -> _Shape:
+def _worked_out(function: Function) -> Shape:
     name, description = function.__name__, inspect.getdoc(function)
     if not description:
         raise TypeError(f"the tool {name} needs a docstring: the model reads it")
@@ -98,7 +113,7 @@ def _shaped(function: Function) -> _Shape:
     parameters = _parameters(arguments)
     schema = canonical({"name": name, "description": description, "parameters": parameters})
     decoder = msgspec.json.Decoder(arguments, strict=False)
-    return _Shape(schema, decoder, _expected(parameters), witness)
+    return Shape(schema, decoder, _expected(parameters), witness)
 
 
 def _struct(function: Function, hints: Mapping[str, Any], witness: str) -> type[msgspec.Struct]:
