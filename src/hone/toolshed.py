@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hone.core.clock import Clock
 from hone.core.tool import Tool, Toolbox
 from hone.core.value import dataclass
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.policy.danger import danger
 from hone.policy.guardrails import Guard, Thresholds
 from hone.policy.secrets import redact
 from hone.runtime.folders import Folders
@@ -26,6 +26,9 @@ from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
+
+if TYPE_CHECKING:
+    from hone.policy.danger import Danger
 
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
@@ -98,7 +101,7 @@ class Toolshed:
         shell = shell_tools(
             folder,
             ground.sandbox,
-            lambda command: danger(command, str(folder)),
+            lambda command: dangerous(command, folder),
             network=ground.settings.network,
             ground=ground.folders.label(folder),
             clock=ground.clock,
@@ -115,3 +118,9 @@ class Toolshed:
         if ground.penned:
             local = (Penned(tool, (folder, ground.home / "spill")) for tool in local)
         return (Labelled(tool, folder, ground.folders.label) for tool in local)
+
+
+def dangerous(command: str, folder: Path) -> "Danger | None":
+    from hone.policy.danger import danger
+
+    return danger(command, str(folder))

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -468,7 +467,7 @@ def _draft(folder: int) -> Iterator[tuple[BufferedWriter, str]]:
 
 def _begin(folder: int) -> tuple[int, str]:
     while True:
-        name = f".hone-{secrets.token_hex(8)}.tmp"
+        name = f".hone-{os.urandom(8).hex()}.tmp"
         handle = os.open(
             name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
         )

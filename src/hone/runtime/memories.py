@@ -9,15 +9,14 @@ from hone.core.clock import Clock
 from hone.core.ledger import Ledger
 from hone.core.outbox import Outbox
 from hone.core.tool import Tool
-from hone.knowledge.keyed import backend_tool
-from hone.knowledge.mirror import Mirror
-from hone.knowledge.tools import Source
 from hone.memory.choice import NULL
 from hone.runtime.backing import Backing
-from hone.runtime.reminding import Reminding
 
 if TYPE_CHECKING:
+    from hone.knowledge.mirror import Mirror
+    from hone.knowledge.tools import Source
     from hone.memory.evaluate import Measured
+    from hone.runtime.reminding import Reminding
 
 Durable = Callable[[str], Awaitable[bool | None]]
 """Whether a backend keeps what a process stored that is killed right after; None: not tried."""
@@ -56,25 +55,31 @@ class Memories:
         await self.backing.choose()
         return self.backing.used
 
-    def tools(self, source: Source | None = None) -> tuple[Tool, ...]:
+    def tools(self, source: "Source | None" = None) -> tuple[Tool, ...]:
         """None without a backend: a first request stays small. The choice was made before."""
         backend = self.backing.used
         if backend is None:
             return ()
+        from hone.knowledge.keyed import backend_tool
+
         return (backend_tool(backend, self.backing.user_id, self._told, self._tried, source),)
 
-    def reminding(self) -> Reminding | None:
+    def reminding(self) -> "Reminding | None":
         """For one conversation."""
         backend, wish = self.backing.used, self.backing.wish
         if backend is None:
             return None
+        from hone.runtime.reminding import Reminding
+
         home = self._kept().outbox.home
         return Reminding(backend, self.backing.user_id, home, self._clock, wish.deadline, self._clean)
 
-    async def mirror(self) -> Mirror | None:
+    async def mirror(self) -> "Mirror | None":
         backend = await self.used()
         if backend is None or (kept := self._kept()).closed:
             return None
+        from hone.knowledge.mirror import Mirror
+
         await kept.outbox.address(self.backing.address)
         return Mirror(kept.ledger, kept.outbox, backend, self.backing.user_id)
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +32,9 @@ class Bench:
 
     def scratch(self) -> Path:
         if self._scratch is None:
-            self._scratch = Path(tempfile.mkdtemp(prefix="hone-")).resolve()
+            from tempfile import mkdtemp
+
+            self._scratch = Path(mkdtemp(prefix="hone-")).resolve()
             (self._scratch / "home").mkdir()
         return self._scratch
 
@@ -68,9 +68,11 @@ class Bench:
 
 def cleared(folder: Path) -> None:
     """A command may have left folders that nobody may enter, and links that must not be followed."""
+    from shutil import rmtree
+
     for root, names, _ in os.walk(folder):
         for name in names:
             path = os.path.join(root, name)
             if not os.path.islink(path):
                 os.chmod(path, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    rmtree(folder, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
@@ -26,7 +25,7 @@ def draft(folder: Path, mode: int) -> Iterator[tuple[BufferedWriter, Path]]:
 
 def _begin(folder: Path, mode: int) -> tuple[int, Path]:
     while True:
-        path = folder / secrets.token_hex(8).join(MARKS)
+        path = folder / os.urandom(8).hex().join(MARKS)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with suppress(OSError):  # there are file systems without locks
             fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,7 +1,6 @@
 """The terminal: commands in a cell, a working directory that lasts, and processes in the background."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
@@ -89,7 +88,9 @@ class Shell:
         return f"p{self._last}"
 
     def argv(self, command: str) -> list[str]:
-        shell = shutil.which("bash", path=PATH) or "/bin/sh"
+        from shutil import which
+
+        shell = which("bash", path=PATH) or "/bin/sh"
         return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.bench.folder)]
 
     def arrive(self, report: bytes) -> str:

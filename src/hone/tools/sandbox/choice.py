@@ -1,20 +1,17 @@
 """Which way of enforcing a cell is in force: the first that shows, when it is run, that it holds."""
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from hone.core.clock import Clock, SystemClock
 from hone.core.value import dataclass
 from hone.tools.output import Output, Spill
 from hone.tools.process import run
-from hone.tools.sandbox.bubble import Bubble
 from hone.tools.sandbox.cell import ALL, PATH, PRIVATE, STARTUP, Cell, Claim, Launch, Mode, Unfit
-from hone.tools.sandbox.fence import Fence
-from hone.tools.sandbox.trial import bait
 
 _DEADLINE = 20.0
 _NOT_ROOT = "run Hone as an ordinary user"
@@ -55,12 +52,17 @@ def known_modes() -> list[Mode]:
     """The ones there are, the strictest first."""
     if sys.platform != "linux":
         return []
+    from shutil import which
+
+    from hone.tools.sandbox.bubble import Bubble
+    from hone.tools.sandbox.fence import Fence
+
     root = os.geteuid() == 0
     down = ", root's rights dropped" if root else ""
     found = [Mode(f"landlock{down}", ALL, Fence(drop=root).wrap)]
-    bwrap = shutil.which("bwrap", path=PATH)
+    bwrap = which("bwrap", path=PATH)
     if bwrap:
-        bubble = Bubble(bwrap, shutil.which("prlimit", path=PATH), drop=root)
+        bubble = Bubble(bwrap, which("prlimit", path=PATH), drop=root)
         found.insert(0, Mode(f"bubblewrap{down}", ALL, bubble.wrap))
     return found
 
@@ -82,9 +84,13 @@ class Sandbox:
         self.python = python
         self._bare = os.path.realpath(python)
         self._hidden = tuple(path.resolve() for path in hidden)
-        self._modes = [*(known_modes() if modes is None else modes)]
+        self._given = modes
         self._clock = clock or SystemClock()
         self._choices: dict[Cell, Choice] = {}
+
+    @cached_property
+    def _modes(self) -> Sequence[Mode]:
+        return known_modes() if self._given is None else self._given
 
     def cell(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> Cell:
         """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
@@ -120,6 +126,8 @@ class Sandbox:
 
     async def examine(self, mode: Mode, cell: Cell) -> Finding:
         """Runs the mode once."""
+        from hone.tools.sandbox.trial import bait
+
         output = Output(Spill(Path(os.devnull), ""))
         try:
             tmp = mode.wrap([], cell).tmp
