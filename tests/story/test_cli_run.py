@@ -205,6 +205,14 @@ code = perform(sys.argv[2:])
 print(code, sorted(set(sys.argv[1].split()) & set(sys.modules)))
 """
 DRAWING = "rich pygments markdown_it prompt_toolkit"
+SELDOM = (
+    "yaml starlette uvicorn jinja2 tomllib difflib shutil tempfile secrets statistics http.client email "
+    "hone.web hone.cli.chat hone.runtime.review hone.runtime.curate hone.runtime.experiment "
+    "hone.runtime.templates hone.runtime.imports hone.runtime.reminding hone.memory.evaluate "
+    "hone.memory.backends.postgres hone.memory.backends.honcho hone.models.anthropic hone.models.local "
+    "hone.skills.install hone.policy.danger hone.tools.sandbox.trial hone.stores.inmemory"
+)
+"""What one question and its answer have no use for."""
 
 
 @pytest.mark.parametrize(
@@ -212,7 +220,7 @@ DRAWING = "rich pygments markdown_it prompt_toolkit"
     [
         (["--version"], f"{DRAWING} asyncio msgspec apsw json ssl hone.app hone.settings hone.cli.run"),
         (["--help"], DRAWING),
-        (["run", "hello"], DRAWING),
+        (["run", "hello"], f"{DRAWING} {SELDOM}"),
         (["sessions", "list"], DRAWING),
         (["config", "path"], DRAWING),
     ],
