@@ -28,27 +28,22 @@ Method = Callable[..., Any]
 
 
 def _value(cls: Any) -> Any:
+    if cls.__bases__ != (object,):
+        return dataclasses.dataclass(frozen=True, slots=True)(cls)
     doc = cls.__doc__
     cls.__doc__ = doc or cls.__name__  # or else the standard decorator makes one from the signature, slowly
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
-    made.__doc__ = doc
-    fields = dataclasses.fields(made)
-    for name, method in (_made(made, fields) | _compared(fields) | _kept(fields)).items():
-        if name not in made.__dict__:
-            setattr(made, name, method)
-    return made
+    fields = dataclasses.fields(dataclasses.dataclass(init=False, repr=False, eq=False)(cls))
+    names = tuple(field.name for field in fields)
 
-
-def _made(made: Any, fields: Fields) -> dict[str, Method]:
     def first(self: object, *args: object, **named: object) -> None:
         made.__init__ = _init(made, fields)
         made.__init__(self, *args, **named)
 
-    def text(self: object) -> str:
-        shown = (f"{field.name}={getattr(self, field.name)!r}" for field in fields if field.repr)
-        return f"{type(self).__qualname__}({', '.join(shown)})"
-
-    return {"__init__": first, "__repr__": text, "__setattr__": _assign, "__delattr__": _delete}
+    replaced = {"__dict__", "__weakref__", *names}
+    own = {name: value for name, value in vars(cls).items() if name not in replaced}
+    own |= {"__doc__": doc, "__qualname__": cls.__qualname__, "__slots__": names}
+    made: Any = type(cls.__name__, (), {"__init__": first, **_SHARED, **_compared(fields), **own})
+    return made
 
 
 def _compared(fields: Fields) -> dict[str, Method]:
@@ -61,19 +56,15 @@ def _compared(fields: Fields) -> dict[str, Method]:
     return {"__eq__": equal, "__hash__": lambda self: hash(code(self))}
 
 
-def _kept(fields: Fields) -> dict[str, Method]:
-    """For copy and pickle."""
-    names = [field.name for field in fields]
-
-    def restore(self: object, state: Sequence[object]) -> None:
-        for name, value in zip(names, state, strict=True):
-            object.__setattr__(self, name, value)
-
-    return {"__getstate__": lambda self: [getattr(self, name) for name in names], "__setstate__": restore}
-
-
 def _key(names: Sequence[str]) -> Callable[[object], object]:
     return attrgetter(*names) if names else type
+
+
+def _shown(self: Any) -> str:
+    shown = (
+        f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr
+    )
+    return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
 def _assign(_: object, name: str, __: object) -> NoReturn:
@@ -82,6 +73,25 @@ def _assign(_: object, name: str, __: object) -> NoReturn:
 
 def _delete(_: object, name: str) -> NoReturn:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    """For copy and pickle."""
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _restore(self: Any, state: Sequence[object]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
+
+
+_SHARED: dict[str, Method] = {
+    "__repr__": _shown,
+    "__setattr__": _assign,
+    "__delattr__": _delete,
+    "__getstate__": _state,
+    "__setstate__": _restore,
+}
 
 
 def _init(made: Any, fields: Fields) -> Method:
