@@ -1,7 +1,7 @@
 """All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
 from hone.core.clock import Clock
@@ -9,6 +9,7 @@ from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
 from hone.core.skill import DOCUMENT, Card, Deed, Listed, Result, Shelf, Tally
+from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.folding import Files

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
 from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, Entry, Standing, Target, project
 from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.core.value import dataclass
 from hone.core.waiting import Shared
 from hone.knowledge import places
 from hone.knowledge.disk import TICK, Seen, Sight
