@@ -22,9 +22,10 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from benchmarks.bare.loop import BareLoop
-from benchmarks.figures import Row
+from benchmarks.bench import HONE, ROOT, Bench, environment, play
+from benchmarks.figures import Row, Side
 from benchmarks.provider import Provider, serving
-from benchmarks.scenarios import HONE, ROOT, Bench, environment, play, request_size
+from benchmarks.scenarios import request_size
 from benchmarks.talk import spoken
 
 SESSIONS, TURNS, CALLS = 200, 5, 3
@@ -55,8 +56,11 @@ def server(bench: Bench) -> Iterator[Row]:
                 floor.append(pair[1])
                 bench.tell(number, bench.runs)
     name = f"{SESSIONS} sessions in one server, {CALLS} tool calls a turn"
-    cpu = median(_all(hone, "cpu")), median(_all(floor, "cpu"))
-    busy = median(_all(hone, "provider")), median(_all(floor, "provider"))
+    cpu: dict[Side, float] = {"hone": median(_all(hone, "cpu")), "floor": median(_all(floor, "cpu"))}
+    busy: dict[Side, float] = {
+        "hone": median(_all(hone, "provider")),
+        "floor": median(_all(floor, "provider")),
+    }
     yield Row(name, "turns/s", _all(hone, "turns"), _all(floor, "turns"), 100, cpu, busy)
     yield Row(f"{name}, 99 of 100 turns within", "ms", _all(hone, "slow"), _all(floor, "slow"), 2_000)
 
