@@ -58,7 +58,7 @@ def parse() -> argparse.Namespace:
         metavar="NAME",
         help=f"this one; may be repeated: {', '.join(SCENARIOS)}; or, on their own: {', '.join(DIVES)}",
     )
-    parser.add_argument("--runs", type=int, default=7, help="how often each side is measured [%(default)s]")
+    parser.add_argument("--runs", type=int, default=5, help="how often each side is measured [%(default)s]")
     parser.add_argument("--quick", action="store_true", help="little of everything: to see that it works")
     parser.add_argument(
         "--peer",

@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,8 +27,11 @@ model:
   base_url: {url}/v1
   api_key: none
   context_length: 1000000
+security:
+  allow_lazy_installs: false
+  tirith_enabled: false
 """
-"""All that the peer is told: where its model is and how much it holds, so that it need not ask around."""
+"""Where the peer's model is and how much it holds. What would fetch more from the internet is off."""
 UNREVIEWED = "memory: {nudge_interval: 0}\nskills: {creation_nudge_interval: 0}\n"
 """Without reviews, which would be at work beside what is measured. They are measured on their own."""
 
@@ -38,7 +42,7 @@ class Bench:
 
     scratch: Path
     tell: Callable[[int, int], None]
-    runs: int = 7
+    runs: int = 5
     turns: int = 10
     calls: int = 10
     peer: Path | None = None
@@ -176,7 +180,16 @@ def environment(home: Path, url: str = "") -> dict[str, str]:
 def lodged(python: Path, home: Path, url: str, settings: str = "") -> dict[str, str]:
     """A home for the peer that names its provider, and what it finds in its environment.
 
-    Its own folder is first on PATH, as when it is activated: it starts `python3`, which may be a slow shim.
+    It has looked for a newer version a moment ago, and does not ask PyPI again. Its own folder is first on
+    PATH, as when it is activated: it starts `python3`, which may be a slow shim elsewhere.
     """
     (home / "config.yaml").write_text(CONFIG.format(url=url) + settings)
+    [installed] = python.parent.parent.glob("lib/*/site-packages/hermes_agent-*.dist-info")
+    checked = {
+        "ts": time.time(),
+        "behind": 0,
+        "rev": None,
+        "ver": installed.name.split("-")[1].removesuffix(".dist"),
+    }
+    (home / ".update_check").write_text(json.dumps(checked))
     return {"HERMES_HOME": str(home), "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"}

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,12 +30,15 @@ ITERATION = {10: 3.0, 100: 3.0, 1000: 8.0, 2000: None}
 """What an iteration may take in milliseconds, by the messages there are."""
 CROWDS = (1, 10, 50, 100, 200)
 """Conversations at once."""
+CHAT, SHORT = ("chat", "-q", "hi"), ("-z", "hi")
+"""The peer's counterparts of `hone run hi`: as one asks it, and the one for scripts, which does less."""
 OPEN = 100
 """Conversations that are kept open to see what one of them holds of memory."""
 
 
 def version(bench: Bench) -> Iterator[Row]:
-    environ = environment(bench.folder())
+    home = bench.folder()
+    environ = environment(home) | (lodged(bench.peer, home, "") if bench.peer else {})
 
     def timed(command: Command) -> Sample:
         begun, used = time.perf_counter(), processor()
@@ -57,19 +60,24 @@ def first(bench: Bench) -> Iterator[Row]:
         size = request_size(bench, provider, "openai")
         used = {"hone": bench.folder(), "floor": bench.folder(), "peer": bench.folder()}
         bare: Command = [sys.executable, BARE / "first.py", provider.url, str(size)]
-        homes: Mapping[str, Callable[[str], Path]] = {
-            "an empty home": lambda _: bench.folder(),
-            "a home in use": lambda side: used[side],
-        }
-        for name, home in homes.items():
+
+        def new(_: str) -> Path:
+            return bench.folder()
+
+        ways: list[tuple[str, Callable[[str], Path], Sequence[str]]] = [
+            ("an empty home", new, CHAT),
+            ("a home in use", used.__getitem__, CHAT),
+        ]
+        if bench.peer:
+            ways.append(("the peer's shortest way", used.__getitem__, SHORT))
+        for name, home, way in ways:
             takes: dict[Side, Take] = {
                 "hone": partial(arrival, provider, run("openai"), partial(home, "hone")),
                 "floor": partial(arrival, provider, bare, partial(home, "floor")),
             }
             if bench.peer:
-                takes["peer"] = partial(
-                    arrival, provider, asking(bench.peer), partial(home, "peer"), bench.peer
-                )
+                command: Command = [bench.peer.with_name("hermes"), *way]
+                takes["peer"] = partial(arrival, provider, command, partial(home, "peer"), bench.peer)
             found = alternate(bench, 2 * bench.runs, takes, most=3)
             yield row(f"start to first request, {name}", "ms", 300, found, lead=15)
 
@@ -87,11 +95,6 @@ def arrival(
     return Sample((provider.notes().arrivals[0].at - begun) / 1e6, processor() - used)
 
 
-def asking(peer: Path) -> Command:
-    """The peer's counterpart of `hone run`."""
-    return [peer.with_name("hermes"), "-z", "hi"]
-
-
 def size(bench: Bench) -> Iterator[Row]:
     with serving(environment(bench.folder())) as provider:
         peer = (float(request_size(bench, provider, bench.peer)),) if bench.peer else ()
@@ -107,7 +110,7 @@ def request_size(bench: Bench, provider: Provider, of: str | Path) -> int:
     environ = environment(home, provider.url)
     provider.notes()
     if isinstance(of, Path):
-        play(asking(of), environ | lodged(of, home, provider.url), home)
+        play([of.with_name("hermes"), *CHAT], environ | lodged(of, home, provider.url), home)
     else:
         play(run(of), environ, home)
     return provider.notes().arrivals[0].size
@@ -165,8 +168,10 @@ def resident(bench: Bench) -> Iterator[Row]:
     """What a conversation that is kept open holds of memory, and a process with one of them."""
     with serving(environment(bench.folder())) as provider:
         padding = request_size(bench, provider, "openai")
-        amounts = {"count": 10 if bench.quick else OPEN, "turns": 3, "calls": 2, "padding": padding}
-        found = alternate(bench, min(3, bench.runs), working(bench, provider, "resident", amounts), most=2)
+        amounts = {"count": 10 if bench.quick else OPEN, "turns": 3, "calls": 1, "padding": padding}
+        found = alternate(
+            bench, min(3, bench.runs), working(bench, provider, "resident", amounts), 2, warm=True
+        )
         yield row(f"memory of one session of {amounts['count']}", "KiB", None, found, lead=5)
         yield row("memory of the process with one session", "KiB", None, other(found), lead=1)
 
