@@ -1,6 +1,6 @@
 """The figures as pictures: how far ahead of the peer, and lines over a growing number. Plain SVG."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
@@ -115,11 +115,15 @@ def lines(rows: Sequence[Row], name: str, title: str, across: str) -> str | None
     places = sorted(x for x, _ in shown)
     over = Axis(log10(places[0]), log10(places[-1]), LEFT, WIDTH - RIGHT)
     up = axis(values, TOP + HIGH, TOP)
-    drawn = [STYLE, *_grid(over, up, places, across)]
+    heading = f"{title}, {shown[0][1].unit}"
+    drawn = [STYLE, f'<text class="heading" x="0" y="17">{escape(heading)}</text>']
+    drawn += _grid(over, up, places, across)
     for side, points in sides.items():
         drawn += _line(side, points, over, up)
+    ends = {side: (over.at(points[-1][0]), up.at(points[-1][1])) for side, points in sides.items() if points}
+    drawn += _names(ends)
     told = " ".join(_told(side, points, shown[0][1].unit) for side, points in sides.items() if points)
-    return framed(WIDTH, TOP + HIGH + FOOT, f"{title}, {shown[0][1].unit}", told, drawn)
+    return framed(WIDTH, TOP + HIGH + FOOT, heading, told, drawn)
 
 
 def _samples(row: Row, side: Side) -> tuple[float, ...]:
@@ -153,5 +157,11 @@ def _line(side: Side, points: Sequence[tuple[float, float]], over: Axis, up: Axi
     yield f'<polyline class="{side}" points="{path}"/>'
     for x, y in places:
         yield f'<circle class="{side}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
-    x, y = places[-1]
-    yield f'<text x="{x + 10:.1f}" y="{y + 4:.1f}">{MARKS[side]}</text>'
+
+
+def _names(ends: Mapping[Side, tuple[float, float]]) -> Iterator[str]:
+    """Beside the end of each line, one below the other where two lines end at the same height."""
+    last = 0.0
+    for side, (x, y) in sorted(ends.items(), key=lambda end: end[1][1]):
+        last = max(y + 4, last + 15)
+        yield f'<text x="{x + 10:.1f}" y="{last:.1f}">{MARKS[side]}</text>'

@@ -145,7 +145,7 @@ def turn(bench: Bench) -> Iterator[Row]:
 
 
 def lengths(bench: Bench) -> list[tuple[int, float | None]]:
-    return list(ITERATION.items())[: 1 if bench.quick else None]
+    return list(ITERATION.items())[: 2 if bench.quick else None]
 
 
 def sessions(bench: Bench) -> Iterator[Row]:
