@@ -128,8 +128,7 @@ def iteration(bench: Bench) -> Iterator[Row]:
             amounts = {"count": count, "turns": bench.turns, "calls": bench.calls, "padding": padding}
             takes = working(bench, provider, "iterations", amounts, peer={"turns": 3})
             found = alternate(bench, bench.runs, takes, most=3, warm=count > 10)
-            lead = 25 if aim else None
-            point = ("iteration", count)
+            lead, point = 25 if aim else 1, ("iteration", count)
             yield row(f"a tool iteration, {count:,} messages", "ms", aim, found, lead, point)
 
 
@@ -139,7 +138,7 @@ def turn(bench: Bench) -> Iterator[Row]:
         padding = request_size(bench, provider, "openai")
         for count, _ in lengths(bench):
             amounts = {"count": count, "turns": bench.turns, "calls": 0, "padding": padding}
-            takes = working(bench, provider, "iterations", amounts)
+            takes = working(bench, provider, "iterations", amounts, peer={"turns": 3})
             found = alternate(bench, bench.runs, takes, most=3, warm=count > 10)
             yield row(f"a turn without a tool call, {count:,} messages", "ms", None, found, lead=1)
 
