@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -42,7 +43,9 @@ def report(options: argparse.Namespace, names: Sequence[str]) -> None:
         if options.quick:
             bench = Bench(Path(scratch), progress, 1, turns=2, calls=3, peer=options.peer, quick=True)
         machine = facts(bench.scratch, bench.peer)
+        begun = time.monotonic()
         rows = measure(bench, names)
+        machine["minutes"] = ceil((time.monotonic() - begun) / 60)
     figures = "\n\n".join((described(machine), table(rows), processor(rows)))
     print(figures)
     if options.out or not (options.only or options.quick):

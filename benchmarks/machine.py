@@ -29,6 +29,7 @@ def described(machine: Mapping[str, str | float | int]) -> str:
         f"Measured on {machine['date']} with {machine['python']} on {machine['cores']} cores "
         f"({machine['processor']}, {machine['system']}). Writing 4 KiB to the disk and waiting for it took "
         f"{machine['fsync_ms']} ms; before the measurement the machine's load was {machine['load']}. "
+        f"All of it took {machine['minutes']} min. "
         f"Bytecode was compiled beforehand (PYTHONDONTWRITEBYTECODE was {machine['bytecode']})."
     )
     if machine["peer"] != "none":

@@ -127,7 +127,7 @@ def iteration(bench: Bench) -> Iterator[Row]:
         for count, aim in lengths(bench):
             amounts = {"count": count, "turns": bench.turns, "calls": bench.calls, "padding": padding}
             takes = working(bench, provider, "iterations", amounts, peer={"turns": 3})
-            found = alternate(bench, bench.runs, takes, most=3, warm=count > 10)
+            found = alternate(bench, bench.runs, takes, most=3 if count < 1000 else 2, warm=count > 10)
             lead, point = 25 if aim else 1, ("iteration", count)
             yield row(f"a tool iteration, {count:,} messages", "ms", aim, found, lead, point)
 
@@ -139,7 +139,7 @@ def turn(bench: Bench) -> Iterator[Row]:
         for count, _ in lengths(bench):
             amounts = {"count": count, "turns": bench.turns, "calls": 0, "padding": padding}
             takes = working(bench, provider, "iterations", amounts, peer={"turns": 3})
-            found = alternate(bench, bench.runs, takes, most=3, warm=count > 10)
+            found = alternate(bench, bench.runs, takes, most=2, warm=count > 10)
             yield row(f"a turn without a tool call, {count:,} messages", "ms", None, found, lead=1)
 
 
@@ -156,7 +156,8 @@ def sessions(bench: Bench) -> Iterator[Row]:
             takes = working(
                 bench, provider, "sessions", amounts, peer={"turns": max(1, min(5, 100 // count))}
             )
-            found = alternate(bench, bench.runs, takes, most=max(1, min(3, 200 // count)), warm=count > 1)
+            runs = bench.runs if count == 100 else min(3, bench.runs)
+            found = alternate(bench, runs, takes, most=2 if count in (1, 10, 100) else 1, warm=count > 1)
             aim, lead = (180, 40) if count == 100 else (None, 1)
             name = f"{count} sessions at once" if count > 1 else "1 session"
             yield row(f"{name}, 3 tool calls a turn", "turns/s", aim, found, lead, ("sessions", count))
@@ -188,7 +189,7 @@ def lasting(bench: Bench) -> Iterator[Row]:
             settings = "window = 32000\n"
             take = partial(work, bench, provider, "hone", "lasting", amounts, settings)
             name = f"a tool iteration after {count:,} messages in a window of 32,000 tokens"
-            yield row(name, "ms", 8, alternate(bench, bench.runs, {"hone": take}, warm=True))
+            yield row(name, "ms", 8, alternate(bench, min(3, bench.runs), {"hone": take}, warm=True))
 
 
 SCENARIOS: Mapping[str, Callable[[Bench], Iterator[Row]]] = {

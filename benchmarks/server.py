@@ -49,12 +49,13 @@ def server(bench: Bench) -> Iterator[Row]:
     floor: list[Took] = []
     with serving(environment(bench.folder()), LATENCY) as provider:
         padding = request_size(bench, provider, "openai")
-        for number in range(bench.runs + 1):
+        runs = min(3, bench.runs)
+        for number in range(runs + 1):
             pair = through_server(bench.folder(), provider), bare(provider, padding)
             if number:  # the first of each does not count
                 hone.append(pair[0])
                 floor.append(pair[1])
-                bench.tell(number, bench.runs)
+                bench.tell(number, runs)
     name = f"{SESSIONS} sessions in one server, {CALLS} tool calls a turn"
     cpu: dict[Side, float] = {"hone": median(_all(hone, "cpu")), "floor": median(_all(floor, "cpu"))}
     busy: dict[Side, float] = {
