@@ -1,14 +1,29 @@
 """The tool as one runs it: it measures, says what it measured, and writes where it is told to."""
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-from benchmarks.bench import ROOT, Bench, Sample, alternate
+import pytest
+import yaml
+
+from benchmarks.bench import (
+    PEER,
+    ROOT,
+    UNREVIEWED,
+    Bench,
+    Sample,
+    alternate,
+    environment,
+    lodged,
+    work,
+)
 from benchmarks.figures import Side
+from benchmarks.provider import serving
 from benchmarks.table import BEGIN, END
 
 
@@ -56,3 +71,32 @@ def test_the_sides_take_turns_after_a_round_that_does_not_count(tmp_path: Path) 
     assert [each.value for each in found["hone"]] == [4, 7, 10]
     assert [each.value for each in found["peer"]] == [6, 9]
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_the_peer_finds_a_home_in_which_it_asks_nobody_but_the_provider(tmp_path: Path) -> None:
+    python, home = tmp_path / "env" / "bin" / "python", tmp_path / "home"
+    (tmp_path / "env" / "lib" / "python3.11" / "site-packages" / "hermes_agent-1.2.3.dist-info").mkdir(
+        parents=True
+    )
+    home.mkdir()
+    environ = lodged(python, home, "http://127.0.0.1:9", UNREVIEWED)
+    assert environ["HERMES_HOME"] == str(home)
+    assert environ["PATH"].startswith(f"{python.parent}{os.pathsep}")
+    told = yaml.safe_load((home / "config.yaml").read_text())
+    assert told["model"]["base_url"] == "http://127.0.0.1:9/v1"
+    assert told["security"] == {"allow_lazy_installs": False, "tirith_enabled": False}
+    assert (told["memory"]["nudge_interval"], told["skills"]["creation_nudge_interval"]) == (0, 0)
+    checked = json.loads((home / ".update_check").read_text())
+    assert (checked["ver"], checked["behind"]) == ("1.2.3", 0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not PEER.exists(), reason="`make peer` has not been run")
+@pytest.mark.parametrize("job", ["iterations", "sessions", "resident"])
+def test_the_peer_does_the_same_work(job: str, tmp_path: Path) -> None:
+    """A job that finds another number of messages than it counts on gives no figure."""
+    asked = Bench(tmp_path, lambda *_: None, peer=PEER)
+    with serving(environment(tmp_path)) as provider:
+        done = work(asked, provider, "peer", job, {"count": 4, "turns": 2, "calls": 2})
+    assert done.value > 0
+    assert done.cpu > 0
