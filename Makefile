@@ -8,7 +8,7 @@ INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-long check format lock bench pictures clean packages
+.PHONY: help demo test test-long check format lock bench peer pictures clean packages
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,16 +39,19 @@ lock: $(VENV)/.uv ## renew the locks after a change in pyproject.toml (LOCK_FLAG
 	$(LOCK) pyproject.toml --group dev -o requirements-dev.lock
 	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
 	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock
+	$(LOCK) --group peer -o requirements-peer.lock
 	@git diff --quiet requirements-build.lock && touch $(VENV)/.uv || true
 
-bench: $(VENV)/.installed-dev ## measure Hone beside its floor and its peers
+bench: $(VENV)/.installed-dev ## measure Hone beside its floor and, after `make peer`, beside its peer
 	$(BIN)/python -m benchmarks
+
+peer: $(VENV)-peer/.installed ## an environment with the peer that `make bench` measures too
 
 pictures: $(VENV)/.installed-dev ## draw the pictures of docs/page.md anew (needs chromium)
 	$(BIN)/python -m tests.browser.pictures
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-peer .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 packages:
@@ -73,4 +76,10 @@ $(VENV)/.installed: $(VENV)/.uv requirements.lock pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)-peer/.installed: requirements-peer.lock | $(VENV)/.uv
+	@echo "preparing $(VENV)-peer"
+	@$(PYTHON) -m venv --without-pip --clear $(VENV)-peer
+	@$(UV) install --quiet --python $(VENV)-peer/bin/python --compile-bytecode --require-hashes -r $<
 	@touch $@

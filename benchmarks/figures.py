@@ -1,11 +1,12 @@
-"""What was measured: samples of Hone and of the floor side by side, and what is said of them."""
+"""What was measured: samples of Hone, the floor and the peer side by side, and what is said of them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import Literal
 
-Unit = Literal["ms", "bytes", "turns/s"]
+Side = Literal["hone", "floor", "peer"]
+Unit = Literal["ms", "bytes", "KiB", "MiB", "tokens", "$", "lost", "ratio", "%", "turns/s", "messages/s"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +20,52 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `floor` is empty where there is nothing to compare with.
+    """One line of the table. A side that there is nothing of has no samples.
 
-    `cpu` is what one process, iteration or turn takes of the processor in milliseconds, Hone and floor;
-    `provider` is the part of one core that the provider took meanwhile, 0 where it hardly had to do anything.
+    `aim` is what Hone's median is to reach, `lead` by which factor it is to be ahead of the peer. `cpu` is
+    what one process, iteration or turn takes of the processor in milliseconds, `provider` the part of one
+    core that the provider took meanwhile. `point` places the row in a plot: its name and where on its axis.
     """
 
     name: str
     unit: Unit
     hone: tuple[float, ...]
-    floor: tuple[float, ...]
-    aim: float
-    cpu: tuple[float, float] | None = None
-    provider: tuple[float, float] | None = None
+    floor: tuple[float, ...] = ()
+    aim: float | None = None
+    cpu: Mapping[Side, float] = field(default_factory=dict)
+    provider: Mapping[Side, float] = field(default_factory=dict)
+    peer: tuple[float, ...] = ()
+    lead: float | None = None
+    point: tuple[str, float] | None = None
+
+    @property
+    def rising(self) -> bool:
+        """Whether more is better."""
+        return self.unit == "%" or self.unit.endswith("/s")
 
     @property
     def ratio(self) -> float | None:
-        return median(self.hone) / median(self.floor) if self.floor else None
+        """Hone's median as a multiple of the floor's."""
+        return median(self.hone) / median(self.floor) if self.floor and median(self.floor) else None
 
     @property
-    def met(self) -> bool:
+    def ahead(self) -> Spread | None:
+        """How many times better than the peer, pair by pair in the order they were measured in."""
+        pairs = [(hone, peer) for hone, peer in zip(self.hone, self.peer, strict=False) if hone and peer]
+        return (
+            spread([hone / peer if self.rising else peer / hone for hone, peer in pairs]) if pairs else None
+        )
+
+    @property
+    def met(self) -> bool | None:
+        """None for a row that asks for nothing, or only for a lead over a peer that is not there."""
         middle = median(self.hone)
-        return middle >= self.aim if self.unit == "turns/s" else middle <= self.aim
+        checks = []
+        if self.aim is not None:
+            checks.append(middle >= self.aim if self.rising else middle <= self.aim)
+        if self.lead is not None and self.ahead:
+            checks.append(self.ahead.middle >= self.lead)
+        return all(checks) if checks else None
 
 
 def spread(samples: Sequence[float]) -> Spread:

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.bench import HONE
 from benchmarks.recall import Language
-from benchmarks.scenarios import HONE
 
 COUNT, TURNS, MESSAGES = 50_000, 25, 4
 """A turn is a question, a call, its result and the answer."""

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 
-def facts(scratch: Path) -> dict[str, str | float | int]:
+def facts(scratch: Path, peer: Path | None) -> dict[str, str | float | int]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -18,6 +19,7 @@ def facts(scratch: Path) -> dict[str, str | float | int]:
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
         "load": round(os.getloadavg()[0], 2),
         "fsync_ms": round(_fsync(scratch), 3),
+        "peer": _version(peer) if peer else "none",
         "bytecode": "taken out of the environment" if "PYTHONDONTWRITEBYTECODE" in os.environ else "not set",
     }
 
@@ -27,10 +29,20 @@ def described(machine: Mapping[str, str | float | int]) -> str:
         f"Measured on {machine['date']} with {machine['python']} on {machine['cores']} cores "
         f"({machine['processor']}, {machine['system']}). Writing 4 KiB to the disk and waiting for it took "
         f"{machine['fsync_ms']} ms; before the measurement the machine's load was {machine['load']}. "
+        f"All of it took {machine['minutes']} min. "
         f"Bytecode was compiled beforehand (PYTHONDONTWRITEBYTECODE was {machine['bytecode']})."
     )
+    if machine["peer"] != "none":
+        told += f" The peer is {machine['peer']}."
     busy = float(machine["load"]) > float(machine["cores"]) / 2
     return f"{told} **The machine was busy: only the CPU times can be trusted.**" if busy else told
+
+
+def _version(peer: Path) -> str:
+    asked = "import platform; from importlib.metadata import version; " + (
+        "print('hermes-agent', version('hermes-agent'), 'with Python', platform.python_version())"
+    )
+    return subprocess.run([peer, "-c", asked], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _processor() -> str:

@@ -2,6 +2,7 @@
 
 It looks at the last number of a body and answers from a can (see talk.py). `GET /notes` tells when each body
 was complete, on the clock that all processes of the machine share, and how much CPU the provider has used.
+Whoever asks for its models is told of one.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from benchmarks.talk import PIECES
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _MARK = b"left="
+_MODELS = json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,16 @@ class Book:
         cpu = time.process_time()
         told = json.dumps({"arrivals": self._arrivals, "cpu": cpu - self._cpu}).encode()
         self._arrivals, self._cpu = [], cpu
-        return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(told), told)
+        return _document(told)
+
+
+def _document(data: bytes, status: bytes = b"200 OK") -> bytes:
+    head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    return head % (status, len(data)) + data
+
+
+def _page(path: bytearray) -> bytes:
+    return _document(_MODELS) if path.endswith(b"/models") else _document(b"{}", b"404 Not Found")
 
 
 class Line(asyncio.Protocol):
@@ -172,8 +183,10 @@ class Line(asyncio.Protocol):
         if len(self._held) < end + size:
             return
         method, path, _ = self._held.split(b" ", 2)
-        if method == b"GET":
+        if path == b"/notes":
             self._send(self._book.tell())
+        elif method == b"GET" or not path.endswith((b"/completions", b"/messages")):
+            self._send(_page(path))
         else:
             self._book.note(size)
             self._answer(bytes(path), _left(self._held))

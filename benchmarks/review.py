@@ -15,9 +15,9 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+from benchmarks.bench import ROOT, Bench, environment, play
 from benchmarks.figures import Row
 from benchmarks.provider import Arrival, Provider, serving
-from benchmarks.scenarios import ROOT, Bench, environment, play
 from benchmarks.subject import recorded
 from benchmarks.talk import history, spoken
 from hone import Hone

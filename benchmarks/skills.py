@@ -45,7 +45,7 @@ def main() -> None:
         asyncio.run(furnish(home, options.count))
         rows = [*parts(options.count, options.runs), *whole(home, options.runs)]
     print(table(rows))
-    print("\n".join(f"{row.name}: {figure(row.cpu[0])} ms of the processor" for row in rows if row.cpu))
+    print("\n".join(f"{row.name}: {figure(row.cpu['hone'])} ms of the processor" for row in rows if row.cpu))
 
 
 def parsed() -> argparse.Namespace:
@@ -140,7 +140,7 @@ def whole(home: Path, runs: int) -> list[Row]:
 
 def timed(name: str, samples: Sequence[Sample], aim: float) -> Row:
     cpu = median(cpu for _, cpu, _ in samples)
-    return Row(name, "ms", tuple(took for took, _, _ in samples), (), aim, (cpu, 0.0))
+    return Row(name, "ms", tuple(took for took, _, _ in samples), (), aim, {"hone": cpu})
 
 
 async def forget_cards(home: Path) -> None:

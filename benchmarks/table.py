@@ -1,52 +1,92 @@
 """The figures as Markdown and as JSON, and the place in a document where they belong."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.figures import Row, figure, spread
+from benchmarks.figures import Row, Side, figure, spread
 
 BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
+SIDES: tuple[Side, ...] = ("hone", "floor", "peer")
 
 
 def table(rows: Sequence[Row]) -> str:
-    cells = [("what", "Hone", "floor", "Hone / floor", "aim", "met"), ("---", *["---:"] * 4, "---")]
-    cells += [_cells(row) for row in rows]
+    """Without a peer its two columns are left out."""
+    peer = any(row.peer for row in rows)
+    heads = [
+        "what",
+        "Hone",
+        "floor",
+        "× floor",
+        *(["peer", "ahead of the peer"] if peer else []),
+        "wanted",
+        "met",
+    ]
+    return _lines(heads, (_cells(row, peer) for row in rows))
+
+
+def _lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, peer: bool) -> list[str]:
     ratio = "–" if row.ratio is None else f"{row.ratio:.2f}"
-    aim = f"{'≥' if row.unit == 'turns/s' else '≤'} {figure(row.aim).removesuffix('.00')} {row.unit}"
-    return (row.name, _samples(row.hone), _samples(row.floor), ratio, aim, "yes" if row.met else "**no**")
+    ahead = f"{_spread(row.ahead.low, row.ahead.middle, row.ahead.high)}×" if row.ahead else "–"
+    met = {True: "yes", False: "**no**", None: "–"}[row.met]
+    beside = [_samples(row.peer), ahead] if peer else []
+    return [row.name, _samples(row.hone), _samples(row.floor), ratio, *beside, _wanted(row, peer), met]
+
+
+def _wanted(row: Row, peer: bool) -> str:
+    wanted = []
+    if row.aim is not None:
+        amount = figure(row.aim).removesuffix(".00")
+        wanted.append(f"{'≥' if row.rising else '≤'} {amount} {row.unit}")
+    if row.lead is not None and peer:
+        wanted.append(f"≥ {row.lead:g}×")
+    return ", ".join(wanted) or row.unit
 
 
 def _samples(samples: Sequence[float]) -> str:
     if not samples:
         return "–"
     found = spread(samples)
-    if found.low == found.high:
-        return figure(found.middle)
-    return f"{figure(found.middle)} ({figure(found.low)}–{figure(found.high)})"
+    return _spread(found.low, found.middle, found.high)
+
+
+def _spread(low: float, middle: float, high: float) -> str:
+    shown = figure(middle), figure(low), figure(high)
+    return shown[0] if len(set(shown)) == 1 else f"{shown[0]} ({shown[1]}–{shown[2]})"
 
 
 def processor(rows: Sequence[Row]) -> str:
     """Where a machine is shared, processor time tells more than the clock on the wall."""
-    cells = [
-        ("what", "Hone, CPU ms", "floor, CPU ms", "provider busy beside Hone", "beside the floor"),
-        ("---", *["---:"] * 4),
-    ]
-    for row in rows:
-        if row.cpu and row.provider:
-            shares = (f"{share:.0%}" if share else "–" for share in row.provider)
-            cells.append((row.name, figure(row.cpu[0]), figure(row.cpu[1]), *shares))
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    sides = [side for side in SIDES if side != "peer" or any("peer" in row.cpu for row in rows)]
+    names = ["Hone" if side == "hone" else side for side in sides]
+    heads = ["what", *(f"{name}, CPU ms" for name in names), *(f"provider beside {name}" for name in names)]
+    return _lines(
+        heads,
+        (
+            [
+                row.name,
+                *(figure(row.cpu[side]) if side in row.cpu else "–" for side in sides),
+                *(f"{row.provider[side]:.0%}" if row.provider.get(side) else "–" for side in sides),
+            ]
+            for row in rows
+            if row.cpu
+        ),
+    )
 
 
 def as_json(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    measured = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
+    measured = [asdict(row) | _said(row) for row in rows]
     return json.dumps({"machine": machine, "rows": measured}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _said(row: Row) -> dict[str, Any]:
+    return {"ratio": row.ratio, "ahead": asdict(row.ahead) if row.ahead else None, "met": row.met}
 
 
 def placed(document: str, figures: str) -> str:

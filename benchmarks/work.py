@@ -1,8 +1,13 @@
-"""One measurement in a process of its own: the same work for Hone and the floor, told as a line of JSON."""
+"""One measurement in a process of its own: the same work for every side, told as a last line of JSON.
+
+The peer's Python runs this too: nothing but the standard library and `benchmarks.talk` is there for all.
+"""
 
 import argparse
 import asyncio
+import gc
 import json
+import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,39 +29,76 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """`value` is the figure, `cpu` what it took of the processor in milliseconds for each call or turn."""
+    """`value` is the figure, `cpu` what it took of the processor in milliseconds for each call or turn.
+
+    `other` is a second figure, where one measurement gives two.
+    """
 
     value: float
     cpu: float
+    other: float = 0.0
 
 
 async def iterations(side: Side, count: int, turns: int, calls: int) -> Done:
-    """Milliseconds for each tool call of a turn that begins with `count` messages."""
-    wall, cpu = [], []
+    """Milliseconds for each tool call of a turn that begins with `count` messages, or for one without any."""
+    wall, cpu, parts = [], [], max(1, calls)
     for _ in range(turns):
         talk = await side.open(count - 2)
         await talk.send(spoken(0))
         begun, used = time.perf_counter(), time.process_time()
         length = await talk.send(spoken(calls))
-        wall.append((time.perf_counter() - begun) * 1000 / calls)
-        cpu.append((time.process_time() - used) * 1000 / calls)
+        wall.append((time.perf_counter() - begun) * 1000 / parts)
+        cpu.append((time.process_time() - used) * 1000 / parts)
         _expect(length, count + 2 + 2 * calls)
     return Done(median(wall), median(cpu))
 
 
 async def sessions(side: Side, count: int, turns: int, calls: int) -> Done:
-    """Turns a second of `count` conversations that begin together; `calls` counts the requests of a turn."""
+    """Turns a second of `count` conversations at once, and the milliseconds that 99 of 100 turns stay within.
 
-    async def converse() -> None:
-        talk = await side.open(0)
+    Each has said one turn before, so that its opening is not in the figures."""
+    talks = [await side.open(0) for _ in range(count)]
+    took: list[float] = []
+
+    async def said(talk: Talk, before: int) -> None:
+        begun = time.perf_counter()
+        _expect(await talk.send(spoken(calls)), (before + 1) * (2 + 2 * calls))
+        took.append((time.perf_counter() - begun) * 1000)
+
+    async def converse(talk: Talk) -> None:
         for turn in range(1, turns + 1):
-            _expect(await talk.send(spoken(calls - 1)), turn * 2 * calls)
+            await said(talk, turn)
 
-    await converse()
+    await asyncio.gather(*(said(talk, 0) for talk in talks))
+    took.clear()
     begun, used = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(converse() for _ in range(count)))
+    await asyncio.gather(*map(converse, talks))
     wall, cpu = time.perf_counter() - begun, time.process_time() - used
-    return Done(count * turns / wall, cpu * 1000 / (count * turns))
+    slow = sorted(took)[max(0, len(took) * 99 // 100 - 1)]
+    return Done(len(took) / wall, cpu * 1000 / len(took), slow)
+
+
+async def resident(side: Side, count: int, turns: int, calls: int) -> Done:
+    """KiB that each further conversation adds to the process, and what the process has with one of them."""
+
+    async def begun() -> Talk:
+        talk = await side.open(0)
+        for _ in range(turns):
+            await talk.send(spoken(calls))
+        return talk
+
+    talks = [await begun()]
+    one, used = _resident(), time.process_time()
+    talks += [await begun() for _ in range(count - 1)]
+    more, cpu = _resident() - one, time.process_time() - used
+    return Done(more / (count - 1), cpu * 1000 / (turns * len(talks)), one)
+
+
+def _resident() -> float:
+    """KiB of memory that this process has, after what is no longer needed was let go."""
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024
 
 
 async def lasting(side: Side, count: int, turns: int, calls: int) -> Done:
@@ -71,7 +113,12 @@ async def lasting(side: Side, count: int, turns: int, calls: int) -> Done:
     return Done(mean(wall[-turns:]), mean(cpu[-turns:]))
 
 
-JOBS = {"iterations": iterations, "sessions": sessions, "lasting": lasting}
+JOBS = {
+    "iterations": iterations,
+    "sessions": sessions,
+    "resident": resident,
+    "lasting": lasting,
+}
 
 
 def _expect(length: int, wanted: int) -> None:
@@ -82,6 +129,10 @@ def _expect(length: int, wanted: int) -> None:
 
 
 def open_side(options: argparse.Namespace) -> Side:
+    if options.side == "peer":
+        from benchmarks.peer.agent import Peer
+
+        return Peer()
     if options.side == "floor":
         from benchmarks.bare.loop import BareLoop
 
@@ -101,7 +152,7 @@ async def work(options: argparse.Namespace) -> Done:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.work", description=__doc__)
-    parser.add_argument("side", choices=("hone", "floor"))
+    parser.add_argument("side", choices=("hone", "floor", "peer"))
     parser.add_argument("job", choices=tuple(JOBS))
     parser.add_argument("--url", required=True)
     parser.add_argument("--home", type=Path, required=True)

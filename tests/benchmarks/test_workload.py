@@ -1,10 +1,14 @@
 """The workload is what it claims to be: sound conversations, and answers that ask for one call less."""
 
+from http.client import HTTPConnection
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.provider import Can
+from benchmarks.bench import environment
+from benchmarks.provider import Can, Provider, serving
 from benchmarks.subject import recorded
 from benchmarks.talk import PIECES, history
 from hone.core.messages import ToolCall
@@ -37,3 +41,26 @@ def test_a_canned_answer_calls_with_one_less_until_none_is_left(path: bytes, lef
     assert said.text == "".join(PIECES)
     arguments = f'{{"left": {left - 1}}}'
     assert said.calls == ((ToolCall(f"call_{number:010}", "probe", arguments),) if left else ())
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/v1/models", 200), ("/api/v1/models", 200), ("/api/tags", 404)]
+)
+def test_whoever_looks_around_at_the_provider_changes_nothing_in_its_notes(
+    path: str, status: int, tmp_path: Path
+) -> None:
+    with serving(environment(tmp_path)) as provider:
+        assert _asked(provider, "POST", "/v1/chat/completions") == 200
+        assert _asked(provider, "GET", path) == status
+        assert _asked(provider, "POST", "/api/show") == 404
+        assert len(provider.notes().arrivals) == 1
+        assert provider.notes().arrivals == ()
+
+
+def _asked(provider: Provider, method: str, path: str) -> int:
+    connection = HTTPConnection("127.0.0.1", provider.port, timeout=60)
+    connection.request(method, path, b"{}")
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status

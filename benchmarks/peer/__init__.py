@@ -1,0 +1,1 @@
+"""The peer: Hermes Agent as it comes from PyPI. Its own Python runs what is here."""

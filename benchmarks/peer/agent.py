@@ -1,0 +1,87 @@
+"""The peer in a process of ours, built as its own one-shot command and its gateway build it.
+
+Its calls block, so each conversation that is at work has a thread of its own.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from importlib import import_module
+from typing import Any, TypeVar
+
+from benchmarks.talk import SCHEMA, Wire, history, spoken
+
+MOST = 256
+"""Threads; its gateway has ten, with which it is no faster."""
+T = TypeVar("T")
+
+
+class Peer:
+    """Talks to the provider that its config.yaml names; conversations share one store, as in its gateway."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(MOST)
+        self._store = import_module("hermes_state").SessionDB()
+        self._options = self._resolved()
+        import_module("tools.registry").registry.register(
+            name="probe", toolset="probe", schema=SCHEMA, handler=lambda told, **_: spoken(told["left"])
+        )
+
+    def _resolved(self) -> dict[str, Any]:
+        """What its one-shot command hands to an agent, with the toolset `probe` in addition."""
+        config = import_module("hermes_cli.config").load_config()
+        resolve = import_module("hermes_cli.runtime_provider").resolve_runtime_provider
+        model = config["model"]["default"]
+        runtime = resolve(requested=None, target_model=model)
+        names = ("api_key", "base_url", "provider", "api_mode", "credential_pool")
+        toolsets = import_module("hermes_cli.tools_config")._get_platform_tools(config, "cli")
+        return {
+            **{name: runtime.get(name) for name in names},
+            "model": model,
+            "enabled_toolsets": [*sorted(toolsets), "probe"],
+            "quiet_mode": True,
+            "platform": "cli",
+            "session_db": self._store,
+        }
+
+    async def open(self, count: int) -> "Talk":
+        """A new conversation, or one that was stored before and is taken up again."""
+        return await self.away(lambda: self._open(count))
+
+    def _open(self, count: int) -> "Talk":
+        name, messages = uuid.uuid4().hex, []
+        if count:
+            self._store.create_session(name, "cli", model=self._options["model"])
+            self._store.replace_messages(name, history(count))
+            messages = self._store.get_messages_as_conversation(name, repair_alternation=True)
+        agent = import_module("run_agent").AIAgent(session_id=name, **self._options)
+        agent.suppress_status_output = True
+        return Talk(self, agent, messages)
+
+    async def away(self, job: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, job)
+
+    async def close(self) -> None:
+        self._threads.shutdown()
+        self._store.close()
+
+
+class Talk:
+    def __init__(self, peer: Peer, agent: Any, messages: list[Wire]) -> None:
+        self._peer = peer
+        self._agent = agent
+        self._messages = messages
+
+    async def send(self, text: str) -> int:
+        """One turn; the number of messages there are after it."""
+        return await self._peer.away(lambda: self._send(text))
+
+    def _send(self, text: str) -> int:
+        done = self._agent.run_conversation(text, conversation_history=self._messages)
+        if done.get("failed") or not done.get("completed"):
+            raise SystemExit(f"the peer did not answer: {json.dumps(done, default=str)[-1000:]}")
+        self._messages = done["messages"]
+        return len(self._messages)
