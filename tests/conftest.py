@@ -2,20 +2,20 @@
 
 import asyncio
 import inspect
+import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Generator
 from pathlib import Path
-from random import Random
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-Figures = Callable[[str], None]
+from tests.tier import CURRENT, FIGURES, REPLAY, SAMPLE, TALLY, Draw, Figures, Tier, replay
 
-SAMPLE, FIGURES = "sample", "figures"
+__all__ = ["Draw", "Figures", "Tier", "requires"]
+
 FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
 
 settings.register_profile(
@@ -24,23 +24,6 @@ settings.register_profile(
 settings.register_profile(
     "long", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Tier:
-    """How much of a large count this run does: a seeded sample, or all of it with --long."""
-
-    item: pytest.Item
-    long: bool
-    seed: int
-
-    def size(self, *, short: int, full: int) -> int:
-        size = full if self.long else short
-        self.item.user_properties.append((SAMPLE, f"{size} of {full} (seed {self.seed})"))
-        return size
-
-    def random(self) -> Random:
-        return Random(self.seed)
 
 
 def requires(binary: str) -> str:
@@ -56,18 +39,13 @@ def requires(binary: str) -> str:
 
 @pytest.fixture
 def tier(request: pytest.FixtureRequest) -> Tier:
-    long, seed = request.config.getoption("--long"), request.config.getoption("--seed")
-    return Tier(request.node, long=long, seed=seed)
+    option = request.config.getoption
+    return Tier(request.node, option("--long"), option("--seed"), tuple(option("--index")))
 
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
-    """Record a line that is printed at the end of the run."""
-
-    def record(line: str) -> None:
-        request.node.user_properties.append((FIGURES, line))
-
-    return record
+    return Figures(request.node, request.config.getoption("--seed"))
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +63,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hone")
     group.addoption("--long", action="store_true", help="run the full counts instead of samples")
     group.addoption("--seed", type=int, default=1, help="seed of the samples (default: %(default)s)")
+    group.addoption("--index", type=int, action="append", default=[], help="try only this case of a count")
+    group.addoption("--tallies", type=Path, help="write what was counted to this file, as JSON lines")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -113,21 +93,50 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails in the middle of a count says how the case is tried again."""
+    report = yield
+    if report.failed and CURRENT in item.stash:
+        command = replay(item)
+        report.sections.append((REPLAY, command))
+        item.user_properties.append((REPLAY, command))
+        report.user_properties = item.user_properties
+    return report
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     # Under xdist only reports reach the process that prints; the last one of a test has all it recorded.
-    reports = [
-        report
-        for group in terminalreporter.stats.values()
-        for report in group
-        if isinstance(report, pytest.TestReport) and report.when == "teardown"
-    ]
-    for kind in (SAMPLE, FIGURES):
+    reports = sorted(
+        (
+            report
+            for group in terminalreporter.stats.values()
+            for report in group
+            if isinstance(report, pytest.TestReport) and report.when == "teardown"
+        ),
+        key=lambda report: report.nodeid,
+    )
+    for kind in (SAMPLE, FIGURES, REPLAY):
         lines = [
             f"{kind}: {report.nodeid.rpartition('::')[2]}: {value}"
-            for report in sorted(reports, key=lambda report: report.nodeid)
+            for report in reports
             for name, value in report.user_properties
             if name == kind
         ]
         if lines:
             terminalreporter.section(f"{kind}s" if kind == SAMPLE else kind)
             terminalreporter.write_line("\n".join(lines))
+    path = terminalreporter.config.getoption("--tallies")
+    if path is not None:
+        path.write_text("".join(f"{json.dumps(counted(report))}\n" for report in reports), "utf-8")
+
+
+def counted(report: pytest.TestReport) -> dict[str, object]:
+    kept = report.user_properties
+    return {
+        "test": report.nodeid,
+        "tallies": [json.loads(str(value)) for name, value in kept if name == TALLY],
+        "replay": [value for name, value in kept if name == REPLAY],
+    }
