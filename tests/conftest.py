@@ -130,13 +130,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line("\n".join(lines))
     path = terminalreporter.config.getoption("--tallies")
     if path is not None:
-        path.write_text("".join(f"{json.dumps(counted(report))}\n" for report in reports), "utf-8")
+        failed = {
+            report.nodeid: getattr(report.longrepr, "reprcrash", None) or "failed"
+            for report in terminalreporter.stats.get("failed", [])
+        }
+        told = [counted(report, str(failed.get(report.nodeid, ""))) for report in reports]
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in told), "utf-8")
 
 
-def counted(report: pytest.TestReport) -> dict[str, object]:
+def counted(report: pytest.TestReport, failed: str) -> dict[str, object]:
     kept = report.user_properties
     return {
         "test": report.nodeid,
+        "failed": failed,
         "tallies": [json.loads(str(value)) for name, value in kept if name == TALLY],
         "replay": [value for name, value in kept if name == REPLAY],
     }

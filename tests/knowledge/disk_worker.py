@@ -1,4 +1,4 @@
-"""Another process on the same home: counts under the lock, holds it, dies in a write, fills a small disk."""
+"""Another process on the same home: counts under the lock, holds it, dies, fills a disk, swaps in a link."""
 
 import os
 import subprocess
@@ -71,7 +71,20 @@ def fill(disk: Disk, root: str) -> None:
     print([found and found[0] for found in map(disk.read, ("MEMORY.md", "skills/a/SKILL.md"))])
 
 
+def swap(disk: Disk, path: str, outside: str) -> None:
+    """A link takes the file's place when all was looked at, right before it is opened."""
+    place = Path(sys.argv[2], path)
+
+    def swapped(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and arguments[0] == place.name and not place.is_symlink():
+            place.unlink()
+            place.symlink_to(outside)
+
+    sys.addaudithook(swapped)
+    print(told(lambda: disk.read(path)))
+
+
 if __name__ == "__main__":
-    deeds: tuple[Callable[..., None], ...] = (count, hold, write, die, fill)
+    deeds: tuple[Callable[..., None], ...] = (count, hold, write, die, fill, swap)
     deed = {each.__name__: each for each in deeds}[sys.argv[1]]
     deed(Disk(Path(sys.argv[2])), *sys.argv[3:])

@@ -183,6 +183,20 @@ def test_of_10_000_writes_raced_by_a_folder_that_turns_into_a_link_none_lands_ou
     figures(f"{count:,} raced writes ({written:,} written, the others turned down), 0 outside")
 
 
+def test_a_link_that_takes_a_files_place_after_it_was_looked_at_is_not_followed(
+    disk: Disk, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_bytes(CANARY)
+    disk.write(PATH, b"inside")
+    command = worker(tmp_path / "home", "swap", PATH, str(tmp_path / "secret"))
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert (tmp_path / "home" / PATH).is_symlink()
+    assert (
+        told == f"{tmp_path / 'home' / PATH} was moved or replaced this very moment; "
+        "nothing was changed. Try again.\n"
+    )
+
+
 def swapping(folder: Path, link: Path, stop: Event, random: Random) -> None:
     """Each takes the other's place in one step, again and again, out of step with whoever writes."""
     exchange = ctypes.CDLL(None).renameat2
