@@ -3,8 +3,10 @@
 import json
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from random import Random
+from types import TracebackType
+from typing import Self
 
 import pytest
 
@@ -19,10 +21,22 @@ CURRENT = pytest.StashKey[list[int]]()
 @dataclass(frozen=True, slots=True)
 class Draw:
     """One case of a large count. Its random numbers depend on the seed and the index alone, so that the case
-    can be tried again without those before it."""
+    can be tried again without those before it. `with draw:` marks it as the one under way, where that is not
+    the one that was drawn last."""
 
     index: int
     random: Random
+    item: pytest.Item = field(repr=False)
+
+    def __enter__(self) -> Self:
+        self.item.stash[CURRENT] = [self.index]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.item.stash[CURRENT] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,7 @@ class Tier:
         self._sampled(len(indices), full)
         for index in indices:
             self.item.stash[CURRENT] = [index]
-            yield Draw(index, Random(f"{self.seed}:{index}"))
+            yield Draw(index, Random(f"{self.seed}:{index}"), self.item)
         self.item.stash[CURRENT] = []
 
     def _indices(self, short: int, full: int) -> list[int]:

@@ -72,7 +72,8 @@ def test_no_hidden_code_point_gets_through_alone_inside_words_or_at_their_ends(f
         place: sum(point in visible(place.format(point).replace("\r\n", "\n")) for point in points)
         for place in places
     }
-    figures(f"{len(points) * len(places):,} hidden characters tried, {sum(got_in.values())} got in")
+    tried = len(points) * len(places)
+    figures.tally(tried, got_in=sum(got_in.values()), note="hidden characters, in canonical form")
     assert sum(got_in.values()) == 0
 
 

@@ -1,7 +1,7 @@
 """A7: whatever a model sends, the user sees no exception, and any provider would take the history."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from hone.models.stage.playback import Framing, stream
 from hone.models.stage.shapes import Format
 from hone.runtime.session import Session
 from hone.settings import Settings
-from tests.conftest import Figures, Tier
+from tests.conftest import Draw, Figures, Tier
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS, unended, unsound
 from tests.faults.malformed import Output, make, sample
@@ -67,11 +67,11 @@ async def bench(format: Format, home: Path, folder: Path, tries: int) -> AsyncIt
 
 
 @contextmanager
-def told(format: Format, seed: int, index: int, output: Output) -> Iterator[None]:
+def told(format: Format, output: Output) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        error.add_note(f"output {index} of seed {seed}, {format}, {output.kind}: {output.body[:2000]!r}")
+        error.add_note(f"{format}, {output.kind}: {output.body[:2000]!r}")
         raise
 
 
@@ -91,34 +91,31 @@ async def recover(bench: Bench, session: Session) -> None:
     assert (turn.stop, turn.text, bench.stage.invalid) == (Stop.ANSWERED, "All is well.", [])
 
 
-def number(seed: int, format: Format, index: int) -> tuple[Random, Output]:
-    """The same for a seed, a format and an index, however many there are in all."""
-    random = Random(f"{seed} {format} {index}")
-    return random, make(random, format)
-
-
 @pytest.mark.parametrize("format", FORMATS)
 async def test_malformed_outputs_raise_nothing_and_leave_valid_histories(
     format: Format, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    count = tier.size(short=300, full=5000)
+    drawn = list(tier.draws(short=300, full=5_000))
     endings: Counter[str] = Counter()
-    for start in range(0, count, FRESH):
-        tries = 1 + start // FRESH % 3
+    for tries, some in batches(drawn):
         async with bench(format, home, tmp_path, tries) as (ready, hone):
             session = await hone.session()
-            for index in range(start, min(start + FRESH, count)):
-                random, output = number(tier.seed, format, index)
-                with told(format, tier.seed, index, output):
-                    turn = await endure(ready, hone, session, output, random.randint(1, tries))
+            for draw in some:
+                output = make(draw.random, format)
+                with draw, told(format, output):
+                    turn = await endure(ready, hone, session, output, draw.random.randint(1, tries))
                     endings[str(turn.stop)] += 1
             await recover(ready, session)
     ends = ", ".join(f"{number} {stop}" for stop, number in sorted(endings.items()))
-    figures(f"malformed outputs, {format}: {count} tried ({ends}), 0 exceptions, 0 invalid histories")
+    figures.tally(len(drawn), note=f"malformed outputs, {format}: {ends}, 0 invalid histories")
 
 
-def offsets(random: Random, length: int, count: int) -> Iterable[int]:
-    return range(length) if count >= length else sorted(random.sample(range(length), count))
+def batches(drawn: Sequence[Draw]) -> Iterator[tuple[int, Sequence[Draw]]]:
+    """Those that share a session. How often a call may be tried goes by the index."""
+    for tries in (1, 2, 3):
+        same = [draw for draw in drawn if draw.index % 3 + 1 == tries]
+        for start in range(0, len(same), FRESH):
+            yield tries, same[start : start + FRESH]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -127,19 +124,16 @@ async def test_streams_cut_at_any_byte_raise_nothing_and_leave_valid_histories(
 ) -> None:
     random = Random(4)
     whole = b"".join(data for _, data in stream(format, sample(random, odd=False), Framing("scripted")))
-    cuts = offsets(tier.random(), len(whole), tier.size(short=60, full=len(whole)))
     tried = 0
     async with bench(format, home, tmp_path, 1) as (ready, hone):
-        for at in cuts:
+        for draw in tier.draws(short=60, full=len(whole)):
             if tried % FRESH == 0:
                 session = await hone.session()
             tried += 1
-            ready.stage.cut_at = at
+            ready.stage.cut_at = draw.index
             output = Output("cut", whole)
-            with told(format, tier.seed, at, output):
+            with told(format, output):
                 turn = await endure(ready, hone, session, output, 1)
                 assert turn.stop is Stop.FAILED
         await recover(ready, session)
-    figures(
-        f"cut streams, {format}: {tried} of {len(whole)} offsets tried, 0 exceptions, 0 invalid histories"
-    )
+    figures.tally(tried, note=f"streams cut at a byte, {format}, 0 invalid histories")

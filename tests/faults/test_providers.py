@@ -20,7 +20,7 @@ from hone.models.stage.faults import FAULTS, first, refuse, refusing
 from hone.models.stage.shapes import Format
 from hone.runtime.session import Session
 from hone.settings import Settings
-from tests.conftest import Figures
+from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS, unended, unsound
 
@@ -148,20 +148,19 @@ def test_the_table_of_faults_is_complete() -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_provider_fault_ends_in_an_answer_or_one_plain_sentence(
-    format: Format, home: Path, tmp_path: Path, figures: Figures
+    format: Format, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    failures: dict[str, list[str]] = {}
-    tried = 0
-    for name in FAULTS:
-        for since in (0,) if name == "refused" else (0, 1):
-            tried += 1
-            wrong = asyncio.run(suffer(Play(format, home, tmp_path, fault=name, since=since)))
-            if wrong:
-                failures[f"{name} at call {since}"] = wrong
-    figures(
-        f"provider faults, {format}: {tried} tried ({len(FAULTS)} kinds, at the first and the second call), "
-        f"{tried - len(failures)} ended well"
-    )
+    failures: dict[int, list[str]] = {}
+    cases = [(name, since) for name in FAULTS for since in ((0,) if name == "refused" else (0, 1))]
+    drawn = list(tier.draws(short=len(cases), full=len(cases)))
+    for draw in drawn:
+        name, since = cases[draw.index]
+        wrong = asyncio.run(suffer(Play(format, home, tmp_path, fault=name, since=since)))
+        if wrong:
+            failures[draw.index] = [f"{name} at call {since}", *wrong]
+    lost = sum("lost: " in each for wrong in failures.values() for each in wrong)
+    note = f"faults of a provider, {format}: {len(FAULTS)} kinds, at the first and the second call"
+    figures.tally(len(drawn), got_in=len(failures), lost=lost, note=note, at=failures)
     assert failures == {}
 
 

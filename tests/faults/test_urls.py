@@ -25,24 +25,30 @@ async def outcome_of(attack: Attack) -> tuple[str, bool, list[tuple[str, int]]]:
 
 
 async def test_no_hostile_url_opens_a_socket_to_a_forbidden_address(tier: Tier, figures: Figures) -> None:
-    opened, unclear = list[tuple[str, Attack]](), list[tuple[str, Attack]]()
-    for attack in attacks(tier.random(), HOSTILE):
+    opened, unclear, tried = list[tuple[str, Attack]](), list[tuple[str, Attack]](), 0
+    every, at = list(attacks(tier.random(), HOSTILE)), set[int]()
+    for draw in tier.draws(short=HOSTILE, full=HOSTILE):
+        attack = every[draw.index]
+        tried += 1
         text, failed, dialled = await outcome_of(attack)
         allowed = {PUBLIC} if attack.public else set[str]()
-        opened += [(address, attack) for address, _ in dialled if address not in allowed]
+        reached = [(address, attack) for address, _ in dialled if address not in allowed]
+        opened += reached
+        at |= {draw.index} if reached else set()
         if not failed or not SENTENCES.fullmatch(text) or "SECRET" in text:
             unclear.append((text, attack))
-    refused = HOSTILE - len(unclear)
-    figures(f"hostile URLs: {HOSTILE} tried, {len(opened)} sockets opened, {refused} refused with a reason")
+            at.add(draw.index)
+    figures.tally(
+        tried, got_in=len(at), note=f"hostile URLs, {tried - len(unclear)} refused with a reason", at=at
+    )
     assert opened == []
     assert unclear == []
 
 
 async def test_a_harmless_url_is_fetched_from_the_address_of_its_name(tier: Tier, figures: Figures) -> None:
-    random = tier.random()
     fetched = 0
-    for _ in range(HARMLESS):
-        case = visit(random)
+    for draw in tier.draws(short=HARMLESS, full=HARMLESS):
+        case = visit(draw.random)
 
         def pages(host: str, path: str, redirects: dict[str, str] = case.redirects) -> bytes:
             return moved(redirects[path]) if path in redirects else page(f"<p>This is {path}.</p>")

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -163,19 +162,18 @@ TRICKY = [
 ]
 
 
-def names(random: Random, count: int, outside: Path) -> Iterator[str]:
+def nasty(random: Random, number: int, outside: Path) -> str:
     """Half of them are mostly plain, so that many get as far as the disk."""
     starts = [*STARTS, f"{outside}/", f"/..{outside}/"]
-    for number in range(count):
-        pool = PLAIN * 8 + TRICKY if number % 2 else PLAIN + TRICKY
-        parts = [random.choice(pool) for _ in range(random.choice((1, 1, 2, 2, 3, 4, 7, 40)))]
-        name = random.choice(starts) + parts[0]
-        for part in parts[1:]:
-            name += ("/" if random.random() < 0.7 else random.choice(SEPARATORS)) + part
-        if random.random() < 0.1:
-            at = random.randrange(len(name) + 1)
-            name = name[:at] + chr(random.randrange(0x110000)) + name[at:]
-        yield name
+    pool = PLAIN * 8 + TRICKY if number % 2 else PLAIN + TRICKY
+    parts = [random.choice(pool) for _ in range(random.choice((1, 1, 2, 2, 3, 4, 7, 40)))]
+    name = random.choice(starts) + parts[0]
+    for part in parts[1:]:
+        name += ("/" if random.random() < 0.7 else random.choice(SEPARATORS)) + part
+    if random.random() < 0.1:
+        at = random.randrange(len(name) + 1)
+        name = name[:at] + chr(random.randrange(0x110000)) + name[at:]
+    return name
 
 
 def surround(area: Path) -> tuple[Path, Path]:

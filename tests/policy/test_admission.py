@@ -103,7 +103,7 @@ def test_no_poison_becomes_active_in_any_of_seven_ways(figures: Figures) -> None
                 verdict = decided(talk(poison), claims, entries, actor)
                 if verdict and verdict.standing is Standing.ACTIVE:
                     got_in.append((way, entries))
-    figures(f"{tried:,} poisoned changes in 7 ways tried, {len(got_in)} became active")
+    figures.tally(tried, got_in=len(got_in), note="poisoned changes in 7 ways, judged")
     assert got_in == []
 
 

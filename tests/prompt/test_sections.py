@@ -157,7 +157,8 @@ def test_no_hidden_character_gets_in_through_any_section(figures: Figures) -> No
     )
     system = compose("openai/m", sections, []).system
     got_in = {letter for letter in system if is_hidden(letter)}
-    figures(f"hidden characters through 5 sections: {5 * len(tried):,} tried, {len(got_in)} got in")
+    note = "hidden characters through 5 sections of the prompt"
+    figures.tally(5 * len(tried), got_in=len(got_in), note=note)
     assert got_in == set()
     assert system.splitlines() == system.split("\n")
 

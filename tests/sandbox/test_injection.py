@@ -106,31 +106,30 @@ def attempt(text: str, canary: str, place: Path) -> list[str]:
 def test_a_payload_in_any_argument_runs_nothing(
     tier: Tier, figures: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    random, tried = tier.random(), tier.size(short=20, full=1_000)
-    found: list[str] = []
+    found, drawn = list[str](), list(tier.draws(short=20, full=1_000))
     with area(os.geteuid()) as place:
-        for number in range(tried):
-            text, canary = payload(random, number)
+        for draw in drawn:
+            text, canary = payload(draw.random, draw.index)
             (place / "outside" / text).mkdir(exist_ok=True)
             monkeypatch.setattr(tempfile, "tempdir", str(place / "outside" / text))
-            found += attempt(text, canary, place)
+            with draw:
+                found += attempt(text, canary, place)
+                assert found == []
         monkeypatch.undo()
-    figures(f"command injection: {tried} payloads tried, {len(found)} canaries")
-    assert found == []
+    figures.tally(len(drawn), note="payloads in every argument")
 
 
 def test_a_payload_in_the_paths_of_a_cell_runs_nothing_and_gives_nothing(
     tier: Tier, figures: Figures
 ) -> None:
-    random, tried = tier.random(), tier.size(short=8, full=200)
-    found: list[str] = []
+    tried = 0
     with area(os.geteuid()) as place:
-        for number in range(tried):
-            text, canary = payload(random, number)
+        for draw in tier.draws(short=8, full=200):
+            text, canary = payload(draw.random, draw.index)
+            tried += 1
             for mode in known_modes():
-                found += in_paths(mode.wrap, text, canary, place)
-    figures(f"command injection through the paths of a cell: {tried} payloads tried, {len(found)} canaries")
-    assert found == []
+                assert in_paths(mode.wrap, text, canary, place) == []
+    figures.tally(tried, note="payloads in the paths of a cell")
 
 
 def in_paths(wrap: Wrap, text: str, canary: str, place: Path) -> list[str]:

@@ -33,7 +33,7 @@ from hone.skills.folder import (
     apply,
 )
 from tests.conftest import Figures, Tier
-from tests.knowledge.nasty import names
+from tests.knowledge.nasty import nasty
 
 NAME = "release-notes"
 TEXT = written(NAME, "Write them.", "1. Collect.\n2. Write.\n2. Write.")
@@ -232,16 +232,18 @@ def test_scripts_are_noticed_when_new_or_changed_wherever_they_lie() -> None:
 def test_of_20_000_names_and_arguments_over_all_actions_no_skill_is_born_outside_create(
     tier: Tier, figures: Figures, tmp_path: Path
 ) -> None:
-    count = tier.size(short=2_000, full=20_000)
+    count = 0
     born = 0
     strays: list[object] = []
-    for nasty in names(tier.random(), count, tmp_path):
-        document = f"---\nname: {nasty}\ndescription: A craft.\n---\n\nWork.\n"
-        edits: list[Edit] = [Create(document, Birth.AGENT), Rewrite(document), Patch("a", "b", nasty)]
-        edits += [WriteFile(nasty, b"x"), RemoveFile(nasty), Archive(), Restore(), Pin()]
+    for draw in tier.draws(short=2_000, full=20_000):
+        count += 1
+        odd = nasty(draw.random, draw.index, tmp_path)
+        document = f"---\nname: {odd}\ndescription: A craft.\n---\n\nWork.\n"
+        edits: list[Edit] = [Create(document, Birth.AGENT), Rewrite(document), Patch("a", "b", odd)]
+        edits += [WriteFile(odd, b"x"), RemoveFile(odd), Archive(), Restore(), Pin()]
         for edit in edits:
             nothing: Files = {}
-            for name, files in ((nasty, nothing), (NAME, LEARNED)):
+            for name, files in ((odd, nothing), (NAME, LEARNED)):
                 with suppress(Refused, Conflict):
                     after = apply(name, files, edit)
                     born += not files

@@ -11,7 +11,7 @@ from hone.core.errors import Refused
 from hone.core.visible import visible
 from hone.skills.paths import BYTES, DOCUMENT_CHARACTERS, FILE_BYTES, FILES, FOLDERS, accept, check, weigh
 from tests.conftest import Figures, Tier
-from tests.knowledge.nasty import names
+from tests.knowledge.nasty import nasty
 
 ADVICE = {
     "": "lies below references/, templates/, scripts/ or assets/",
@@ -94,8 +94,10 @@ def assert_sound(path: str) -> None:
 def test_of_20_000_nasty_paths_none_gets_by_and_none_raises_anything_else(
     tier: Tier, figures: Figures, tmp_path: Path
 ) -> None:
-    count, accepted, advice = tier.size(short=20_000, full=20_000), 0, list[str]()
-    for name in names(tier.random(), count, tmp_path):
+    count, accepted, advice = 0, 0, list[str]()
+    for draw in tier.draws(short=20_000, full=20_000):
+        count += 1
+        name = nasty(draw.random, draw.index, tmp_path)
         try:
             assert_sound(check(name))
             accepted += 1
@@ -104,7 +106,7 @@ def test_of_20_000_nasty_paths_none_gets_by_and_none_raises_anything_else(
     assert accepted > 50
     assert accepted + len(advice) == count
     assert [each for each in advice if visible(each) != each or "\n" in each] == []
-    figures(f"{count:,} paths tried, {accepted:,} sound ones accepted, 0 others got in, 0 uncaught")
+    figures.tally(count, note=f"paths of skills ({accepted:,} sound ones accepted), 0 uncaught")
 
 
 @given(st.text(max_size=30))

@@ -160,6 +160,6 @@ async def test_a_forks_forbidden_calls_are_refused_alone_and_in_a_mixed_batch(
             if name in forbidden:
                 tried += 1
                 got_in += f"is not permitted here. Allowed here: {ALLOWED}." not in result.text
-    figures(f"forbidden calls of a fork, {wire}: {tried} tried, {got_in} got in")
+    figures.tally(tried, got_in=got_in, note=f"forbidden calls of a fork, {wire}")
     assert (tried, got_in) == (2 * len(forbidden), 0)
     assert list(tmp_path.iterdir()) == []
