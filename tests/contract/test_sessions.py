@@ -508,6 +508,10 @@ async def test_spending_is_kept_in_order_by_session_and_in_all(sessions: Session
     assert await sessions.spending(B) == (unpriced,)
     assert await sessions.spending() == (SPENT, unpriced, unpriced)
     assert await sessions.spending(C) == ()
+    assert await sessions.spending(since=NOW) == (SPENT,)
+    assert await sessions.spending(A, since=NOW - timedelta(days=1)) == (SPENT, unpriced)
+    assert await sessions.spending(origins=(Origin.REVIEW,)) == (unpriced, unpriced)
+    assert await sessions.spending(A, since=NOW, origins=(Origin.REVIEW, Origin.CURATOR)) == ()
 
 
 async def test_many_appends_at_once_to_one_session_let_one_win_and_tell_the_others(

@@ -1,6 +1,6 @@
 """What Hone needs of a store, in a few methods. One contract suite holds every implementation to it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -124,6 +124,14 @@ class Sessions(Protocol):
         session shares. The user's branches stay. What it cost stays known."""
         ...
 
-    async def spending(self, session: SessionId | None = None) -> Sequence[Spending]: ...
+    async def spending(
+        self,
+        session: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        origins: Collection[Origin] = (),
+    ) -> Sequence[Spending]:
+        """In the order it was noted; of one session, not older than a moment, or by some origins only."""
+        ...
 
     async def close(self) -> None: ...

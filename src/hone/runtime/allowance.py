@@ -27,12 +27,10 @@ USUAL = Bounds()
 
 async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
     """Why nothing more may be spent today; empty if it may."""
-    today = now.astimezone().date()
-    rows = [
-        each
-        for each in await sessions.spending()
-        if each.origin in LEARNING and each.at.astimezone().date() == today
-    ]
+    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    # Only what counts is read: a year of turns is long, and this is asked before each review.
+    today = await sessions.spending(since=midnight, origins=LEARNING)
+    rows = [each for each in today if each.at.astimezone().date() == midnight.date()]
     cost = sum(each.usage.cost or 0.0 for each in rows)
     unpriced = sum(each.usage.input + each.usage.output for each in rows if each.usage.cost is None)
     if cost >= bounds.daily:

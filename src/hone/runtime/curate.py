@@ -218,8 +218,8 @@ class Curator:
         return Thought(why, aged, advice, tuple(batches))
 
     async def _aged(self, known: Stock) -> tuple[Aged, ...]:
-        spending = await self._room.sessions.spending()
-        days = [each.at.astimezone().date() for each in spending if each.origin is Origin.USER]
+        spending = await self._room.sessions.spending(origins=(Origin.USER,))
+        days = [each.at.astimezone().date() for each in spending]
         return plan(known.listed.values(), known.used, known.changed, days, self._room.terms)
 
     async def _consult(self, known: Stock, asked: str) -> Advice:

@@ -1,7 +1,7 @@
 """Sessions, jobs and the outbox in the memory of this process: the reference for every other store."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -123,8 +123,20 @@ class InMemorySessions:
             if each.parent == session and each.origin is not Origin.USER and each.id in self._stored:
                 await self.delete(each.id)
 
-    async def spending(self, session: SessionId | None = None) -> Sequence[Spending]:
-        return tuple(spent for id, spent in self._spent if session is None or id == session)
+    async def spending(
+        self,
+        session: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        origins: Collection[Origin] = (),
+    ) -> Sequence[Spending]:
+        return tuple(
+            spent
+            for id, spent in self._spent
+            if (session is None or id == session)
+            and (since is None or spent.at >= since)
+            and (not origins or spent.origin in origins)
+        )
 
     def lines(self) -> Iterator[tuple[SessionId, Stored, bool]]:
         """Each line of each session with its tree, oldest session first; True: the session has left it."""

@@ -1,6 +1,7 @@
 """Sessions in one SQLite file, for several processes at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -45,8 +46,7 @@ SPEND = """
 INSERT INTO spending (session, at, model, origin, input, cached, written, output, cost)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-SPENT = "SELECT at, model, origin, input, cached, written, output, cost FROM spending ORDER BY id"
-SPENT_BY = SPENT.replace("ORDER", "WHERE session = ? ORDER")
+SPENT = "SELECT at, model, origin, input, cached, written, output, cost FROM spending WHERE {} ORDER BY id"
 
 
 class SqliteSessions:
@@ -105,8 +105,14 @@ class SqliteSessions:
     async def delete(self, session: SessionId) -> None:
         await self._database.write(partial(_delete, session=session))
 
-    async def spending(self, session: SessionId | None = None) -> Sequence[Spending]:
-        return await self._database.read(partial(_spent, session=session))
+    async def spending(
+        self,
+        session: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        origins: Collection[Origin] = (),
+    ) -> Sequence[Spending]:
+        return await self._database.read(partial(_spent, session=session, since=since, origins=origins))
 
     async def close(self) -> None:
         if self._owned:
@@ -281,8 +287,21 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
         _delete(connection, SessionId(own))
 
 
-def _spent(connection: apsw.Connection, session: SessionId | None) -> Sequence[Spending]:
-    rows = connection.execute(SPENT) if session is None else connection.execute(SPENT_BY, (sound(session),))
+def _spent(
+    connection: apsw.Connection,
+    session: SessionId | None,
+    since: datetime | None,
+    origins: Collection[Origin],
+) -> Sequence[Spending]:
+    wanted, values = ["TRUE"], list[str | int]()
+    if session is not None:
+        wanted, values = [*wanted, "session = ?"], [*values, sound(session)]
+    if since is not None:
+        wanted, values = [*wanted, "at >= ?"], [*values, stamp(since)]
+    if origins:
+        wanted.append(f"origin IN ({', '.join('?' for _ in origins)})")
+        values += origins
+    rows = connection.execute(SPENT.format(" AND ".join(wanted)), values)
     return tuple(
         Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
     )
