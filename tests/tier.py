@@ -69,7 +69,9 @@ class Tier:
         if self.chosen:
             there = [index for index in self.chosen if 0 <= index < full]
             return there or pytest.skip(f"there are {full} cases here, and none with such an index")
-        return list(range(full)) if self.long else sorted(self.random().sample(range(full), short))
+        # Another sample for each test, and for each of its parameters.
+        chance = Random(f"{self.seed} {self.item.name}")
+        return list(range(full)) if self.long else sorted(chance.sample(range(full), short))
 
     def _sampled(self, size: int, full: int) -> None:
         self.item.user_properties.append((SAMPLE, f"{size} of {full} (seed {self.seed})"))

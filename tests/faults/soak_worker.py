@@ -17,14 +17,17 @@ from hone.core.errors import HoneError, Missing
 from hone.core.events import Event, Notice
 from hone.core.turn import Stop
 from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Memory, Settings
+from hone.settings import Learning, Memory, Price, Settings
 from tests.faults.furnish import furnish, provider
 
 EVERY = 5
 """Turns of a conversation until it is reviewed."""
 SETTINGS = Settings(
-    learning=Learning(turns=EVERY, iterations=0, daily=1_000.0), memory=Memory(memory=1_000_000)
+    learning=Learning(turns=EVERY, iterations=0),
+    memory=Memory(memory=1_000_000),
+    prices={"stage/scripted": Price(input=0.0, output=0.0)},
 )
+"""Nothing is spent, so that no day's budget keeps a review waiting."""
 
 
 def say(*words: str) -> None:
