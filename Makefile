@@ -8,7 +8,7 @@ INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-long check format lock bench peer pictures clean packages
+.PHONY: help demo test test-long trials check format lock bench peer pictures clean packages
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,9 @@ test: check packages ## install what the tests need, then run linters and tests
 
 test-long: check packages ## the same with the full counts
 	$(BIN)/pytest -n $(WORKERS) --long --timeout 7200
+
+trials: $(VENV)/.installed-dev packages ## faults and attacks, each with its full count (TRIALS="--only urls --seed 7")
+	$(BIN)/python -m tests.trials $(TRIALS)
 
 check: $(VENV)/.installed-dev ## linters only: ruff, mypy, import-linter
 	$(BIN)/ruff check

@@ -45,6 +45,11 @@ class Provider:
     next_kill: int = 0
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def await_calls(self, count: int) -> None:
+        """`reached` is set when so many more have come."""
+        self.next_kill = self.calls + count
+        self.reached.clear()
+
     def speak(self, messages: Sequence[Message]) -> Message:
         self.calls += 1
         if self.calls >= self.next_kill:
@@ -146,12 +151,17 @@ class Soak:
         await asyncio.gather(*(process.wait() for process in self._running))
         await asyncio.gather(*self._hearing)
 
-    async def drain(self) -> None:
+    async def drain(self, asked: asyncio.Event, random: Random) -> None:
         """All processes do what reviews are left; one is killed over it, and the last one does the rest."""
         self.turns, self._running = 0, [await self._start(()) for _ in range(PROCESSES)]
-        self._running[0].kill()
-        self.kills += 1
-        await self.over()
+        over = asyncio.create_task(self.over())
+        hit = asyncio.create_task(asked.wait())
+        await asyncio.wait([over, hit], return_when=asyncio.FIRST_COMPLETED)
+        if hit.done() and not over.done():
+            random.choice([each for each in self._running if each.returncode is None]).kill()
+            self.kills += 1
+        hit.cancel()
+        await over
         self._running = [await self._start(())]
         await self.over()
 
@@ -219,8 +229,7 @@ async def test_many_conversations_over_four_processes_lose_and_double_nothing_an
 
         async def disturb(kills: int) -> None:
             for _ in range(kills):
-                model.next_kill = model.calls + random.randint(*between)
-                model.reached.clear()
+                model.await_calls(random.randint(*between))
                 await model.reached.wait()
                 await soak.kill(random)
 
@@ -231,7 +240,8 @@ async def test_many_conversations_over_four_processes_lose_and_double_nothing_an
         else:
             await disturb(2)
         await soak.finish()
-        await soak.drain()
+        model.await_calls(3)
+        await soak.drain(model.reached, random)
         async with furnish(home, tmp_path, provider("openai", stage.url), settings=SETTINGS) as hone:
             wrong, jobs = await examined(hone, soak, model), await hone.jobs.jobs()
     lost = sum("lost: " in each for each in wrong)

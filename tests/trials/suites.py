@@ -1,0 +1,117 @@
+"""The suites of faults and attacks by name: what each tries, and which tests do it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    name: str
+    about: str
+    """What is tried, for a list."""
+    tests: tuple[str, ...]
+
+
+POINTS = "tests/faults/test_points.py"
+SUITES = (
+    Suite(
+        "kills",
+        "processes killed with SIGKILL at each write of fifteen pieces of work",
+        (f"{POINTS}::test_killed_at_any_write_it_is_there_once_and_whole",),
+    ),
+    Suite(
+        "errors",
+        "the same work while the disk refuses a call: no space, I/O errors, no rights",
+        (f"{POINTS}::test_refused_by_the_disk_at_any_call_it_says_so_and_nothing_is_half_done",),
+    ),
+    Suite("pages", "pages of the database that hold live data, damaged", ("tests/stores/test_damage.py",)),
+    Suite(
+        "soak",
+        "200 conversations over 4 processes on one home for 3 minutes, processes killed and started again",
+        ("tests/faults/test_soak.py",),
+    ),
+    Suite(
+        "poisoning",
+        "a model that obeys injected text, in 7 ways through 4 channels, as the agent and as a review",
+        (
+            "tests/story/test_poisoning.py",
+            "tests/policy/test_admission.py::test_no_poison_becomes_active_in_any_of_seven_ways",
+        ),
+    ),
+    Suite(
+        "permits",
+        "forbidden calls of a review, alone and in a mixed batch",
+        ("tests/wire/test_fork.py",),
+    ),
+    Suite(
+        "races",
+        "writes raced by a folder that turns into a link",
+        (
+            "tests/knowledge/test_disk.py::test_of_10_000_writes_raced_by_a_folder_that_turns_into_a_link_none_lands_outside",
+        ),
+    ),
+    Suite(
+        "names",
+        "names and paths that lead elsewhere, over every deed",
+        (
+            "tests/knowledge/test_disk.py::test_of_20_000_names_over_every_deed_none_leads_outside_and_none_raises_anything_else",
+            "tests/skills/test_paths.py::test_of_20_000_nasty_paths_none_gets_by_and_none_raises_anything_else",
+        ),
+    ),
+    Suite(
+        "secrets",
+        "shapes of secrets",
+        ("tests/policy/test_screen.py::test_every_shape_of_a_secret_is_found",),
+    ),
+    Suite(
+        "hidden",
+        "characters that hide or steer, to the screen, the canonical form and the prompt",
+        (
+            "tests/policy/test_screen.py::test_every_hidden_character_is_shown_and_flagged",
+            "tests/core/test_visible.py::test_no_hidden_code_point_gets_through_alone_inside_words_or_at_their_ends",
+            "tests/prompt/test_sections.py::test_no_hidden_character_gets_in_through_any_section",
+        ),
+    ),
+    Suite("xss", "stored texts that would run as markup, on every page", ("tests/browser/test_xss.py",)),
+    Suite(
+        "door",
+        "strangers, foreign pages and wrong hosts on every route of the server",
+        (
+            "tests/web/test_door.py::test_no_route_but_health_answers_a_stranger_a_foreign_page_or_a_wrong_host",
+        ),
+    ),
+    Suite(
+        "urls",
+        "URLs that lead to addresses which are not public",
+        ("tests/faults/test_urls.py",),
+    ),
+    Suite(
+        "sandbox",
+        "ways out of the sandbox, and payloads in arguments and paths",
+        (
+            "tests/sandbox/test_probes.py::test_no_probe_gets_out",
+            "tests/sandbox/test_injection.py::test_a_payload_in_any_argument_runs_nothing",
+            "tests/sandbox/test_injection.py::test_a_payload_in_the_paths_of_a_cell_runs_nothing_and_gives_nothing",
+        ),
+    ),
+    Suite(
+        "providers",
+        "faults of a provider, at the first and the second call",
+        (
+            "tests/faults/test_providers.py::test_every_provider_fault_ends_in_an_answer_or_one_plain_sentence",
+        ),
+    ),
+    Suite(
+        "malformed",
+        "malformed outputs of a model, and streams cut at a byte",
+        ("tests/faults/test_fuzz.py",),
+    ),
+    Suite(
+        "imports",
+        "broken transcripts and databases of other agents",
+        (
+            "tests/runtime/test_imports.py::test_no_broken_file_raises_and_what_is_read_of_it_is_fit",
+            "tests/runtime/test_imports.py::test_no_broken_database_raises_anything_but_a_sentence",
+        ),
+    ),
+)
+NAMES = {suite.name: suite for suite in SUITES}
