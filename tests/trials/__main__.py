@@ -41,6 +41,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of what is drawn (default: %(default)s)")
     parser.add_argument("--index", type=int, action="append", default=[], help="only this case of each count")
+    parser.add_argument("--workers", type=int, default=0, help="processes that share the tests of a suite")
     parser.add_argument("--short", action="store_true", help="a sample of each count")
     parser.add_argument(
         "--mutate", action="store_true", help="disable each guard in turn; some test must fail"
@@ -67,6 +68,7 @@ def run(suite: Suite, asked: argparse.Namespace) -> Row:
     """In a process of its own, whose progress is shown."""
     options = ["--seed", str(asked.seed), "--timeout", str(DEADLINE)]
     options += [] if asked.short else ["--long"]
+    options += ["-n", str(asked.workers)] if asked.workers else []
     for index in asked.index:
         options += ["--index", str(index)]
     began = monotonic()
