@@ -118,6 +118,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         ),
         key=lambda report: report.nodeid,
     )
+    path = terminalreporter.config.getoption("--tallies")
+    if path is not None:  # whoever wants a file tells it in other words
+        failed = {
+            report.nodeid: getattr(report.longrepr, "reprcrash", None) or "failed"
+            for report in terminalreporter.stats.get("failed", [])
+        }
+        told = [counted(report, str(failed.get(report.nodeid, ""))) for report in reports]
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in told), "utf-8")
+        return
     for kind in (SAMPLE, FIGURES, REPLAY):
         lines = [
             f"{kind}: {report.nodeid.rpartition('::')[2]}: {value}"
@@ -128,14 +137,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if lines:
             terminalreporter.section(f"{kind}s" if kind == SAMPLE else kind)
             terminalreporter.write_line("\n".join(lines))
-    path = terminalreporter.config.getoption("--tallies")
-    if path is not None:
-        failed = {
-            report.nodeid: getattr(report.longrepr, "reprcrash", None) or "failed"
-            for report in terminalreporter.stats.get("failed", [])
-        }
-        told = [counted(report, str(failed.get(report.nodeid, ""))) for report in reports]
-        path.write_text("".join(f"{json.dumps(each)}\n" for each in told), "utf-8")
 
 
 def counted(report: pytest.TestReport, failed: str) -> dict[str, object]:

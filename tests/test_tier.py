@@ -1,7 +1,6 @@
 """The tiers themselves: a case of a count can be tried alone, and a failure says how."""
 
 import json
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +60,8 @@ def test_a_failure_says_how_the_same_case_is_tried_again(tmp_path: Path) -> None
     }
     tally = {"tried": 50, "got_in": 2, "lost": 0, "seed": 5, "note": "texts"}
     assert [each["tallies"] for each in told] == [[tally], []]
-    assert "50 tried, 2 got in, 0 lost (seed 5): texts" in first
     (case,) = {line for line in first.splitlines() if line.lstrip("E ").startswith("AssertionError: case")}
-    second = pytest_(*shlex.split(again[stopped])[1:])
+    second = pytest_("--long", "--seed", "5", "--index", "31", "--index", "7")
     assert case in second.splitlines()
+    assert f"replay: {stopped}: {again[stopped]}" in second.splitlines()
+    assert "50 tried, 2 got in, 0 lost (seed 5): texts" in second

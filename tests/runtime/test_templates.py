@@ -181,7 +181,7 @@ async def test_processes_that_count_at_once_lose_nothing(home: Path, tier: Tier,
     assert [process.stderr for process in done] == ["", ""]
     uses = (await store.read("rows")).uses
     lost = 2 * each - len(set(uses))
-    figures(f"uses counted by two processes at once: {2 * each} tried, {len(set(uses))} got in, {lost} lost")
+    figures.tally(2 * each, lost=lost, note="uses counted by two processes at once")
     assert sorted(uses) == sorted(f"{name}-{number}" for name in "ab" for number in range(each))
 
 

@@ -79,7 +79,7 @@ def test_two_processes_that_record_at_once_lose_nothing(path: Path, tier: Tier, 
     assert [entry.change.author.reason for entry in entries] == lines
     assert unsound == []
     conflicts = sum(each.count("conflict") for each in said)
-    figures(f"{2 * count} tried, {len(lines)} got in, 0 lost, {conflicts} conflicts told")
+    figures.tally(2 * count, lost=2 * count - len(lines), note=f"changes, {conflicts} conflicts told")
 
 
 def test_what_a_killed_process_was_told_is_recorded_is_there(

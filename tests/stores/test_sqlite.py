@@ -92,7 +92,7 @@ def test_two_processes_with_a_session_each_lose_nothing(path: Path, tier: Tier, 
     stored = [texts(path, A), texts(path, B)]
     assert stored == said
     assert [len(each) for each in said] == [count + 1] * 2
-    figures(f"{2 * count} tried, {sum(map(len, stored)) - 2} got in, 0 lost")
+    figures.tally(2 * count, lost=2 * count + 2 - sum(map(len, stored)), note="messages in a session each")
 
 
 def test_two_processes_on_one_session_conflict_openly_and_lose_nothing(
@@ -111,7 +111,7 @@ def test_two_processes_on_one_session_conflict_openly_and_lose_nothing(
         [f"{name} {number}" for number in range(count)] for name in "xy"
     ]
     conflicts = sum(each.count("conflict") for each in said)
-    figures(f"{2 * count} tried, {len(stored)} got in, 0 lost, {conflicts} conflicts told")
+    figures.tally(2 * count, note=f"messages in one session, {conflicts} conflicts told")
 
 
 def test_what_a_killed_process_was_told_is_stored_is_there(path: Path, tier: Tier, figures: Figures) -> None:
