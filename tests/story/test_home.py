@@ -1,5 +1,7 @@
 """C5, E5: a file tool is no way into what is known; a file in the home is the owner's to edit."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,25 @@ async def test_no_file_tool_writes_into_the_home(
         assert result.text.startswith("Not written")
         assert "xobabaqu" not in (await hone.session()).agent.prefix.system
     assert name == "trusted.json" or not (home / name).exists()
+
+
+@pytest.fixture
+def open_handed() -> Iterator[None]:
+    """A shell that closes nothing to anybody."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_handed")
+async def test_a_new_home_and_all_that_is_put_there_are_closed_to_others(tmp_path: Path) -> None:
+    new = tmp_path / "of" / "mine"
+    note = call("memory", action="add", text="Likes tea.", evidence=["I like tea"])
+    skill = call("skill_manage", action="create", name="xobabaqu-upkeep", text=SKILL, evidence=["#1"])
+    model = Scripted(lines(assistant(note, skill), "done"))
+    async with Hone(home=new, model=model, folder=tmp_path) as hone:
+        hone.folders.trust(tmp_path)
+        await (await hone.session()).send("I like tea. Keep the upkeep.")
+    made = {str(each.relative_to(new)): each.stat().st_mode & 0o777 for each in [new, *new.rglob("*")]}
+    assert {"hone.db", "MEMORY.md", "skills/xobabaqu-upkeep/SKILL.md", "trusted.json"} <= made.keys()
+    assert {path: mode for path, mode in made.items() if mode & 0o077} == {}
