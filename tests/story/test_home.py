@@ -58,8 +58,7 @@ async def test_a_new_home_and_all_that_is_put_there_are_closed_to_others(tmp_pat
     skill = call("skill_manage", action="create", name="xobabaqu-upkeep", text=SKILL, evidence=["#1"])
     model = Scripted(lines(assistant(note, skill), "done"))
     async with Hone(home=new, model=model, folder=tmp_path) as hone:
-        hone.folders.trust(tmp_path)
         await (await hone.session()).send("I like tea. Keep the upkeep.")
     made = {str(each.relative_to(new)): each.stat().st_mode & 0o777 for each in [new, *new.rglob("*")]}
-    assert {"hone.db", "MEMORY.md", "skills/xobabaqu-upkeep/SKILL.md", "trusted.json"} <= made.keys()
+    assert {"hone.db", "MEMORY.md", "skills/xobabaqu-upkeep/SKILL.md"} <= made.keys()
     assert {path: mode for path, mode in made.items() if mode & 0o077} == {}
