@@ -88,13 +88,13 @@ async def test_the_users_words_are_on_the_disk_before_they_are_sent(home: Path, 
     assert early(calls, r'begun write\(1<.*>, "answered') == (2, [])
 
 
-@pytest.mark.parametrize("deed", ["add", "patch", "approve"])
+@pytest.mark.parametrize(("deed", "words"), [("add", ("tea", "1")), ("patch", ("done", "3"))])
 async def test_a_change_is_recorded_before_it_is_printed_and_printed_before_it_is_acknowledged(
-    home: Path, tmp_path: Path, deed: str
+    home: Path, tmp_path: Path, deed: str, words: tuple[str, ...]
 ) -> None:
     async with kept(home) as keeper:
         await furnished(keeper)
-    calls = await watched(tmp_path, knowledge_worker.__file__, "one", str(home), deed)
+    calls = await watched(tmp_path, knowledge_worker.__file__, deed, str(home), *words)
     assert early(calls, r"begun rename\w+\(.*\.tmp") == (1, [])
     ends = [call for call in calls if re.match(r"ended (rename\w+|fsync)|begun writev.*done", call)]
     renamed = next(at for at, call in enumerate(ends) if call.startswith("ended rename"))
