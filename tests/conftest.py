@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -121,12 +121,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     path = terminalreporter.config.getoption("--tallies")
     if path is not None:  # whoever wants a file tells it in other words
         failed = {
-            report.nodeid: getattr(report.longrepr, "reprcrash", None) or "failed"
+            report.nodeid: str(getattr(report.longrepr, "reprcrash", None) or "failed")
             for report in terminalreporter.stats.get("failed", [])
         }
-        told = [counted(report, str(failed.get(report.nodeid, ""))) for report in reports]
+        told = [counted(report, failed.get(report.nodeid, "")) for report in reports]
         path.write_text("".join(f"{json.dumps(each)}\n" for each in told), "utf-8")
-        return
+    else:
+        show(terminalreporter, reports)
+
+
+def show(terminal: pytest.TerminalReporter, reports: Sequence[pytest.TestReport]) -> None:
     for kind in (SAMPLE, FIGURES, REPLAY):
         lines = [
             f"{kind}: {report.nodeid.rpartition('::')[2]}: {value}"
@@ -135,8 +139,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             if name == kind
         ]
         if lines:
-            terminalreporter.section(f"{kind}s" if kind == SAMPLE else kind)
-            terminalreporter.write_line("\n".join(lines))
+            terminal.section(f"{kind}s" if kind == SAMPLE else kind)
+            terminal.write_line("\n".join(lines))
 
 
 def counted(report: pytest.TestReport, failed: str) -> dict[str, object]:
