@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 SAMPLE, FIGURES, TALLY, REPLAY = "sample", "figures", "tally", "replay"
-SHOWN = 10
+SHOWN = 3
 """A command names no more cases than these."""
 
 CURRENT = pytest.StashKey[list[int]]()
