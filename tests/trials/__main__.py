@@ -57,10 +57,9 @@ def run_suites(asked: argparse.Namespace) -> int:
         print(f"{suite.name}: {suite.about} …", flush=True)
         rows.append(run(suite, asked))
         tell(rows[-1])
+        if asked.write and not asked.index:  # at once: the next suite may take an hour
+            table.put(PAGE, "suites", table.markdown(table.merged(FIGURES, rows, [*NAMES])))
     print(f"\n{table.markdown(rows)}")
-    if asked.write and not asked.index:
-        known = table.merged(FIGURES, rows, [*NAMES])
-        table.put(PAGE, "suites", table.markdown(known))
     return 0 if all(each.well for each in rows) else 1
 
 
