@@ -124,7 +124,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             report.nodeid: str(getattr(report.longrepr, "reprcrash", None) or "failed")
             for report in terminalreporter.stats.get("failed", [])
         }
-        told = [counted(report, failed.get(report.nodeid, "")) for report in reports]
+        here = f"{terminalreporter.config.rootpath}/"
+        told = [counted(report, failed.get(report.nodeid, "").replace(here, "")) for report in reports]
         path.write_text("".join(f"{json.dumps(each)}\n" for each in told), "utf-8")
     else:
         show(terminalreporter, reports)

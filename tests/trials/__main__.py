@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -110,7 +109,8 @@ def check_guards(asked: argparse.Namespace) -> int:
     missed = [each.mutation.guard for each in found if not each.test]
     print(f"\n{len(found)} guards disabled in turn, {len(missed)} unnoticed", *missed, sep="\n  ")
     if asked.write and not asked.guard:
-        table.store(FIGURES, "guards", {each.mutation.guard: asdict(each) for each in found})
+        kept = {each.mutation.guard: {"disabled": each.mutation.what, "failed": each.test} for each in found}
+        table.store(FIGURES, "guards", kept)
         table.put(PAGE, "guards", mutate.table(found))
     return 1 if missed else 0
 
