@@ -6,7 +6,21 @@ from statistics import median, quantiles
 from typing import Literal
 
 Side = Literal["hone", "floor", "peer"]
-Unit = Literal["ms", "bytes", "KiB", "MiB", "tokens", "$", "lost", "ratio", "%", "turns/s", "messages/s"]
+Unit = Literal[
+    "ms",
+    "bytes",
+    "KiB",
+    "MiB",
+    "tokens",
+    "$",
+    "lost",
+    "reviews",
+    "ratio",
+    "%",
+    "turns/s",
+    "messages/s",
+    "writes/s",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,8 @@ class Row:
     peer: tuple[float, ...] = ()
     lead: float | None = None
     point: tuple[str, float] | None = None
+    absent: str = ""
+    """Why the peer has no samples, where that is known."""
 
     @property
     def rising(self) -> bool:

@@ -35,7 +35,7 @@ def _cells(row: Row, peer: bool) -> list[str]:
     ratio = "–" if row.ratio is None else f"{row.ratio:.2f}"
     ahead = f"{_spread(row.ahead.low, row.ahead.middle, row.ahead.high)}×" if row.ahead else "–"
     met = {True: "yes", False: "**no**", None: "–"}[row.met]
-    beside = [_samples(row.peer), ahead] if peer else []
+    beside = [_samples(row.peer) if row.peer else row.absent or "–", ahead] if peer else []
     return [row.name, _samples(row.hone), _samples(row.floor), ratio, *beside, _wanted(row, peer), met]
 
 

@@ -20,12 +20,15 @@ T = TypeVar("T")
 
 
 class Peer:
-    """Talks to the provider that its config.yaml names; conversations share one store, as in its gateway."""
+    """Talks to the provider that its config.yaml names; conversations share one store, as in its gateway.
 
-    def __init__(self) -> None:
+    `further` is what a surface of its own hands to an agent besides.
+    """
+
+    def __init__(self, **further: Any) -> None:
         self._threads = ThreadPoolExecutor(MOST)
         self._store = import_module("hermes_state").SessionDB()
-        self._options = self._resolved()
+        self._options = {**self._resolved(), **further}
         import_module("tools.registry").registry.register(
             name="probe", toolset="probe", schema=SCHEMA, handler=lambda told, **_: spoken(told["left"])
         )
