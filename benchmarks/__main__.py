@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.bench import HONE, PEER, ROOT, Bench
+from benchmarks.exits import exits
 from benchmarks.figures import Row
 from benchmarks.journal import journal
 from benchmarks.machine import described, facts
@@ -30,6 +31,7 @@ SCENARIOS = {
     "server": server,
     "share": share,
     "review": review,
+    "exits": exits,
     "store": store,
     "shelf": shelf,
     "journal": journal,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.bench import ROOT, Bench, environment, lodged, play
+from benchmarks.bench import ROOT, UNREVIEWED, Bench, environment, lodged, play
 from benchmarks.figures import Row, Side, Unit
 from benchmarks.learner import REVIEWS, Body, furnish, learning, words
 from hone import Hone
@@ -24,8 +24,6 @@ from hone.settings import Learning, Settings
 
 TURNS, TALKS = 10, 10
 PRICED = ("anthropic/claude-sonnet-5-5", "openai/gpt-5.4")
-QUIET = "memory: {nudge_interval: 0}\nskills: {creation_nudge_interval: 0}\n"
-"""The peer without reviews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ def lived(bench: Bench, side: Side, talks: int, *, reviews: bool) -> Month:
         module, python = "benchmarks.month", Path(sys.executable)
         if side == "peer" and bench.peer:
             module, python = "benchmarks.peer.month", bench.peer
-            environ |= lodged(python, home, learner.url, "" if reviews else QUIET)
+            environ |= lodged(python, home, learner.url, "" if reviews else UNREVIEWED)
         arguments: list[str | Path] = [home, folder, str(talks), str(TURNS), "on" if reviews else "off"]
         play([python, "-m", module, *arguments], environ, folder)
         bodies = learner.bodies()

@@ -60,9 +60,12 @@ class Peer:
             self._store.create_session(name, "cli", model=self._options["model"])
             self._store.replace_messages(name, history(count))
             messages = self._store.get_messages_as_conversation(name, repair_alternation=True)
-        agent = import_module("run_agent").AIAgent(session_id=name, **self._options)
+        return Talk(self, self.agent(name), messages)
+
+    def agent(self, session: str) -> Any:
+        agent = import_module("run_agent").AIAgent(session_id=session, **self._options)
         agent.suppress_status_output = True
-        return Talk(self, agent, messages)
+        return agent
 
     async def away(self, job: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, job)

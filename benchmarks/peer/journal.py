@@ -1,4 +1,4 @@
-"""The peer's journal, run by the peer's Python: `journal.py HOME COUNT NAME` writes through its memory tool."""
+"""The peer's journal, run by its Python: `journal.py HOME COUNT NAME` writes through its memory tool."""
 
 import json
 import sys
