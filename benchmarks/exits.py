@@ -30,7 +30,7 @@ End = Callable[[Path | None, int, Path, Path, Mapping[str, str]], None]
 
 def exits(bench: Bench) -> Iterator[Row]:
     turns = 1 if bench.quick else TURNS
-    for name, end in {"the command ends": by_itself, "killed after the answer": killed}.items():
+    for name, end in ENDS.items():
         lost: dict[Side, tuple[float, ...]] = {"hone": (float(missing(bench, None, turns, end)),)}
         if bench.peer:
             lost["peer"] = (float(missing(bench, bench.peer, turns, end)),)
@@ -77,6 +77,9 @@ def killed(peer: Path | None, turn: int, home: Path, folder: Path, environ: Mapp
         process.send_signal(signal.SIGKILL)
         if not answered:
             raise SystemExit(f"{' '.join(map(str, command))} did not answer")
+
+
+ENDS: Mapping[str, End] = {"the command ends": by_itself, "killed after the answer": killed}
 
 
 def staying(peer: Path | None, home: Path, folder: Path) -> Command:

@@ -36,7 +36,7 @@ def journal(bench: Bench) -> Iterator[Row]:
         takes: dict[Side, Take] = {"hone": partial(written, bench, None, writers, count)}
         if bench.peer:
             takes["peer"] = partial(written, bench, bench.peer, writers, count)
-        found = alternate(bench, bench.runs, takes)
+        found = alternate(bench, bench.runs, takes, warm=bench.quick)
         yield row(f"journal: writes by {name}", "writes/s", None, found)
         lost: dict[Side, tuple[float, ...]] = {
             side: (sum(each.other for each in some),) for side, some in found.items()

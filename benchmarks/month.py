@@ -9,6 +9,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from hone.runtime.session import ignore
 from hone.settings import Learning, Settings
 
 TURNS, TALKS = 10, 10
+TOGETHER = 2
+"""What is counted here is no time, so that two can be at work at once."""
 PRICED = ("anthropic/claude-sonnet-5-5", "openai/gpt-5.4")
 
 
@@ -42,10 +45,15 @@ class Month:
 
 
 def month(bench: Bench) -> Iterator[Row]:
-    talks = 1 if bench.quick else TALKS
-    on = {side: lived(bench, side, talks, reviews=True) for side in sides(bench)}
-    off = {side: lived(bench, side, talks, reviews=False) for side in sides(bench)}
-    name = f"{talks * TURNS} turns"
+    talks, turns = (1, 4) if bench.quick else (TALKS, TURNS)
+    with ThreadPoolExecutor(TOGETHER) as threads:
+        begun = {
+            (side, reviews): threads.submit(lived, bench, side, talks, turns, reviews=reviews)
+            for side in sides(bench)
+            for reviews in (True, False)
+        }
+    on, off = ({side: begun[side, reviews].result() for side in sides(bench)} for reviews in (True, False))
+    name = f"{talks * turns} turns"
     yield line(f"{name}: reviews", "reviews", {side: each.reviews for side, each in on.items()})
     for said, parts in {"reviews on": on, "reviews off": off}.items():
         yield line(
@@ -74,16 +82,17 @@ def line(name: str, unit: Unit, found: Mapping[Side, float], lead: float | None 
     return Row(name, unit, (found["hone"],), peer=peer, lead=lead)
 
 
-def lived(bench: Bench, side: Side, talks: int, *, reviews: bool) -> Month:
+def lived(bench: Bench, side: Side, talks: int, turns: int, *, reviews: bool) -> Month:
     home, folder, notes = bench.folder(), bench.folder(), bench.folder()
-    furnish(folder, talks * TURNS)
+    furnish(folder, talks * turns)
     with learning(environment(notes), notes) as learner:
         environ = environment(home, learner.url) | {"PYTHONPATH": str(ROOT)}
         module, python = "benchmarks.month", Path(sys.executable)
         if side == "peer" and bench.peer:
             module, python = "benchmarks.peer.month", bench.peer
             environ |= lodged(python, home, learner.url, "" if reviews else UNREVIEWED)
-        arguments: list[str | Path] = [home, folder, str(talks), str(TURNS), "on" if reviews else "off"]
+        arguments: list[str | Path] = [home, folder, str(talks), str(turns)]
+        arguments += ["on" if reviews else "off"] if side == "hone" else []
         play([python, "-m", module, *arguments], environ, folder)
         bodies = learner.bodies()
         return counted(bodies, learner.output(), REVIEWS[side])

@@ -30,7 +30,8 @@ from hone.tools.recall import told
 
 COUNT, SINGLE, QUERIES = 50_000, 2_000, 100
 """Messages, of which so many are stored one by one in each part; queries of each kind."""
-PARTS = ROUNDS = 5
+PARTS = 5
+"""In which the messages are brought in, and in which the queries are asked."""
 CLOCKS = ("wall", "cpu")
 KINDS = ("rare", "common", "question", "phrase", "CJK", "CJK, two letters")
 
@@ -69,10 +70,10 @@ class Shelf:
 
 
 def store(bench: Bench) -> Iterator[Row]:
-    count, queries = (1_000, 5) if bench.quick else (COUNT, QUERIES)
-    parts, questions = corpus(bench.folder(), count, queries)
-    hone = Shelf(None, bench.folder(), parts)
-    peer = Shelf(bench.peer, bench.folder(), parts) if bench.peer else None
+    count, queries, parts = (400, 5, 1) if bench.quick else (COUNT, QUERIES, PARTS)
+    files, questions = corpus(bench.folder(), count, queries, parts)
+    hone = Shelf(None, bench.folder(), files)
+    peer = Shelf(bench.peer, bench.folder(), files) if bench.peer else None
     whole = taken(bench, partial(hone.take, "whole"), partial(peer.take, "single") if peer else None)
     yield row(f"{count:,} messages brought in, the peer one by one", "messages/s", 10_000, whole, lead=20)
     again = taken(bench, None, partial(peer.take, "whole") if peer else None)
@@ -88,7 +89,7 @@ def taken(bench: Bench, hone: Take | None, peer: Take | None) -> Samples:
         takes["hone"] = hone
     if peer:
         takes["peer"] = peer
-    return alternate(bench, PARTS, takes, warm=True) if takes else {}
+    return alternate(bench, 1 if bench.quick else PARTS, takes, warm=True) if takes else {}
 
 
 def searches(
@@ -96,11 +97,11 @@ def searches(
 ) -> Iterator[Row]:
     """In rounds: some queries of each kind here, the same ones there."""
     found: dict[Side, list[dict[str, Any]]] = {"hone": [], "peer": []}
-    for number in range(ROUNDS):
-        found["hone"].append(hone.run("search", questions["hone"][number]))
+    for number, files in enumerate(zip(questions["hone"], questions["peer"], strict=True), 1):
+        found["hone"].append(hone.run("search", files[0]))
         if peer:
-            found["peer"].append(peer.run("search", questions["peer"][number]))
-        bench.tell(number + 1, ROUNDS)
+            found["peer"].append(peer.run("search", files[1]))
+        bench.tell(number, len(questions["hone"]))
     yield slow(f"search over {count:,} messages, 95 of 100 within", found, KINDS, lead=5)
     for kind in KINDS:
         yield slow(f"search: {kind}, 95 of 100 within", found, (kind,), lead=None)
@@ -123,33 +124,33 @@ def slow(
     return row(name, "ms", None, samples, lead)
 
 
-def corpus(folder: Path, count: int, queries: int) -> tuple[list[Path], dict[Side, list[Path]]]:
+def corpus(folder: Path, count: int, queries: int, parts: int) -> tuple[list[Path], dict[Side, list[Path]]]:
     """The messages in parts, and the queries of each side."""
-    language, parts, sample = Language(7), [], list[str]()
-    for part in range(PARTS):
+    language, files, sample = Language(7), [], list[str]()
+    for part in range(parts):
         sessions = []
-        for number in range(part * count // PARTS, (part + 1) * count // PARTS, SESSION):
+        for number in range(part * count // parts, (part + 1) * count // parts, SESSION):
             texts = [language.message() for _ in range(SESSION)]
-            sample += texts[:10]
+            sample += texts[:50]
             at = (BEGUN + timedelta(minutes=number)).timestamp()
             sessions.append({"id": f"s{number:09}", "at": at, "texts": texts})
-        parts.append(written(folder / f"part-{part}.json", {"sessions": sessions}))
+        files.append(written(folder / f"part-{part}.json", {"sessions": sessions}))
     found = asked(language, sample, queries)
     questions = {**found, "CJK, two letters": [each[:2] for each in found["CJK"]]}
     for_peer = {**questions, "question": [any_of(each) for each in found["question"]]}
-    return parts, {
-        "hone": in_rounds(folder, "hone", questions),
-        "peer": in_rounds(folder, "peer", for_peer),
+    return files, {
+        "hone": in_rounds(folder, "hone", questions, parts),
+        "peer": in_rounds(folder, "peer", for_peer, parts),
     }
 
 
-def in_rounds(folder: Path, side: Side, questions: Mapping[str, Sequence[str]]) -> list[Path]:
+def in_rounds(folder: Path, side: Side, questions: Mapping[str, Sequence[str]], rounds: int) -> list[Path]:
     return [
         written(
             folder / f"{side}-{number}.json",
-            {"queries": {kind: some[number::ROUNDS] for kind, some in questions.items()}},
+            {"queries": {kind: some[number::rounds] for kind, some in questions.items()}},
         )
-        for number in range(ROUNDS)
+        for number in range(rounds)
     ]
 
 
