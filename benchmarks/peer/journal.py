@@ -5,16 +5,13 @@ import sys
 import time
 from importlib import import_module
 
-ROOM = 1_000_000
-"""Characters: the usual limit would end the measurement."""
-
 
 def main() -> None:
     _, count, name = sys.argv[1:]
     memory = import_module("tools.memory_tool")
-    store = memory.MemoryStore(memory_char_limit=ROOM)
-    store.load_from_disk()
+    store = memory.load_on_disk_store()
     texts = [f"{name} noted that item {number} is done." for number in range(int(count))]
+    memory.memory_tool("add", "memory", f"{name} begins.", store=store)  # does not count
     print("ready", flush=True)
     sys.stdin.readline()
     begun, used = time.perf_counter(), time.process_time()
