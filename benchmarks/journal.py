@@ -35,7 +35,7 @@ def journal(bench: Bench) -> Iterator[Row]:
         if bench.peer:
             takes["peer"] = partial(written, bench, bench.peer, writers, count)
         found = alternate(bench, bench.runs, takes, warm=bench.quick)
-        yield row(f"journal: writes by {name}", "writes/s", None, found)
+        yield row(f"journal: writes by {name}", "writes/s", None, found, lead=1)
         lost: dict[Side, tuple[float, ...]] = {
             side: (sum(each.other for each in some),) for side, some in found.items()
         }
