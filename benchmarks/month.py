@@ -55,22 +55,25 @@ def month(bench: Bench) -> Iterator[Row]:
     on, off = ({side: begun[side, reviews].result() for side in sides(bench)} for reviews in (True, False))
     name = f"{talks * turns} turns"
     yield line(f"{name}: reviews", "reviews", {side: each.reviews for side, each in on.items()})
-    for said, parts in {"reviews on": on, "reviews off": off}.items():
-        yield line(
-            f"{name}, {said}: input not cached", "tokens", {side: each.fresh for side, each in parts.items()}
-        )
-        yield line(
-            f"{name}, {said}: input from the cache",
-            "tokens",
-            {side: each.cached for side, each in parts.items()},
-        )
-        yield line(f"{name}, {said}: output", "tokens", {side: each.output for side, each in parts.items()})
-        for model in PRICED:
-            costs = {side: each.cost(model) for side, each in parts.items()}
-            yield line(f"{name}, {said}, at the prices of {model}", "$", costs, lead=1)
+    yield from spent(f"{name}, reviews on", on)
+    yield from spent(f"{name}, reviews off", off)
     for model in PRICED:
-        more = {side: on[side].cost(model) / off[side].cost(model) for side in on}
-        yield line(f"{name}: cost with reviews / without, {model}", "ratio", more)
+        dear, cheap = ({side: each.cost(model) for side, each in months.items()} for months in (on, off))
+        added = {side: dear[side] - cheap[side] for side in dear}
+        yield line(f"{name}: what reviews add, at the prices of {model}", "$", added, lead=1)
+        share = {side: dear[side] / cheap[side] for side in dear}
+        yield line(f"{name}: cost with reviews / without, {model}", "ratio", share)
+
+
+def spent(name: str, months: Mapping[Side, Month]) -> Iterator[Row]:
+    yield line(f"{name}: input not cached", "tokens", {side: each.fresh for side, each in months.items()})
+    yield line(
+        f"{name}: input from the cache", "tokens", {side: each.cached for side, each in months.items()}
+    )
+    yield line(f"{name}: output", "tokens", {side: each.output for side, each in months.items()})
+    for model in PRICED:
+        costs = {side: each.cost(model) for side, each in months.items()}
+        yield line(f"{name}, at the prices of {model}", "$", costs, lead=1)
 
 
 def sides(bench: Bench) -> Sequence[Side]:

@@ -111,16 +111,12 @@ def slow(
     name: str, found: Mapping[Side, Sequence[dict[str, Any]]], kinds: Sequence[str], lead: float | None
 ) -> Row:
     """In each round the slowest twentieth begins here."""
-    samples = {
-        side: [
-            Sample(
-                *(quantile([took for kind in kinds for took in each[kind][clock]], 0.95) for clock in CLOCKS)
-            )
-            for each in rounds
-        ]
-        for side, rounds in found.items()
-        if rounds
-    }
+    samples: dict[Side, list[Sample]] = {}
+    for side, rounds in found.items():
+        for each in rounds:
+            wall, cpu = ([took for kind in kinds for took in each[kind][clock]] for clock in CLOCKS)
+            if wall:
+                samples.setdefault(side, []).append(Sample(quantile(wall, 0.95), quantile(cpu, 0.95)))
     return row(name, "ms", None, samples, lead)
 
 
