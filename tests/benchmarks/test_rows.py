@@ -8,7 +8,6 @@ from benchmarks.bench import Bench
 from benchmarks.exits import exits
 from benchmarks.figures import Row
 from benchmarks.journal import journal
-from benchmarks.learner import fact
 from benchmarks.month import counted, month, prompt
 from benchmarks.share import known, share
 from benchmarks.shelf import shelf
@@ -57,9 +56,8 @@ def test_a_search_is_judged_by_its_slowest_twentieth() -> None:
 
 def test_the_peer_is_asked_for_any_of_the_words_that_matter() -> None:
     asked = "what was it that you said about the parser and the brackets when we talked?"
-    assert any_of(asked).split(" OR ")[-3:-1] == ["parser", "brackets"] or "parser OR brackets" in any_of(
-        asked
-    )
+    assert "parser OR brackets" in any_of(asked)
+    assert "what" not in any_of(asked)
 
 
 def test_a_ratio_is_above_its_aim_only_beyond_doubt() -> None:
@@ -100,4 +98,3 @@ def test_a_month_with_reviews_costs_more_and_is_mostly_read_from_the_cache(bench
     assert rows[": reviews"] == 1
     assert rows[", reviews on: input from the cache"] > 5 * rows[", reviews on: input not cached"]
     assert rows[": cost with reviews / without, openai/gpt-5.4"] > 1
-    assert fact(3) == "The port of project 3 is 4003."
