@@ -11,16 +11,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.bench import HONE, PEER, ROOT, Bench
+from benchmarks.exits import exits
 from benchmarks.figures import Row
+from benchmarks.journal import journal
 from benchmarks.machine import described, facts
+from benchmarks.month import month
 from benchmarks.plot import lead, lines
 from benchmarks.review import review
 from benchmarks.scenarios import SCENARIOS as OTHERS
 from benchmarks.server import server
+from benchmarks.share import share
+from benchmarks.shelf import shelf
+from benchmarks.store import store
 from benchmarks.table import as_json, placed, processor, table
 
 OUT = ROOT / "docs" / "benchmarks"
-SCENARIOS = {**OTHERS, "review": review, "server": server}
+SCENARIOS = {
+    **OTHERS,
+    "server": server,
+    "share": share,
+    "review": review,
+    "exits": exits,
+    "store": store,
+    "shelf": shelf,
+    "journal": journal,
+    "month": month,
+}
 DIVES = ("recall", "memory", "imports", "skills", "transport")
 """Measurements of Hone alone with a table of their own, only where they are asked for by name."""
 

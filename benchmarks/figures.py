@@ -6,7 +6,21 @@ from statistics import median, quantiles
 from typing import Literal
 
 Side = Literal["hone", "floor", "peer"]
-Unit = Literal["ms", "bytes", "KiB", "MiB", "tokens", "$", "lost", "ratio", "%", "turns/s", "messages/s"]
+Unit = Literal[
+    "ms",
+    "bytes",
+    "KiB",
+    "MiB",
+    "tokens",
+    "$",
+    "lost",
+    "reviews",
+    "ratio",
+    "%",
+    "turns/s",
+    "messages/s",
+    "writes/s",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,10 @@ class Row:
     peer: tuple[float, ...] = ()
     lead: float | None = None
     point: tuple[str, float] | None = None
+    absent: str = ""
+    """Why the peer has no samples, where that is known."""
+    bounds: Mapping[Side, tuple[float, float]] = field(default_factory=dict)
+    """95 % intervals of a ratio: one that is above the aim only perhaps is not above it."""
 
     @property
     def rising(self) -> bool:
@@ -59,7 +77,7 @@ class Row:
     @property
     def met(self) -> bool | None:
         """None for a row that asks for nothing, or only for a lead over a peer that is not there."""
-        middle = median(self.hone)
+        middle = self.bounds["hone"][0] if "hone" in self.bounds else median(self.hone)
         checks = []
         if self.aim is not None:
             checks.append(middle >= self.aim if self.rising else middle <= self.aim)

@@ -1,7 +1,8 @@
-"""What a review costs the conversation: from the model's last byte until the user can go on.
+"""What a review costs the conversation: the whole of a turn, and from the model's last byte until its end.
 
 A turn that sets a review off, and one with that review at work beside it, each against the same turn with
 reviews switched off. Both take turns in one process, so that whatever else the machine does hits both alike.
+What the provider takes is not in it.
 """
 
 import argparse
@@ -9,14 +10,15 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from statistics import median
 
-from benchmarks.bench import ROOT, Bench, environment, play
-from benchmarks.figures import Row
+from benchmarks.bench import ROOT, UNREVIEWED, Bench, Command, environment, lodged, play
+from benchmarks.figures import Row, Side
 from benchmarks.provider import Arrival, Provider, serving
 from benchmarks.subject import recorded
 from benchmarks.talk import history, spoken
@@ -37,56 +39,102 @@ RESAMPLES = 2_000
 ROOT_SESSION = SessionId("root")
 EVERY = {"on": 10, "due": 1, "off": 0}
 """Turns from review to review: as they come, all the time, never."""
-KINDS = {
-    "reviews on": ("on", "due"),
-    "a review set off": ("due", "due"),
-    "a review at work": ("due", "beside"),
-}
-"""By whom, and in which of the two turns that are measured each time."""
+PEER_TURNS, PEER_RUNS = 10, 3
+"""A review of the peer takes seconds."""
 
 Window = tuple[int, int]
 """When a turn was sent and when it was over, in nanoseconds of CLOCK_MONOTONIC."""
 Windows = dict[str, dict[str, list[Window]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Milliseconds of a whole turn, and of it what came after the model's last byte."""
+
+    whole: float
+    after: float
+
+
+Turns = dict[str, dict[str, list[Took]]]
+"""By turn and side."""
+BESIDE = "a whole turn beside a review at work"
+KINDS: Mapping[str, tuple[str, str, Callable[[Took], float]]] = {
+    BESIDE: ("due", "beside", lambda took: took.whole),
+    "last byte to prompt, reviews on": ("on", "due", lambda took: took.after),
+    "last byte to prompt, a review set off": ("due", "due", lambda took: took.after),
+    "last byte to prompt, a review at work": ("due", "beside", lambda took: took.after),
+}
+"""By whom, in which of the two turns that are measured each time, and what of it."""
 Pairs = list[tuple[float, float]]
 
 
 def review(bench: Bench) -> Iterator[Row]:
     """The provider notes when a request is there; its last byte leaves at once, or after its latency."""
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
+    peer: Pairs = []
     environ = environment(bench.folder())
     with serving(environ) as quick, serving(environ, LATENCY) as slow:
         for number in range(1, bench.runs + 1):
-            waits = {"due": measured(bench, quick, 0.0), "beside": measured(bench, slow, LATENCY)}
-            for kind, (side, turn) in KINDS.items():
-                found = waits[turn][turn]
-                pairs[kind] += zip(found[side], found["off"], strict=True)
+            found = {"due": measured(bench, quick, 0.0), "beside": measured(bench, slow, LATENCY)}
+            for kind, (side, turn, take) in KINDS.items():
+                windows = found[turn][turn]
+                sides = ([take(each) for each in windows[one]] for one in (side, "off"))
+                pairs[kind] += zip(*sides, strict=True)
+            if bench.peer and number <= PEER_RUNS:
+                peer += beside(bench, bench.peer, slow)
             bench.tell(number, bench.runs)
+    on, peer_on = (tuple(each for each, _ in some) for some in (pairs[BESIDE], peer))
+    yield Row(BESIDE, "ms", on, peer=peer_on, lead=1)
     for kind, both in pairs.items():
-        on, off = tuple(value for value, _ in both), tuple(value for _, value in both)
-        low, high = interval(both)
-        name = f"last byte to prompt, {kind} / reviews off ({low:.2f}–{high:.2f})"
-        yield Row(name, "ms", on, off, MOST * median(off))
+        yield compared(kind, both, peer if kind == BESIDE else [])
 
 
-def measured(bench: Bench, provider: Provider, latency: float) -> dict[str, dict[str, list[float]]]:
-    """Milliseconds, by turn and side."""
+def compared(kind: str, hone: Pairs, peer: Pairs) -> Row:
+    sides: dict[Side, Pairs] = {"hone": hone}
+    if peer:
+        sides["peer"] = peer
+    return Row(
+        f"{kind} / reviews off",
+        "ratio",
+        (ratio(hone),),
+        aim=MOST,
+        peer=(ratio(peer),) if peer else (),
+        bounds={side: interval(pairs) for side, pairs in sides.items()},
+    )
+
+
+def measured(bench: Bench, provider: Provider, latency: float) -> Turns:
+    """By turn and side."""
     home = bench.folder()
     command = [sys.executable, "-m", "benchmarks.review", "--home", str(home)]
     command += ["--turns", str(3 * bench.turns), "--latency", str(latency)]
     provider.notes()
     told: Windows = json.loads(play(command, environment(home, provider.url), ROOT))
-    arrivals = provider.notes().arrivals
+    return timed_turns(told, provider.notes().arrivals, latency)
+
+
+def beside(bench: Bench, peer: Path, provider: Provider) -> Pairs:
+    home, turns = bench.folder(), min(PEER_TURNS, bench.turns)
+    environ = environment(home, provider.url) | lodged(peer, home, provider.url, UNREVIEWED)
+    command: Command = [peer, "-m", "benchmarks.peer.review", str(turns), str(LATENCY), str(MESSAGES)]
+    provider.notes()
+    told: Windows = json.loads(play(command, environ, ROOT).splitlines()[-1])
+    found = timed_turns(told, provider.notes().arrivals, LATENCY)["beside"]
+    return [(one.whole, other.whole) for one, other in zip(found["due"], found["off"], strict=True)]
+
+
+def timed_turns(told: Windows, arrivals: Sequence[Arrival], latency: float) -> Turns:
     return {
-        turn: {side: [waited(each, arrivals) - latency * 1000 for each in some] for side, some in by.items()}
+        turn: {side: [took(each, arrivals, latency * 1000) for each in some] for side, some in by.items()}
         for turn, by in told.items()
     }
 
 
-def waited(window: Window, arrivals: Sequence[Arrival]) -> float:
-    """Milliseconds from the request until the turn was over. A review asks for more than its conversation."""
+def took(window: Window, arrivals: Sequence[Arrival], latency: float) -> Took:
+    """A review asks for more than its conversation."""
     sent, over = window
     own = min((each for each in arrivals if sent <= each.at <= over), key=lambda each: each.size)
-    return (over - own.at) / 1e6
+    return Took((over - sent) / 1e6 - latency, (over - own.at) / 1e6 - latency)
 
 
 def ratio(pairs: Pairs) -> float:

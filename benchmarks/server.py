@@ -92,8 +92,8 @@ def talked(provider: Provider, *options: str) -> Took:
 
 
 @contextmanager
-def running(home: Path, provider: Provider) -> Iterator[tuple[str, int]]:
-    environ = {**environment(home, provider.url), "PYTHONPATH": str(ROOT)}
+def running(home: Path, provider: Provider, model: str = "openai/scripted") -> Iterator[tuple[str, int]]:
+    environ = {**environment(home, provider.url), "PYTHONPATH": str(ROOT), "HONE_MODEL": model}
     command = [str(HONE), "serve", "--no-open", "--port", "0"]
     with subprocess.Popen(
         command, env=environ, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

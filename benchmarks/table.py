@@ -35,8 +35,8 @@ def _cells(row: Row, peer: bool) -> list[str]:
     ratio = "–" if row.ratio is None else f"{row.ratio:.2f}"
     ahead = f"{_spread(row.ahead.low, row.ahead.middle, row.ahead.high)}×" if row.ahead else "–"
     met = {True: "yes", False: "**no**", None: "–"}[row.met]
-    beside = [_samples(row.peer), ahead] if peer else []
-    return [row.name, _samples(row.hone), _samples(row.floor), ratio, *beside, _wanted(row, peer), met]
+    beside = [_shown(row, "peer") if row.peer else row.absent or "–", ahead] if peer else []
+    return [row.name, _shown(row, "hone"), _samples(row.floor), ratio, *beside, _wanted(row, peer), met]
 
 
 def _wanted(row: Row, peer: bool) -> str:
@@ -47,6 +47,14 @@ def _wanted(row: Row, peer: bool) -> str:
     if row.lead is not None and peer:
         wanted.append(f"≥ {row.lead:g}×")
     return ", ".join(wanted) or row.unit
+
+
+def _shown(row: Row, side: Side) -> str:
+    samples = row.peer if side == "peer" else row.hone
+    if side not in row.bounds:
+        return _samples(samples)
+    low, high = row.bounds[side]
+    return _spread(low, samples[0], high)
 
 
 def _samples(samples: Sequence[float]) -> str:

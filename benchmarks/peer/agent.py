@@ -20,12 +20,15 @@ T = TypeVar("T")
 
 
 class Peer:
-    """Talks to the provider that its config.yaml names; conversations share one store, as in its gateway."""
+    """Talks to the provider that its config.yaml names; conversations share one store, as in its gateway.
 
-    def __init__(self) -> None:
+    `further` is what a surface of its own hands to an agent besides.
+    """
+
+    def __init__(self, **further: Any) -> None:
         self._threads = ThreadPoolExecutor(MOST)
         self._store = import_module("hermes_state").SessionDB()
-        self._options = self._resolved()
+        self._options = {**self._resolved(), **further}
         import_module("tools.registry").registry.register(
             name="probe", toolset="probe", schema=SCHEMA, handler=lambda told, **_: spoken(told["left"])
         )
@@ -57,9 +60,12 @@ class Peer:
             self._store.create_session(name, "cli", model=self._options["model"])
             self._store.replace_messages(name, history(count))
             messages = self._store.get_messages_as_conversation(name, repair_alternation=True)
-        agent = import_module("run_agent").AIAgent(session_id=name, **self._options)
+        return Talk(self, self.agent(name), messages)
+
+    def agent(self, session: str) -> Any:
+        agent = import_module("run_agent").AIAgent(session_id=session, **self._options)
         agent.suppress_status_output = True
-        return Talk(self, agent, messages)
+        return agent
 
     async def away(self, job: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, job)

@@ -1,8 +1,8 @@
 """Finding again what was said: a question, the passages that may answer it, and the port that knows them."""
 
-import re
 from collections.abc import Sequence
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Protocol
 from unicodedata import combining, normalize
 
@@ -85,6 +85,7 @@ class Recall(Protocol):
 WIDTH, LEAD = 400, 100
 """Characters of an excerpt, and of what stands before the first word that fits."""
 _WORD = regex(r"[^\W_]+")
+_ENDING = regex(r"(?:ing|ed|es|s|e|ly)$")
 
 
 def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
@@ -102,10 +103,13 @@ def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
     return ("… " if begin else "") + line[begin:end].rstrip() + (" …" if end < len(line) else "")
 
 
+@lru_cache(maxsize=8_192)  # what is shown of a search is hundreds of words, and most of them come often
 def stem(word: str) -> str:
     """Near enough to tell that two words are forms of one."""
-    plain = "".join(each for each in normalize("NFKD", word) if not combining(each))
-    return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", plain) if len(plain) > 4 else plain.removesuffix("s")
+    plain = word
+    if not word.isascii():
+        plain = "".join(each for each in normalize("NFKD", word) if not combining(each))
+    return _ENDING.sub("", plain) if len(plain) > 4 else plain.removesuffix("s")
 
 
 RESULT, CALL, SPEECH = 4_000, 1_000, 100_000

@@ -5,6 +5,7 @@ file is the owner's and stays as it is. No entry can look like structure: each o
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from hone.core.errors import Conflict, Refused
 from hone.core.messages import digest
@@ -58,6 +59,7 @@ def blocks(text: str) -> list[Block]:
     return list(_blocks(lines(text)))
 
 
+@lru_cache(maxsize=16)  # each change asks several times about what was and what will be
 def entries(text: str) -> tuple[str, ...]:
     return tuple(block.entry for block in blocks(text) if block.entry is not None)
 

@@ -6,7 +6,7 @@ Secrets are to be refused. A flag is advice: what is flagged waits for the owner
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from hone.core.regex import regex
 from hone.core.value import dataclass
@@ -108,6 +108,7 @@ class Screened:
     flags: tuple[str, ...]
 
 
+@lru_cache(maxsize=16)  # what a change makes is what the next one finds
 def screen(text: str) -> Screened:
     shown, said = visible(text), bare(text)
     kinds = dict.fromkeys([*_secrets(shown), *(_secrets(said) if said != shown else ())])
@@ -122,7 +123,7 @@ def _secrets(text: str) -> list[str]:
 def _flags(text: str, shown: str, said: str) -> Iterator[str]:
     if shown != text.replace("\r\n", "\n"):
         yield HIDDEN
-    if any(map(_is_mixed, _WORD.findall(said))) or _FANCY.search(said):
+    if not said.isascii() and (any(map(_is_mixed, _WORD.findall(said))) or _FANCY.search(said)):
         yield LETTERS
     plain = unicodedata.normalize("NFKC", said)
     # Once as it is, for the words of other scripts, once with each look-alike as what it looks like.

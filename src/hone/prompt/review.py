@@ -10,7 +10,7 @@ from hone.core.trust import Trust
 from hone.core.visible import one_line
 
 TEXTS = ("review-memory", "review-skills", "review-ending")
-OUTLINE, WIDTH = 80, 90
+OUTLINE, WIDTH = 40, 48
 """Messages that are listed by number, and how much of each."""
 CLIP = 600
 """Characters of what others than the owner said, in a digest."""

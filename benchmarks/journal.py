@@ -1,0 +1,124 @@
+"""Writes to the journal through the agent's own tool, by one process and by two at once, and what is lost."""
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench import ROOT, Bench, Command, Sample, Take, alternate, environment, lodged, row
+from benchmarks.figures import Row, Side
+from hone import Hone
+from hone.core.messages import ToolCall, user
+from hone.core.scene import Scene
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.runtime.session import ignore
+from hone.settings import Settings
+
+WRITES = 50
+"""By all processes together: as many as the journal has room for."""
+NOWHERE = "http://127.0.0.1:9"
+"""No model is asked."""
+
+
+def journal(bench: Bench) -> Iterator[Row]:
+    for writers, name in ((1, "one process"), (2, "two processes at once")):
+        count = (10 if bench.quick else WRITES) // writers
+        takes: dict[Side, Take] = {"hone": partial(written, bench, None, writers, count)}
+        if bench.peer:
+            takes["peer"] = partial(written, bench, bench.peer, writers, count)
+        found = alternate(bench, bench.runs, takes, warm=bench.quick)
+        yield row(f"journal: writes by {name}", "writes/s", None, found, lead=1)
+        lost: dict[Side, tuple[float, ...]] = {
+            side: (sum(each.other for each in some),) for side, some in found.items()
+        }
+        tried = writers * count * bench.runs
+        yield Row(
+            f"journal: lost of {tried:,} by {name}", "lost", lost["hone"], aim=0, peer=lost.get("peer", ())
+        )
+
+
+def written(bench: Bench, peer: Path | None, writers: int, count: int) -> Sample:
+    """All begin at the same moment; the last one ends the measurement."""
+    home = bench.folder()
+    environ = environment(home, NOWHERE) | (lodged(peer, home, NOWHERE) if peer else {})
+    module = f"benchmarks.{'peer.' if peer else ''}journal"
+    commands: list[Command] = [
+        [peer or sys.executable, "-m", module, str(home), str(count), f"writer {number}"]
+        for number in range(writers)
+    ]
+    told = together(commands, environ)
+    taken = (home / ("memories/MEMORY.md" if peer else "MEMORY.md")).read_text(encoding="utf-8")
+    kept = set(map(str.strip, taken.replace("- ", "").replace("§", "").splitlines()))
+    said = [text for each in told for text in each["acknowledged"]]
+    if len(said) != writers * count:
+        raise SystemExit(f"{len(said)} of {writers * count} entries were taken: this is another workload")
+    wall, cpu = max(each["wall"] for each in told), sum(each["cpu"] for each in told)
+    return Sample(len(said) / wall, cpu * 1000 / len(said), other=len(set(said) - kept))
+
+
+def together(commands: Sequence[Command], environ: dict[str, str]) -> list[dict[str, Any]]:
+    """Each says when it is ready, and waits for a word."""
+    pipe = subprocess.PIPE
+    writers = [
+        subprocess.Popen(command, env=environ, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+        for command in commands
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    return [json.loads(writer.communicate()[0]) for writer in writers]
+
+
+async def write(home: Path, count: int, name: str) -> dict[str, Any]:
+    settings = Settings(model="openai/scripted")
+    texts = [f"{name} noted that item {number} is done." for number in range(count)]
+    async with Hone(home=home, folder=home, settings=settings) as hone:
+        session = await hone.session()
+        chain = Transcript(session.agent.prefix.digest).then(user(name), Trust.OWNER, datetime.now(UTC))
+        scene = Scene(session.agent, chain, ignore, header=session.header)
+        memory = session.agent.toolbox["memory"]
+
+        async def add(text: str) -> bool:
+            arguments = {"action": "add", "text": text, "evidence": [name]}
+            outcome = await memory.run(ToolCall("call", "memory", json.dumps(arguments)), scene)
+            return not outcome.failed
+
+        await add(f"{name} begins.")  # does not count
+        await asyncio.to_thread(ready)
+        begun, used = time.perf_counter(), time.process_time()
+        taken = [text for text in texts if await add(text)]
+        return {
+            "wall": time.perf_counter() - begun,
+            "cpu": time.process_time() - used,
+            "acknowledged": taken,
+        }
+
+
+def ready() -> None:
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.journal", description=__doc__)
+    parser.add_argument("home", type=Path)
+    parser.add_argument("count", type=int)
+    parser.add_argument("name")
+    options = parser.parse_args()
+    print(json.dumps(asyncio.run(write(options.home, options.count, options.name))))
+
+
+if __name__ == "__main__":
+    main()

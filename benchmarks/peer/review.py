@@ -1,0 +1,54 @@
+"""Turns of the peer beside a review and without, run by its Python: `review.py TURNS LATENCY MESSAGES`.
+
+One conversation in one process. Each time a turn that sets a review off, or one that does not, and then the
+turn that is measured, at some moment of that review.
+"""
+
+import json
+import sys
+import threading
+import time
+from random import Random
+from typing import Any
+
+from benchmarks.peer.agent import Peer
+from benchmarks.peer.month import reviewed
+from benchmarks.talk import history, spoken
+
+BREATH = 0.1
+"""Seconds after the turn that set it off, as with Hone."""
+
+
+def main() -> None:
+    turns, latency, messages = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    agent, random = Peer().agent("review"), Random(1)
+    windows: dict[str, list[tuple[int, int]]] = {"due": [], "off": []}
+    order = list(windows)
+    for number in range(turns + 1):
+        random.shuffle(order)
+        for side in order:
+            talked(agent, history(messages), int(side == "due"))
+            time.sleep(BREATH + random.uniform(0, 2 * latency))
+            beside = any(thread.name == "bg-review" for thread in threading.enumerate())
+            window = talked(agent, history(messages), 0)
+            if beside != (side == "due"):
+                raise SystemExit(
+                    "a review was at work where none was to be, or none: this is another workload"
+                )
+            reviewed()
+            windows[side] += [window] if number else []  # the first of each does not count
+    print(json.dumps({"beside": windows}))
+
+
+def talked(agent: Any, past: list[dict[str, Any]], every: int) -> tuple[int, int]:
+    """`every` so many turns a review is due; 0: never."""
+    agent._memory_nudge_interval, agent._turns_since_memory = every, 0
+    sent = time.monotonic_ns()
+    done = agent.run_conversation(spoken(0), conversation_history=past)
+    if done.get("failed") or not done.get("completed"):
+        raise SystemExit(f"the peer did not answer: {json.dumps(done, default=str)[-1000:]}")
+    return sent, time.monotonic_ns()
+
+
+if __name__ == "__main__":
+    main()
