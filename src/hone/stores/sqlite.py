@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import apsw
 
+from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Job, Topics
 from hone.core.messages import sound
@@ -302,6 +303,9 @@ def _spent(
         wanted.append(f"origin IN ({', '.join('?' for _ in origins)})")
         values += origins
     rows = connection.execute(SPENT.format(" AND ".join(wanted)), values)
-    return tuple(
-        Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
-    )
+    try:
+        return tuple(
+            Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
+        )
+    except tree.SYMPTOMS as error:
+        raise Corrupt("What was spent is damaged. Restore the database from a backup.") from error
