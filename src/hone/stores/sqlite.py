@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import apsw
 
+from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Job, Topics
 from hone.core.messages import sound
@@ -283,6 +284,9 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
 
 def _spent(connection: apsw.Connection, session: SessionId | None) -> Sequence[Spending]:
     rows = connection.execute(SPENT) if session is None else connection.execute(SPENT_BY, (sound(session),))
-    return tuple(
-        Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
-    )
+    try:
+        return tuple(
+            Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
+        )
+    except tree.SYMPTOMS as error:
+        raise Corrupt("What was spent is damaged. Restore the database from a backup.") from error
