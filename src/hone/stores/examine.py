@@ -207,7 +207,7 @@ def _led(connection: apsw.Connection, index: str) -> bool:
         block: Any = connection.execute(f"SELECT block FROM {index}_data WHERE id = ?", (place,)).get
         if block is None or not _first(block).startswith(term):
             return False
-    leaves = f"SELECT block FROM {index}_data WHERE id >= 1 << 37 AND NOT id & 1 << 36"
+    leaves = f"SELECT block FROM {index}_data WHERE id >= 1 << 37 AND NOT id & (1 << 36)"
     return all(_begins(block) for (block,) in connection.execute(leaves))
 
 
