@@ -19,6 +19,7 @@ from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.rounds import Round, RoundId
+from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.database import Database
 from hone.stores.examine import examine
@@ -162,6 +163,27 @@ def test_every_damage_to_a_page_that_holds_something_is_noticed(
         f"{wrong} gave another answer until they were"
     )
     assert not missed, f"seed {tier.seed}: {missed}"
+
+
+async def test_a_database_with_much_written_and_deleted_is_not_taken_for_damaged(
+    tmp_path: Path, tier: Tier
+) -> None:
+    count, random = tier.size(short=24, full=120), tier.random()
+    words = [f"w{number}" for number in range(3000)] + ["the", "and", "of"] * 400
+    database = Database.open(tmp_path / "busy.db")
+    sessions = SqliteSessions(database)
+    for number in range(count):
+        talk = Transcript(PREFIX.digest)
+        for place in range(60):
+            said = " ".join(random.choices(words, k=random.choice([5, 40, 300])))
+            talk = talk.then(assistant(said) if place % 2 else user(said), Trust.AGENT, NOW)
+        await sessions.start(Header(SessionId(f"x{number}"), NOW), PREFIX, talk.nodes[:30])
+        for start in range(30, 60, 5):
+            await sessions.append(SessionId(f"x{number}"), talk.nodes[start : start + 5])
+        if number % 5 > 1:
+            await sessions.delete(SessionId(f"x{number - 2}"))
+    assert await database.read(examine) == []
+    await database.close()
 
 
 def test_a_page_as_it_was_earlier_is_noticed_by_what_came_later(

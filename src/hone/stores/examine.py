@@ -199,13 +199,14 @@ def _terms(connection: apsw.Connection, index: str) -> dict[str, tuple[Any, ...]
 
 
 def _led(connection: apsw.Connection, index: str) -> bool:
-    """Whether what leads into the index leads to pages that begin with these words."""
+    """Whether what leads into the index leads to pages that begin with these words, or with later ones where
+    these were deleted."""
     rows: list[Any] = connection.execute(f"SELECT segid, term, pgno FROM {index}_idx").fetchall()
     for segment, term, page in rows:
         # As FTS5 numbers its pages: the segment, and within it the page; the lowest bit says something else.
         place = (segment << 37) + (page >> 1)
         block: Any = connection.execute(f"SELECT block FROM {index}_data WHERE id = ?", (place,)).get
-        if block is None or not _first(block).startswith(term):
+        if block is None or ((first := _first(block)) is not None and first < term):
             return False
     leaves = f"SELECT block FROM {index}_data WHERE id >= 1 << 37 AND NOT id & (1 << 36)"
     return all(_begins(block) for (block,) in connection.execute(leaves))
@@ -220,9 +221,12 @@ def _begins(block: bytes) -> bool:
     return row == 0 or 4 <= row < first
 
 
-def _first(block: bytes) -> bytes:
-    """The first word of a page: where it is stands behind the page, its length before it."""
-    at, _ = _number(block, int.from_bytes(block[2:4]))
+def _first(block: bytes) -> bytes | None:
+    """The first word of a page, if it has one: where it is stands behind the page, its length before it."""
+    end = int.from_bytes(block[2:4])
+    if end >= len(block):
+        return None
+    at, _ = _number(block, end)
     size, start = _number(block, at)
     return block[start : start + size]
 
