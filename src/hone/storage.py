@@ -3,6 +3,7 @@
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
@@ -12,6 +13,15 @@ from hone.core.recall import Recall
 from hone.core.rounds import Rounds
 from hone.core.skill import Shelf
 from hone.core.value import dataclass
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from apsw import Connection
+
+    from hone.stores.repair import Repaired
+
+FILE, MEMORIES = "hone.db", "memories.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,42 @@ class Stores:
 
 
 def opened(home: Path) -> Stores:
-    return _lasting(home / "hone.db") if _writable(home) else _passing(home)
+    return _lasting(home / FILE) if _writable(home) else _passing(home)
+
+
+async def examined(home: Path) -> list[str]:
+    """What is damaged in the databases of a home, a sentence each. Reads all of them."""
+    from hone.stores.examine import examine, pages
+
+    found = await _read(home / FILE, examine)
+    memories = home / MEMORIES
+    beside = await _read(memories, lambda each: list(pages(each))) if memories.exists() else []
+    return [*found, *(f"{MEMORIES}: {line}" for line in beside)]
+
+
+async def repaired(home: Path, now: "datetime") -> "Repaired | None":
+    """None if there was nothing to repair."""
+    from hone.stores.repair import repair
+
+    if not (home / FILE).exists():
+        return None
+    return await repair(home / FILE, now)
+
+
+async def _read(path: Path, work: "Callable[[Connection], list[str]]") -> list[str]:
+    from hone.core.errors import StoreError
+    from hone.stores.database import Database
+
+    try:
+        database = Database.open(path)
+    except StoreError as error:
+        return [str(error)]
+    try:
+        return await database.read(work)
+    except StoreError as error:
+        return [str(error)]
+    finally:
+        await database.close()
 
 
 def _writable(home: Path) -> bool:

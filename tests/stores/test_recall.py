@@ -162,11 +162,15 @@ def older(path: Path, texts: list[str]) -> None:
             "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain;"
             # What came later.
             "DROP TABLE outbox; DROP TABLE mirror; DROP TABLE rounds; DROP INDEX changes_batch;"
-            "ALTER TABLE changes DROP COLUMN batch"
+            "DROP INDEX changes_session; ALTER TABLE changes DROP COLUMN batch;"
+            "CREATE INDEX changes_session ON changes (session);"
+            + "".join(f"DROP INDEX {index};" for index in TWICE)
+            + "ALTER TABLE cards DROP COLUMN words"
         )
         connection.pragma("user_version", RECALL)
 
 
+TWICE = (*("deltas_whole", "prints_whole", "cards_whole", "tallies_whole", "counters_whole"),)
 RECALL = next(place for place, script in enumerate(MIGRATIONS) if "recall" in script.name)
 
 

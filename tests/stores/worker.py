@@ -135,7 +135,7 @@ async def work(job: str, path: Path, *arguments: str) -> None:
         return
     session, name, count = arguments
     if job == "full":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
     if job == "own":
         await begin(store, SessionId(session), "first")
         say("first")

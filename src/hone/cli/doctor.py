@@ -4,21 +4,36 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hone.cli.main import FAILED, Options
 from hone.core.visible import visible
 
+if TYPE_CHECKING:
+    from hone.app import Hone
+
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
+@click.option("--deep", is_flag=True, help="Compare everything that is stored with what was written.")
+@click.option("--repair", is_flag=True, help="Put a repaired copy in the place of a damaged database.")
 @click.pass_obj
-def doctor(options: Options) -> int:
-    """Check the home folder, the model and the sandbox, and say what to do about what is missing."""
+def doctor(options: Options, *, deep: bool, repair: bool) -> int:
+    """Check the home folder, the model and the sandbox, and say what to do about what is missing.
+
+    With --deep, read all that is stored and compare it: every row with the indexes that hold it once more,
+    every message and every skill with its digest, every conversation with its chain, every file with the
+    ledger. It changes nothing.
+
+    With --repair, save what can be read of a damaged database, say what is gone, and go on with the copy. The
+    damaged file stays beside it under another name. Nobody else may have the home open meanwhile.
+    """
+    steps = mended(options) if repair else examine(options, deep=deep)
 
     async def act() -> bool:
         well = True
-        async for fine, line in examine(options):
+        async for fine, line in steps:
             well = well and fine
             click.echo(f"{'✓' if fine else '✗'} {visible(line)}")
         return well
@@ -26,13 +41,17 @@ def doctor(options: Options) -> int:
     return 0 if asyncio.run(act()) else FAILED
 
 
-async def examine(options: Options) -> AsyncIterator[tuple[bool, str]]:
+async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
     """What was found, line by line, and whether it is as it should be."""
     from hone.app import Hone
     from hone.core.errors import HoneError
 
     async with Hone(home=options.home) as hone:
         yield _home(hone.home)
+        if deep:
+            async for found in _stored(hone):
+                yield found
+            return
         try:
             count = len(await hone.sessions.list(None, None))
             yield True, f"sessions: {count} can be listed"
@@ -49,6 +68,72 @@ async def examine(options: Options) -> AsyncIterator[tuple[bool, str]]:
         held, lines = await hone.sandbox()
         for number, line in enumerate(lines):
             yield held or number > 0, line
+
+
+async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
+    from hone.storage import FILE, examined
+
+    if not (hone.home / FILE).exists():
+        yield True, "database: nothing is stored yet"
+        return
+    damages = await examined(hone.home)
+    for line in damages:
+        yield False, f"database: {line}"
+    if damages:
+        yield False, "What can be read is still served. Save it with: hone doctor --repair"
+        return
+    yield True, "database: every message, change and row is what was written"
+    async for found in _files(hone):
+        yield found
+
+
+async def _files(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
+    """What is printed from the ledger, and what is kept beside it."""
+    from hone.core.errors import HoneError
+
+    keeper, same, edited = hone.library.keeper, 0, 0
+    for target in await keeper.ledger.holdings(""):
+        try:
+            quiet = await keeper.press.is_quiet(target, await keeper.press.held(target))
+        except HoneError as error:
+            yield False, f"files: {error}"
+            continue
+        same, edited = same + quiet, edited + (not quiet)
+    changed = f"; {edited:,} changed by hand, to be taken in when they are next read" if edited else ""
+    yield True, f"files: {same:,} journals and skills say what the ledger says{changed}"
+    templates, broken = await hone.templates.all()
+    for line in broken:
+        yield False, f"templates: {line}"
+    if not broken:
+        yield True, f"templates: {len(templates):,} can be read"
+
+
+async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
+    """What was saved and what is gone."""
+    from datetime import datetime
+
+    from hone.settings import home_folder
+    from hone.storage import repaired
+
+    home = options.home or home_folder()
+    made = await repaired(home, datetime.now().astimezone())
+    if made is None:
+        yield True, "database: nothing is damaged; nothing was changed"
+        return
+    for name, count in made.counts.items():
+        gone = "nobody can say how many are gone" if count.gone is None else f"{count.gone:,} gone"
+        yield True, f"{name}: {count.saved:,} saved, {gone}"
+    if made.parts:
+        begin = "session begins" if made.parts == 1 else "sessions begin"
+        yield True, f"{made.parts:,} more {begin} where messages are gone"
+    if made.doubtful:
+        rows = "row was" if made.doubtful == 1 else "rows were"
+        yield True, f"{made.doubtful:,} {rows} kept twice and not the same; which is right nobody knows"
+    for target in made.cut:
+        yield True, f"{target}: earlier changes can no longer be undone"
+    for line in made.left:
+        yield False, f"database: {line}"
+    yield True, f"The damaged database is kept as {made.kept}"
 
 
 def _home(home: Path) -> tuple[bool, str]:

@@ -195,7 +195,10 @@ def explained(error: Exception, path: Path) -> StoreError:
             )
         case apsw.CorruptError() | apsw.ConstraintError() | UnicodeDecodeError():
             # Nothing we write breaks a constraint, unless a row is gone that must be there.
-            return Corrupt(f"The database {path} is damaged ({error}). Restore it from a backup.")
+            return Corrupt(
+                f"The database {path} is damaged ({error}). "
+                "Restore it from a backup, or run hone doctor --repair."
+            )
         case UnicodeEncodeError() | OverflowError():
             return StoreError(f"There is a value that {path} cannot hold ({error}); nothing was changed.")
         case apsw.FullError():

@@ -139,6 +139,11 @@ class _Choice:
         return connection.execute(f"WITH chosen AS ({chosen}) {question}", (*self.values, self.limit))
 
 
+def every(connection: apsw.Connection, id: int | None = None) -> tuple[Entry, ...]:
+    """For whoever examines the database: all changes, or one. Raises Corrupt."""
+    return _entries(connection, _Choice("TRUE") if id is None else _Choice("id = ?", (id,)))
+
+
 def _entries(connection: apsw.Connection, choice: _Choice) -> tuple[Entry, ...]:
     deltas: defaultdict[int, list[Delta]] = defaultdict(list)
     evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
@@ -211,7 +216,7 @@ def _contents(connection: apsw.Connection, digests: Sequence[str]) -> Mapping[st
         body = connection.execute(CONTENT, (sound(name),)).get
         if body is None:
             raise checks.unknown(name)
-        if digest(body) != name:
+        if not isinstance(body, bytes) or digest(body) != name:
             raise Corrupt(
                 f"The content {name[:12]} is damaged: it is not what was written. "
                 "Restore the database from a backup."

@@ -1,6 +1,6 @@
 """The index of what was said, in SQLite: one row for each content, brought along with the contents."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -66,6 +66,15 @@ def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
 
 def waiting(connection: apsw.Connection) -> int:
     return int(connection.execute(WAITING).get)
+
+
+def expected(connection: apsw.Connection) -> Iterator[Row]:
+    """What the index should hold, from the contents."""
+    for id, body in connection.execute(f"SELECT id, body FROM contents WHERE id > ({UPTO}) ORDER BY id"):
+        message = _whole(body)
+        text = said(message) if message is not None else ""
+        if text:
+            yield id, indexed(text)
 
 
 def _rows(connection: apsw.Connection, contents: Iterable[Fresh]) -> list[Row]:

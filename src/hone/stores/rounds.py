@@ -18,7 +18,7 @@ from hone.stores.record import record
 from hone.stores.tree import SYMPTOMS, moment, stamp
 
 COLUMNS = "at, why, session, library, error, report, changes"
-ALL = f"SELECT id, {COLUMNS} FROM rounds ORDER BY id DESC LIMIT ?"
+ALL = f"SELECT id, {COLUMNS} FROM rounds WHERE ?2 IS NULL OR id = ?2 ORDER BY id DESC LIMIT ?1"
 PUT = f"INSERT INTO rounds ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"
 
 
@@ -29,7 +29,7 @@ class SqliteRounds:
         self._database = database
 
     async def rounds(self, limit: int | None = None) -> Sequence[Round]:
-        return await self._database.read(partial(_rounds, limit=-1 if limit is None else limit))
+        return await self._database.read(partial(select, limit=-1 if limit is None else limit))
 
     async def complete(
         self, round: Round, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
@@ -60,8 +60,8 @@ def _complete(
     return replace(made, at=moment(row[0]), id=RoundId(connection.execute(PUT, row).get)), entries
 
 
-def _rounds(connection: apsw.Connection, limit: int) -> tuple[Round, ...]:
-    return tuple(_round(row) for row in connection.execute(ALL, (limit,)))
+def select(connection: apsw.Connection, limit: int = -1, only: int | None = None) -> tuple[Round, ...]:
+    return tuple(_round(row) for row in connection.execute(ALL, (limit, only)))
 
 
 def _round(row: Sequence[Any]) -> Round:

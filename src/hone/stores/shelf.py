@@ -10,7 +10,7 @@ import apsw
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
-from hone.core.messages import sound
+from hone.core.messages import canonical, digest, sound
 from hone.core.skill import Birth, Card, Deed, Listed, Result, Tally
 from hone.stores import words as wording
 from hone.stores.database import Database
@@ -56,7 +56,7 @@ WHERE card_words MATCH ? AND NOT s.archived ORDER BY score DESC, s.name LIMIT ?
 """
 ORPHANS = "SELECT id FROM cards WHERE id NOT IN (SELECT card FROM skills WHERE card IS NOT NULL)"
 HELD = "SELECT EXISTS (SELECT 1 FROM skills WHERE document = ?)"
-PUT_CARD = "INSERT INTO cards (digest, description) VALUES (?, ?) RETURNING id"
+PUT_CARD = "INSERT INTO cards (digest, description, words) VALUES (?, ?, ?) RETURNING id"
 PUT_WORDS = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 COUNT = f"""
 INSERT INTO tallies (skill, {COUNTED}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -137,12 +137,17 @@ def _card(connection: apsw.Connection, cards: Mapping[str, Card]) -> None:
         if not connection.execute(HELD, (sound(name),)).get:
             continue
         _drop(connection, connection.execute("SELECT id FROM cards WHERE digest = ?", (name,)))
-        id = connection.execute(PUT_CARD, (name, sound(card.description))).get
+        texts = tuple(wording.spaced(text) for text in (card.name, card.description, card.body))
+        id = connection.execute(PUT_CARD, (name, sound(card.description), together(texts))).get
         connection.execute("UPDATE skills SET card = ? WHERE document = ?", (id, name))
-        texts = (wording.spaced(text) for text in (card.name, card.description, card.body))
         rows.append((id, *texts))
     connection.executemany(PUT_WORDS, rows)
     _drop(connection, connection.execute(ORPHANS))
+
+
+def together(texts: Sequence[str]) -> str:
+    """The digest of what the index of skills is given for one card."""
+    return digest(canonical(list(texts)).encode())
 
 
 def _drop(connection: apsw.Connection, cards: apsw.Cursor) -> None:

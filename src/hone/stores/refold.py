@@ -1,0 +1,89 @@
+"""What is known, out of the changes that were saved: nothing refers to what is gone, the rest is whole."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from hone.core.errors import Corrupt
+from hone.core.jobs import JobId
+from hone.core.ledger import SKILL, Actor, Author, Change, Delta, Target
+from hone.stores import fold, ledger, queue, rounds, stages
+from hone.stores.record import record
+
+LOOSE = (
+    "DELETE FROM deltas WHERE change NOT IN (SELECT id FROM changes)",
+    "DELETE FROM evidence WHERE change NOT IN (SELECT id FROM changes)",
+    "DELETE FROM outbox WHERE change NOT IN (SELECT id FROM changes)",
+    "UPDATE changes SET about = NULL WHERE about NOT IN (SELECT id FROM changes)",
+    "DELETE FROM mirror WHERE rowid > (SELECT min(rowid) FROM mirror)",
+    "DELETE FROM holdings",
+    "DELETE FROM skills",
+    f"UPDATE jobs SET state = 'cancelled', error = '{stages.DELETED}' "
+    "WHERE state = 'queued' AND session NOT IN (SELECT id FROM sessions)",
+)
+WITHOUT = """
+DELETE FROM deltas WHERE change IN (SELECT id FROM changes WHERE target = ? AND standing = 'active')
+"""
+HELD = "SELECT digest FROM knowledge"
+REASON = "Some of what led to this is lost: the database was damaged."
+
+
+def refold(connection: apsw.Connection, now: datetime) -> list[str]:
+    """Gives the targets whose changes can no longer be undone, since some of them are gone."""
+    _readable(connection, "changes", lambda id: ledger.every(connection, id))
+    _readable(connection, "jobs", lambda id: queue.get(connection, JobId(id)))
+    _readable(connection, "rounds", lambda id: rounds.select(connection, only=id))
+    for statement in LOOSE:
+        connection.execute(statement)
+    held, broken = _folded(connection)
+    for target in broken:
+        connection.execute(WITHOUT, (target,))
+    for (target, path), name in held.items():
+        if target not in broken:
+            connection.execute(fold.HOLD, (target, path, name))
+    known = {name for (name,) in connection.execute(HELD)}
+    for target in broken:
+        left = {path: name for (each, path), name in held.items() if each == target and name in known}
+        if left:
+            deltas = tuple(Delta(path, None, name) for path, name in sorted(left.items()))
+            author = Author(Actor.OWNER, reason=REASON)
+            record(connection, [Change(Target(target), "repair", deltas, author)], {}, now)
+    fold.shelve(connection, [Target(each) for each in _skills(connection)])
+    return sorted(broken)
+
+
+def _readable(connection: apsw.Connection, table: str, read: Callable[[int], object]) -> None:
+    """Drops what cannot be."""
+    rows: list[Any] = connection.execute(f"SELECT id FROM {table}").fetchall()
+    for (id,) in rows:
+        try:
+            read(id)
+        except Corrupt:
+            connection.execute(f"DELETE FROM {table} WHERE id = ?", (id,))
+
+
+def _folded(connection: apsw.Connection) -> tuple[dict[tuple[str, str], str], set[str]]:
+    """What the changes make of each target, the later over the earlier, and where some are missing."""
+    known = {name for (name,) in connection.execute(HELD)}
+    held: dict[tuple[str, str], str] = {}
+    broken: set[str] = set()
+    active: list[Any] = connection.execute(fold.ACTIVE).fetchall()
+    for _, target, path, before, after in active:
+        if held.pop((target, path), None) != before or not {before, after} - {None} <= known:
+            broken.add(target)
+        if after is not None:
+            held[target, path] = after
+    waiting: list[Any] = connection.execute(
+        "SELECT change, before, after FROM deltas JOIN changes ON id = change WHERE standing <> 'active'"
+    ).fetchall()
+    for change, before, after in waiting:
+        if not {before, after} - {None} <= known:  # nothing that could be shown, let alone approved
+            connection.execute("DELETE FROM deltas WHERE change = ?", (change,))
+    return held, broken
+
+
+def _skills(connection: apsw.Connection) -> list[str]:
+    rows = connection.execute("SELECT DISTINCT target FROM holdings WHERE target GLOB ?", (f"{SKILL}*",))
+    return [str(target) for (target,) in rows]
