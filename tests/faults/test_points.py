@@ -28,7 +28,7 @@ NAMES = [each.name for each in SCENARIOS]
 WORDS = ("lost", "doubled", "half", "debris", "unsound", "unplain", "uncaught")
 LASTING = 0.3
 """How often an error stays."""
-KILLS_EACH, ERRORS_EACH = 200, 80
+KILLS_EACH, ERRORS_EACH = 100, 80
 MODULE = "tests.faults.points.bench"
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the tracer knows the calls of x86-64")
