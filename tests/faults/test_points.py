@@ -129,7 +129,7 @@ def test_killed_at_any_write_it_is_there_once_and_whole(
         tally.add(draw.index, blow, bench.play(scenario, blow))
     tally.tell(figures, f"kills of {scenario} at its writes")
     assert not tally.stories, "\n".join(tally.stories)
-    assert tally.missed <= 2 + len(points) // 50  # a run may make a few calls less than the one counted
+    assert tally.missed <= 2 + len(points) // 5  # how much is committed together depends on the moment
 
 
 @pytest.mark.timeout(3_600)
