@@ -18,13 +18,13 @@ import hone
 from hone.core.clock import SystemClock
 from hone.core.errors import HoneError
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Evidence, skill
+from hone.core.ledger import MEMORY, USER, Actor, Author, Evidence, skill
 from hone.core.skill import Birth
 from hone.core.trust import Trust
 from hone.knowledge.disk import Disk
 from hone.knowledge.keeper import OWNER, Keeper, Rules
 from hone.memory.journal import Add
-from hone.skills.folder import Archive, Create, Patch, WriteFile
+from hone.skills.folder import Create, Patch, WriteFile
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 
@@ -35,7 +35,6 @@ WIDE = Rules({"memory": 1_000_000, "user": 1_000_000, "project": 1_000_000}, {})
 RESTS = (Evidence(SessionId("5e55"), 1, Trust.FOREIGN, "0" * 64),)
 MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=RESTS, ground=Trust.FOREIGN)
 HEAD = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\n"
-SEEDED, WAITING = ChangeId(1), ChangeId(5)
 
 
 @asynccontextmanager
@@ -85,22 +84,6 @@ async def patch(keeper: Keeper, name: str, *numbers: str) -> None:
         await tell(f"{line}{name}", keeper.shelve(NAME, Patch(f"{line}open", f"{line}{name}"), OWNER))
 
 
-async def one(keeper: Keeper, deed: str) -> None:
-    """One of the deeds that are killed in the middle, once somebody has said a line."""
-    say("ready")
-    sys.stdin.readline()
-    deeds: dict[str, Callable[[], Awaitable[object]]] = {
-        "add": lambda: keeper.note([(MEMORY, Add("second"))], OWNER),
-        "batch": lambda: keeper.note([(MEMORY, Add("second")), (USER, Add("Likes rain."))], OWNER),
-        "patch": lambda: keeper.shelve(NAME, Patch("line 003: open", "line 003: done"), OWNER),
-        "undo": lambda: keeper.undo(SEEDED),
-        "approve": lambda: keeper.approve(WAITING),
-        "archive": lambda: keeper.shelve(NAME, Archive(), OWNER),
-    }
-    await tell(deed, deeds[deed]())
-    say("over")
-
-
 async def obey(keeper: Keeper) -> None:
     """Does what it reads line by line: an entry to add, a line to patch, or nothing: then it shows all."""
     for line in map(str.strip, sys.stdin):
@@ -146,7 +129,7 @@ def _room(home: Path) -> int:
 
 
 async def work(home: Path, deed: str, arguments: Sequence[str]) -> None:
-    deeds: dict[str, Callable[..., Awaitable[None]]] = {"add": add, "patch": patch, "one": one, "obey": obey}
+    deeds: dict[str, Callable[..., Awaitable[None]]] = {"add": add, "patch": patch, "obey": obey}
     if deed == "fill":
         await fill(home)
     else:

@@ -2,7 +2,7 @@
 
 One that should `talk` goes on with the conversation, and says `due` when that turn has ended; one that should
 `finish` only says so. Then it does the reviews that are queued, and says `over`. Between the two it is killed
-as the order has it: at a call with a number, after so many seconds, or not at all.
+after so many seconds, or not at all.
 """
 
 import asyncio
@@ -19,12 +19,9 @@ from msgspec import Struct, json
 
 from hone.models.stage.shapes import Format
 from hone.runtime.session import ignore
-from hone.settings import Learning, Settings
-from tests.faults import tracer
 from tests.faults.furnish import furnish, provider
+from tests.faults.points.reviews import SETTINGS
 
-SETTINGS = Settings(tries=1, learning=Learning(turns=1, iterations=0))
-"""Every turn is due for a review."""
 DUE, OVER = b"due\n", b"over\n"
 ENDS = ((OVER, 0), (b"", -signal.SIGKILL), (OVER, -signal.SIGKILL))
 """The last one was killed while it closed."""
@@ -38,9 +35,6 @@ class Order(Struct, frozen=True):
     folder: str
     format: Format
     url: str
-    counted: tracer.Kind | None = None
-    when: int = 0
-    """The number of the call to be killed at, of those that are counted; zero kills at none."""
     delay: float | None = None
 
 
@@ -48,7 +42,6 @@ class Report(Struct, frozen=True):
     """Whether a worker was killed before its reviews were over; and after how many seconds either was."""
 
     killed: bool
-    calls: list[str]
     seconds: float
 
 
@@ -84,28 +77,23 @@ def perform(order: Order) -> Report:
     worker = fork(order, ears, mouth)
     if (said := os.read(heard, len(DUE))) != DUE:
         raise ChildProcessError(f"The worker said {said!r} before its turn had ended.")
-    if order.counted:
-        tracer.attach(worker)
     os.write(go, b"\n")
-    calls, seconds, status = watch(order, worker, heard)
+    seconds, status = watch(order, worker, heard)
     said = os.read(heard, len(OVER))
     os.close(go)
     os.close(heard)
     if (said, status) not in ENDS:
         raise ChildProcessError(f"The worker said {said!r} and ended with {status}.")
-    return Report(said != OVER, calls, seconds)
+    return Report(said != OVER, seconds)
 
 
-def watch(order: Order, worker: int, heard: int) -> tuple[list[str], float, int]:
-    """The calls that were counted, the seconds it took to speak, and how it ended."""
+def watch(order: Order, worker: int, heard: int) -> tuple[float, int]:
+    """The seconds it took to speak, and how it ended."""
     start = monotonic()
-    if order.counted:
-        calls, status = tracer.trace(worker, order.counted, order.when)
-        return calls, monotonic() - start, status
     if not select.select([heard], [], [], order.delay)[0]:
         os.kill(worker, signal.SIGKILL)
     seconds = monotonic() - start
-    return [], seconds, os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    return seconds, os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
 
 
 def main() -> None:

@@ -1,9 +1,7 @@
-"""F1: a process killed at any point of a turn loses nothing it had acknowledged, and leaves no debris."""
+"""F1: a process killed when its request has reached the provider loses nothing of what it had sent."""
 
-import re
 import signal
 from asyncio.subprocess import Process
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +12,7 @@ from hone.models.anthropic import MARKER
 from hone.models.scripted import call, rounds
 from hone.models.stage import Stage
 from hone.models.stage.shapes import Format
-from tests.conftest import Figures, Tier, requires
+from tests.conftest import Figures, Tier
 from tests.faults.beside import DATABASE, integrity, rest, start
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS, unsound
@@ -28,12 +26,6 @@ SCRIPT = rounds(
 WORDS = ("first wish", "second wish")
 SHARED = 8
 """So many kills meet the same home."""
-CALLS = (
-    *("write", "pwrite64", "fdatasync", "fsync", "fcntl", "ftruncate", "rename", "renameat", "renameat2"),
-    *("unlink", "unlinkat", "sendto", "recvfrom", "epoll_wait", "epoll_pwait"),
-)
-TRACE = f"trace={','.join(f'?{name}' for name in CALLS)}"
-LINE = re.compile(r"(\d+) +(\w+)\(")
 
 
 @dataclass
@@ -112,39 +104,6 @@ async def go_on(scene: Scene, stage: Stage, said: list[str], ledger: Ledger) -> 
 def plain(body: bytes) -> bytes:
     """A request up to the end of its messages, without the marks that move on."""
     return body.removesuffix(b"]}").replace(MARKER, b"")
-
-
-async def rehearse(strace: str, scene: Scene, log: Path) -> dict[str, int]:
-    """How often a thread makes each of the calls that change something or wait for something."""
-    async with Stage(SCRIPT, chunk=200) as stage:
-        under = [strace, "-f", "-qq", "-o", str(log), "-e", TRACE]
-        worker = await start(scene.home, scene.folder, scene.format, stage.url, under=under)
-        assert (await rest(worker, *WORDS))[1:] == ["answered: Done."] * 2
-    made = Counter(match.groups() for match in map(LINE.match, log.read_text().splitlines()) if match)
-    return {name: max(made[key] for key in made if key[1] == name) for _, name in made}
-
-
-async def test_a_kill_at_any_system_call_loses_nothing_that_was_acknowledged(
-    tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    strace, ledger, random = requires("strace"), Ledger(), tier.random()
-    most = await rehearse(strace, Scene("openai", tmp_path / "home", tmp_path / "folder"), tmp_path / "log")
-    names = sorted(most)
-    for scene in scenes(tmp_path, tier.size(short=24, full=200)):
-        name = random.choice(names)
-        when, killed = random.randint(1, most[name]), False
-        while not killed:
-            async with Stage(SCRIPT, chunk=200) as stage:
-                kill = f"inject={name}:signal=SIGKILL:when={when}"
-                under = [strace, "-f", "-qq", "-o", str(tmp_path / "log"), "-e", TRACE, "-e", kill]
-                worker = await start(scene.home, scene.folder, scene.format, stage.url, under=under)
-                said = await rest(worker, *WORDS)
-                killed = worker.returncode == -signal.SIGKILL
-                when = 1 + when // 2  # the home of this scene asked for less than the one of the rehearsal
-                if killed:
-                    await aftermath(scene, stage, said, ledger)
-    figures(f"at a system call ({', '.join(names)}): {ledger}")
-    assert not ledger.wrong, "\n".join(ledger.wrong)
 
 
 async def test_a_kill_when_a_request_arrives_loses_nothing_that_was_acknowledged(

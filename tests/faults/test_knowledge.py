@@ -1,23 +1,19 @@
-"""C2, D3, F1: what was acknowledged is kept, by many processes at once, by killed ones, on broken disks."""
+"""C2, D3, F1: what was acknowledged is kept, by many processes at once, and on broken disks."""
 
 import asyncio
 import os
-import re
-import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from hone.core.ledger import MEMORY, ChangeId, skill
+from hone.core.ledger import MEMORY, skill
 from hone.core.skill import DOCUMENT
-from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add, entries
+from hone.memory.journal import entries
 from hone.models.scripted import lines
 from hone.models.stage import Stage
 from hone.stores.database import Database
@@ -28,16 +24,6 @@ from tests.conftest import Figures, Tier, requires
 from tests.faults import knowledge_worker
 from tests.faults.beside import DATABASE, ROOT, hear, integrity, rest, tell
 from tests.faults.knowledge_worker import HEAD, NAME, TARGETS, furnished, kept
-
-DEEDS = ("add", "batch", "patch", "undo", "approve", "archive")
-CALLS = (
-    *("write", "writev", "pwrite64", "fdatasync", "fsync", "ftruncate", "flock", "utimensat"),
-    *("rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir"),
-)
-TRACE = f"trace={','.join(f'?{name}' for name in CALLS)}"
-LINE = re.compile(r"(\d+) +(\w+)\(")
-FIRST, LAST = ("writev", 1), ("writev", 3)
-"""What it says before it begins, and after it has said that all is done."""
 
 
 async def start(*arguments: str, under: Sequence[str] = (), nobody: bool = False) -> Process:
@@ -111,127 +97,6 @@ async def test_of_many_patches_at_once_none_is_silently_lost(
         assert (await keeper.files(skill(NAME)))[DOCUMENT].decode() == document
     assert await sound(home) == []
     figures(f"{patches} patches by {processes} processes: {len(done)} done, {len(refused)} told no, 0 lost")
-
-
-# Killed at every write
-
-
-@dataclass
-class Tally:
-    kills: int = 0
-    acknowledged: int = 0
-    whole: int = 0
-    through: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    def count(self, word: str) -> int:
-        return sum(f": {word}" in each for each in self.wrong)
-
-    def __str__(self) -> str:
-        words = ", ".join(f"{self.count(word)} {word}" for word in ("lost", "halves", "debris", "unsound"))
-        return (
-            f"{self.kills} kills, {self.acknowledged} acknowledged, {words} "
-            f"({self.whole} took effect, {self.through} were too late)"
-        )
-
-
-State = dict[str, bytes | None]
-
-
-def state(home: Path) -> State:
-    """All that lies there but the database; folders, too."""
-    return {
-        str(each.relative_to(home)): each.read_bytes() if each.is_file() else None
-        for each in home.rglob("*")
-        if each.name not in {*DATABASE, ".lock"}
-    }
-
-
-async def tried(home: Path, deed: str, under: Sequence[str]) -> tuple[Process, list[str]]:
-    """The deed on a fresh home. Nobody else has the database open when it begins, but until then: so the
-    process need not set up what SQLite shares, and its first write is one of the deed."""
-    home.mkdir(mode=0o700)
-    async with kept(home) as keeper:
-        await furnished(keeper)
-        worker = await start("one", str(home), deed, under=under)
-        ready = await hear(worker)
-    return worker, [ready, *await rest(worker, "")]
-
-
-async def rehearse(strace: str, deed: str, folder: Path) -> tuple[list[tuple[str, int]], State]:
-    """Every call that a thread makes, by its number, and what the deed makes of the home."""
-    log, home = folder / "log", folder / f"{deed}-rehearsed"
-    worker, said = await tried(home, deed, [strace, "-f", "-qq", "-o", str(log), "-e", TRACE])
-    assert (worker.returncode, said) == (0, ["ready", f"done {deed}", "over"])
-    made = Counter(match.groups() for match in map(LINE.match, log.read_text().splitlines()) if match)
-    threads = Counter(name for _, name in made)
-    assert [name for name, count in threads.items() if count > 1] == ["flock"]  # else some are never reached
-    points = [(name, at + 1) for (_, name), count in made.items() for at in range(count)]
-    after = state(home)
-    folders = [path for path, data in after.items() if data is None]
-    assert all(
-        any(path.startswith(f"{folder}/") for path, data in after.items() if data) for folder in folders
-    )
-    return sorted(set(points) - {FIRST}), after
-
-
-async def aftermath(home: Path, states: tuple[State, State], *, acknowledged: bool) -> list[str]:
-    """What the next process finds, and whether it can go on."""
-    async with kept(home) as keeper:
-        for target in TARGETS:
-            await keeper.files(target)
-        found, made = state(home), await keeper.ledger.entries(after=ChangeId(5))
-        before, after = states
-        wrong = []
-        if found not in states:
-            strange = {*found} - {*before, *after}
-            wrong.append(f"debris {sorted(strange)}" if strange else f"halves {found}")
-        if acknowledged and found != after:
-            wrong.append("lost")
-        if bool(made) is not (found == after):
-            wrong.append(f"halves: {len(made)} entries in the ledger")
-        await keeper.note([(MEMORY, Add("and on"))], OWNER)
-        assert "and on" in entries((home / "MEMORY.md").read_text())
-    return wrong + [f"unsound {each}" for each in await sound(home)]
-
-
-@pytest.mark.parametrize("deed", DEEDS)
-async def test_a_kill_at_any_write_leaves_all_of_a_change_or_nothing_of_it(
-    tmp_path: Path, deed: str, tier: Tier, figures: Figures
-) -> None:
-    strace, tally = requires("strace"), Tally()
-    points, after = await rehearse(strace, deed, tmp_path)
-    start_of = tmp_path / "before"
-    start_of.mkdir()
-    async with kept(start_of) as keeper:
-        await furnished(keeper)
-    states = (state(start_of), after)
-    assert states[0] != states[1]
-    points.remove(LAST)
-    some = tier.random().sample(points, tier.size(short=3, full=len(points)))
-    for name, when in (*some, LAST):
-        home = tmp_path / f"{name}-{when}"
-        kill = f"inject={name}:signal=SIGKILL:when={when}"
-        under = [strace, "-f", "-qq", "-o", os.devnull, "-e", TRACE, "-e", kill]
-        worker, said = await tried(home, deed, under)
-        killed = worker.returncode == -signal.SIGKILL
-        tally.kills += killed
-        tally.through += not killed
-        acknowledged = f"done {deed}" in said
-        tally.acknowledged += acknowledged
-        wrong = await aftermath(home, states, acknowledged=acknowledged)
-        tally.whole += not wrong and (home / "hone.db").exists() and await took_effect(home)
-        tally.wrong += [f"{name} {when}: {each}" for each in wrong]
-    figures(f"kill -9 in {deed}, {len(some) + 1} of {len(points) + 1} write points: {tally}")
-    assert not tally.wrong, "\n".join(tally.wrong)
-    assert tally.kills
-    assert tally.acknowledged
-
-
-async def took_effect(home: Path) -> bool:
-    async with kept(home) as keeper:
-        made = await keeper.ledger.entries(after=ChangeId(5))
-    return len(made) > 1
 
 
 # What cannot be read or written

@@ -5,20 +5,15 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import apsw
 import pytest
 
-from hone import Hone
 from hone.core.clock import SystemClock
-from hone.core.ledger import USER
-from hone.memory import journal
 from hone.memory.backends.postgres import PostgresBackend
-from hone.models.scripted import Scripted, rounds
 from tests import databases
-from tests.backing import WORDING, closing, emptied, honcho, sqlite
+from tests.backing import WORDING, closing, emptied, honcho
 from tests.conftest import Figures, Tier
 from tests.doubles.honcho import HonchoDouble
-from tests.faults.memory_worker import VALUE, settings
+from tests.faults.memory_worker import VALUE
 
 postgres = databases.postgres
 WORKER = [sys.executable, "-m", "tests.faults.memory_worker"]
@@ -39,7 +34,7 @@ async def killed(arguments: list[str], after: int) -> list[str]:
     return said + rest.decode().split("\n")[:-1]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "honcho"])
+@pytest.mark.parametrize("kind", ["postgres", "honcho"])
 async def test_every_memo_that_was_acknowledged_before_a_kill_is_there_and_whole(
     kind: str, tmp_path: Path, tier: Tier, figures: Figures, request: pytest.FixtureRequest
 ) -> None:
@@ -50,16 +45,13 @@ async def test_every_memo_that_was_acknowledged_before_a_kill_is_there_and_whole
             case "honcho":
                 double = await stack.enter_async_context(HonchoDouble())
                 place, backend = double.url, await stack.enter_async_context(closing(honcho(double)))
-            case "postgres":
+            case _:
                 place = request.getfixturevalue("postgres")
                 await emptied(place)
                 made = PostgresBackend(place, WORDING, SystemClock(), is_cloud=False)
                 backend = await stack.enter_async_context(closing(made))
-            case _:
-                place = str(tmp_path / "memories.db")
-                backend = await stack.enter_async_context(closing(sqlite(Path(place), SystemClock())))
         for _ in range(kills):
-            for key in await killed(["store", kind, place], random.randint(1, 12)):
+            for key in await killed([kind, place], random.randint(1, 12)):
                 acknowledged += 1
                 memo = await backend.retrieve("ann", key)
                 lost += memo is None or memo.value != VALUE.format(key)
@@ -69,38 +61,3 @@ async def test_every_memo_that_was_acknowledged_before_a_kill_is_there_and_whole
     figures(f"kill -9 during store, {kind}: {kills} kills, {acknowledged} acknowledged, {lost} lost")
     assert lost == 0
     assert acknowledged >= kills
-    if kind == "sqlite":
-        with apsw.Connection(place) as connection:
-            assert connection.execute("PRAGMA integrity_check").get == "ok"
-            assert (
-                connection.execute("INSERT INTO memo_words (memo_words) VALUES ('integrity-check')").get
-                is None
-            )
-        connection.close()
-
-
-async def test_after_a_kill_every_change_has_its_letter_and_the_copies_become_those_of_the_journal(
-    tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    """Killed while it notes, and while it delivers; each meets what those before have left."""
-    kills, random = tier.size(short=2, full=100), tier.random()
-    home = tmp_path / "home"
-    noted = lost = doubled = 0
-    for _ in range(kills):
-        said = await killed(["mirror", str(home)], random.randint(1, 21))
-        async with Hone(home=home, settings=settings(), model=Scripted(rounds("Yes."))) as hone:
-            entries = journal.entries(await hone.library.keeper.text(USER))
-            for line in said:
-                if line.startswith("noted"):
-                    noted += 1
-                    lost += f"Fact number {line.split()[1]}." not in entries
-            await hone.courier.drain()
-            backend = hone.memories.backing.make("sqlite")
-            keys = await backend.list_keys("ann", 10_000)
-            memos = [await backend.retrieve("ann", key) for key in keys]
-            copies = [memo.value for memo in memos if memo]
-            doubled += len(copies) - len(set(copies))
-            lost += len(set(entries) ^ set(copies))
-            assert (await hone.outbox.post()).waiting == 0
-    figures(f"kill -9 while noting and copying: {kills} kills, {noted} noted, {lost} lost, {doubled} doubled")
-    assert (lost, doubled) == (0, 0)

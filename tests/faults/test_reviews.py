@@ -1,9 +1,7 @@
-"""E2: a review is applied exactly once, whenever the process that does it is killed."""
+"""E2: a review is applied exactly once, whenever the process that does it is killed, and by however many."""
 
 import asyncio
 import os
-import platform
-import re
 import shutil
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -14,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Any
 
 import pytest
 from msgspec import json
@@ -22,11 +19,8 @@ from msgspec.structs import replace
 
 from hone import Hone
 from hone.core.jobs import Job, State
-from hone.core.ledger import MEMORY, Actor, Entry, skill
-from hone.core.messages import Message, Role, assistant
+from hone.core.ledger import Actor
 from hone.core.skill import DOCUMENT
-from hone.memory.journal import entries
-from hone.models.scripted import call
 from hone.models.stage import Stage
 from hone.models.stage.shapes import Format
 from hone.runtime.session import ignore
@@ -36,45 +30,14 @@ from tests.faults import review_worker
 from tests.faults.beside import DATABASE, ROOT, hear, integrity, rest, tell
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS
-from tests.faults.review_worker import SETTINGS, Deed, Order, Report
-from tests.faults.tracer import Kind
+from tests.faults.points.reviews import SETTINGS, Learner, astray
+from tests.faults.review_worker import Deed, Order, Report
 
 DEEDS: tuple[Deed, ...] = ("talk", "finish")
 LEEWAY = 1.25
 """Some runs take longer than those that were timed, and their ends are to be met too."""
 AGAIN = 0.25
 """How often the next process is killed too."""
-LESSON = re.compile(r"Lesson (\d) of try (\d+)\.")
-
-numbered = pytest.mark.skipif(platform.machine() != "x86_64", reason="the tracer knows the calls of x86-64")
-
-
-class Learner:
-    """Learns one thing in two places from each review it is asked for, and every time in other words."""
-
-    def __init__(self) -> None:
-        self.tries = 0
-
-    def __call__(self, messages: Sequence[Message]) -> Message:
-        asked = [message.text for message in messages if message.role is Role.USER]
-        if "look back over this conversation" not in asked[-1]:
-            return assistant("Done.")
-        if messages[-1].role is Role.TOOL:
-            return assistant("Saved.")
-        self.tries += 1
-        number = sum("wish" in words.splitlines()[-1] for words in asked[:-1])
-        lesson = f"Lesson {number} of try {self.tries}."
-        document = f"---\nname: lesson-{number}\ndescription: {lesson}\n---\n\n{lesson}\n"
-        return assistant(
-            call("memory", action="add", text=lesson, evidence=["#1"]),
-            call(
-                "skill_manage",
-                action="create_anyway",
-                name=f"lesson-{number}",
-                text=document,
-                evidence=["#1"],
-            ),
-        )
 
 
 @dataclass(frozen=True)
@@ -141,29 +104,6 @@ async def aftermath(scene: Scene, tally: Tally, story: str = "") -> None:
 def missing(jobs: Sequence[Job], scene: Scene) -> list[str]:
     found = [f"lost: review {job.id} is {job.state}: {job.error}" for job in jobs if job.state != State.DONE]
     return found if len(jobs) == scene.turns else [*found, f"lost: {len(jobs)} of {scene.turns} were queued"]
-
-
-async def astray(hone: Hone, jobs: Sequence[Job], learned: Sequence[Entry]) -> list[str]:
-    """Each review wrote both its halves once, of the same try, and nobody else wrote anything."""
-    wrong = []
-    if sorted(entry.id for entry in learned) != sorted(id for job in jobs for id in job.changes):
-        wrong.append("doubled: something was written that belongs to no review")
-    text = await hone.library.keeper.text(MEMORY)
-    if (hone.home / "MEMORY.md").read_text() != text:
-        wrong.append("unsound: MEMORY.md is not what the ledger says")
-    told = [match.groups() for match in map(LESSON.fullmatch, entries(text)) if match]
-    for number in range(1, len(jobs) + 1):
-        tries = [made for lesson, made in told if lesson == str(number)]
-        if len(tries) != 1:
-            wrong.append(f"{'doubled' if tries else 'lost'}: lesson {number} is there {len(tries)} times")
-            continue
-        files = await hone.library.keeper.files(skill(f"lesson-{number}"))
-        printed = hone.home / "skills" / f"lesson-{number}" / DOCUMENT
-        if files.get(DOCUMENT) != printed.read_bytes():
-            wrong.append("unsound: a skill is not what the ledger says")
-        if f"Lesson {number} of try {tries[0]}." not in printed.read_text():
-            wrong.append(f"doubled: lesson {number} is put together from two tries")
-    return wrong
 
 
 def debris(scene: Scene) -> list[str]:
@@ -238,24 +178,24 @@ class Range:
             yield Scene(home, folder, self.random.choice(FORMATS), stage, learner, due, reviewed)
         assert stage.invalid == []
 
-    async def rehearse(self, deed: Deed, counted: Kind | None = None) -> Report:
+    async def rehearse(self, deed: Deed) -> Report:
         """What happens between the turn's end and the review's when nobody disturbs it."""
         async with self.scene(deed) as scene:
-            report = await perform(self._workers, replace(scene.order(deed), counted=counted))
+            report = await perform(self._workers, scene.order(deed))
             assert not report.killed
             self._seconds[deed] = report.seconds
             return report
 
-    async def shoot(self, deed: Deed, **how: Any) -> bool:
-        """Kills as it was told, and sometimes the next process too. False if all was over by then."""
+    async def shoot(self, deed: Deed, delay: float) -> bool:
+        """Kills after so many seconds, and sometimes the next process too. False if all was over by then."""
         async with self.scene(deed) as scene:
-            report = await perform(self._workers, replace(scene.order(deed), **how))
+            report = await perform(self._workers, replace(scene.order(deed), delay=delay))
             asked = scene.learner.tries
             if self.random.random() < AGAIN:
-                delay = self.random.uniform(0.0, self._seconds["finish"])
-                second = replace(scene.order("finish"), delay=delay)
+                later = self.random.uniform(0.0, self._seconds["finish"])
+                second = replace(scene.order("finish"), delay=later)
                 self.tally.kills["of the next process too"] += (await perform(self._workers, second)).killed
-            await aftermath(scene, self.tally, f"{deed}, {how}, {report.calls[-1:]}")
+            await aftermath(scene, self.tally, f"{deed}, after {delay} s")
             self.tally.kills[stage(asked, scene.learner.tries)] += report.killed
             return report.killed
 
@@ -265,40 +205,6 @@ def stage(asked: int, after: int) -> str:
     if not asked:
         return "before the model was asked"
     return "under way" if after > asked else "when it was applied"
-
-
-@numbered
-@pytest.mark.timeout(1_800)
-async def test_a_review_killed_at_every_write_is_applied_exactly_once(
-    tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    async with workers() as process:
-        field = Range(tmp_path, tier.random(), process)
-        calls = {deed: (await field.rehearse(deed, "writes")).calls for deed in DEEDS}
-        points = [(deed, when) for deed in DEEDS for when in range(1, len(calls[deed]) + 1)]
-        size, missed = tier.size(short=10, full=len(points)), 0
-        for deed, when in field.random.sample(points, size):
-            missed += not await field.shoot(deed, counted="writes", when=when)
-    names = Counter(calls["talk"] + calls["finish"]).most_common()
-    listed = ", ".join(f"{count} {name}" for name, count in names)
-    figures(f"{size} of {len(points)} writes ({listed}), {missed} not reached: {field.tally}")
-    assert not field.tally.wrong, "\n".join(field.tally.wrong)
-    assert missed <= 1 + size // 50  # a run may make a call or two less than the one that was counted
-
-
-@numbered
-async def test_a_review_killed_at_any_call_is_applied_exactly_once(
-    tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    wanted = tier.size(short=5, full=100)
-    async with workers() as process:
-        field = Range(tmp_path, tier.random(), process)
-        calls = {deed: len((await field.rehearse(deed, "any")).calls) for deed in DEEDS}
-        while field.tally.kills.total() < wanted:
-            deed = field.random.choice(DEEDS)
-            await field.shoot(deed, counted="any", when=field.random.randint(1, calls[deed]))
-    figures(f"at any of {sum(calls.values()):,} calls: {field.tally}")
-    assert not field.tally.wrong, "\n".join(field.tally.wrong)
 
 
 @pytest.mark.timeout(1_800)
@@ -311,7 +217,7 @@ async def test_a_review_killed_at_any_moment_is_applied_exactly_once(
         taken = {deed: median([(await field.rehearse(deed)).seconds for _ in range(3)]) for deed in DEEDS}
         while field.tally.kills.total() < wanted:
             deed = field.random.choice(DEEDS)
-            late += not await field.shoot(deed, delay=field.random.uniform(0.0, LEEWAY * taken[deed]))
+            late += not await field.shoot(deed, field.random.uniform(0.0, LEEWAY * taken[deed]))
     spans = " and ".join(f"{each * 1000:.0f}" for each in taken.values())
     figures(f"at any moment of some {spans} ms, {late} more came too late: {field.tally}")
     assert not field.tally.wrong, "\n".join(field.tally.wrong)

@@ -5,7 +5,6 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,10 +18,10 @@ from hone.core.turn import Stop
 from hone.models.scripted import call, echo, lines, rounds
 from hone.models.stage import Stage
 from hone.models.stage.shapes import Format
-from tests.conftest import Figures, Tier, requires
-from tests.faults.beside import DATABASE, hear, integrity, rest, start, tell
+from tests.conftest import Figures, Tier
+from tests.faults.beside import hear, rest, start, tell
 from tests.faults.furnish import furnish, provider
-from tests.faults.house import FORMATS, unplain, unsound
+from tests.faults.house import FORMATS, unsound
 from tests.rig import Puppet
 
 SCRIPT = rounds(
@@ -69,72 +68,6 @@ async def test_a_home_that_cannot_be_made_is_told_on_the_command_line_once(tmp_p
     assert (process.returncode, out.strip()) == (0, b"Done.")
     assert err.decode().count(f"{home} {UNWRITABLE}") == 1
     assert b"Traceback" not in err
-
-
-WISHES = [f"wish {number}" for number in range(5)]
-
-
-@dataclass
-class Disk:
-    """A disk that refuses one call three times, from a random one on, and then works again."""
-
-    home: Path
-    folder: Path
-    format: Format
-    stage: Stage
-    refuses: str
-    error: str
-
-    async def fill(self, strace: str, session: str, when: int) -> list[str]:
-        """What the worker says that meets it: at first its name, or why it has none."""
-        inject = f"inject={self.refuses}:error={self.error}:when={when}..{when + 2}"
-        under = [strace, "-f", "-qq", "-o", os.devnull, "-e", f"trace={self.refuses}", "-e", inject]
-        worker = await start(self.home, self.folder, self.format, self.stage.url, session, under=under)
-        return await rest(worker, *WISHES)
-
-    async def find(self, session: str, received: list[str]) -> None:
-        """The next process finds all that was received, and goes on."""
-        async with furnish(self.home, self.folder, provider(self.format, self.stage.url)) as hone:
-            again = await hone.resume(session)
-            texts = [message.text for message in again.transcript if message.role is Role.USER]
-            assert texts == ["old wish", *received]
-            assert (await again.send("go on")).stop is Stop.ANSWERED
-            assert await unsound(self.format, hone, again) + self.stage.invalid == []
-        assert {each.name for each in self.home.iterdir()} <= DATABASE
-        assert integrity(self.home) == "ok"
-
-
-@pytest.mark.parametrize(
-    ("refuses", "error", "last", "sentence"),
-    [
-        ("pwrite64", "ENOSPC", 60, "There is no space left for"),
-        ("fdatasync", "EIO", 6, "The disk failed while"),
-    ],
-)
-async def test_a_disk_that_fails_within_a_turn_is_told_and_what_was_there_stays(
-    refuses: str, error: str, last: int, sentence: str, tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    strace, random = requires("strace"), tier.random()
-    (tmp_path / "long.txt").write_text("a long line of text\n" * 900)
-    tries, told = tier.size(short=4, full=60), 0
-    for number in range(tries):
-        format, home = FORMATS[number % 2], tmp_path / f"home{number}"
-        home.mkdir(mode=0o700)
-        async with Stage(SCRIPT) as stage:
-            disk = Disk(home, tmp_path, format, stage, refuses, error)
-            session, *said = await rest(await start(home, tmp_path, format, stage.url), "old wish")
-            assert said == ["answered: Done."]
-            opening, *said = await disk.fill(strace, session, random.randint(1, last))
-            failed = [each for each in said if each != "answered: Done."]
-            assert all(sentence in each for each in failed), said
-            assert said[-1:] in ([], ["answered: Done."])
-            failed += [opening] if opening != session else []
-            assert [unplain(each) for each in failed] == [[]] * len(failed)
-            assert 0 < len(failed) <= 3, said
-            told += len(failed)
-            received = [wish for wish, each in zip(WISHES, said, strict=False) if "StoreError" not in each]
-            await disk.find(session, received)
-    figures(f"{error} in a turn: {tries} tried, {told} told in a plain sentence, 0 lost, 0 invalid histories")
 
 
 async def test_a_session_that_went_on_elsewhere_is_told_as_one_conflict(home: Path, tmp_path: Path) -> None:

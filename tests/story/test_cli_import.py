@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-from asyncio.subprocess import DEVNULL
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -23,11 +22,9 @@ from hone.memory.journal import entries
 from hone.models.scripted import Script, call, rounds, rules
 from hone.models.stage import Stage
 from hone.runtime.imports.sources import LINES, SOURCES
-from hone.runtime.imports.survey import TOGETHER
 from hone.settings import Settings
-from tests.cli.driving import HONE, Ended, environment, hone, terminal
-from tests.conftest import Figures, Tier, requires
-from tests.faults.beside import DATABASE, integrity
+from tests.cli.driving import Ended, environment, hone, terminal
+from tests.conftest import Figures, Tier
 from tests.runtime import others
 
 TOLD = {"claude-code": 7, "openai": 6, "codex": 7, "hermes": 12}
@@ -273,49 +270,6 @@ async def test_the_memory_and_skills_of_hermes_wait_until_the_owner_has_read_the
 
 
 # What may happen meanwhile
-
-
-@pytest.mark.timeout(1_800)
-async def test_a_kill_at_any_write_leaves_whole_conversations_and_the_next_import_completes_them(
-    home: Path, tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    strace = requires("strace")
-    path = tmp_path / "there" / "projects"
-    path.mkdir(parents=True)
-    for number in range(3 * TOGETHER):
-        (path / f"{number}.jsonl").write_bytes(others.lines(others.claude(f"s{number}", turns=1)))
-    await bring(tmp_path / "whole", "claude-code", path, "--yes")
-    whole = heads(await stored(tmp_path / "whole"))
-    random = tier.random()
-    kills, halves, midway = tier.size(short=5, full=200), 0, 0
-    for number in range(kills):
-        there = tmp_path / f"home{number}"
-        if random.random() < 0.7:  # else the very home is new, and most kills hit its making
-            assert await stored(there) == {}
-        name, most = random.choice([("fdatasync", 5), ("pwrite64", 120)])
-        when = random.randrange(1, most)
-        inject = ["-e", f"trace={name}", "-e", f"inject={name}:signal=SIGKILL:when={when}"]
-        command = [strace, "-f", "-qq", "-o", os.devnull, *inject, *HONE]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            "import",
-            "claude-code",
-            str(path),
-            "--yes",
-            env=environment(there),
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-        )
-        await process.wait()
-        assert integrity(there) == "ok"
-        found = heads(await stored(there))
-        halves += sum(whole[id] != head for id, head in found.items())
-        midway += 0 < len(found) < len(whole)
-        assert (await bring(there, "claude-code", path, "--yes")).code == 0
-        assert heads(await stored(there)) == whole
-        assert {each.name for each in there.iterdir()} <= {*DATABASE, ".lock", "locks", "hone.lock"}
-    assert (halves, midway > 0) == (0, True)
-    figures(f"kill -9: {kills} tried, {midway} in the middle, {halves} conversations by half, 0 lost")
 
 
 async def test_two_imports_at_once_bring_everything_once(home: Path, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ MUTATIONS = (
         "acknowledged is stored",
         "the turn goes on before its messages are committed",
         "stores/writer.py",
-        '        finish(connection)\n        connection.execute("COMMIT")\n',
+        "        finish(connection)\n        _settle(connection)\n",
         "        finish(connection)\n",
         "tests/contract/test_sessions.py",
         "tests/stores/test_order.py",

@@ -15,7 +15,7 @@ POINTS = "tests/faults/test_points.py"
 SUITES = (
     Suite(
         "kills",
-        "processes killed with SIGKILL at each write of fifteen pieces of work",
+        "processes killed with SIGKILL at each write of sixteen pieces of work",
         (f"{POINTS}::test_killed_at_any_write_it_is_there_once_and_whole",),
     ),
     Suite(

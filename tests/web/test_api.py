@@ -23,8 +23,8 @@ from hone.runtime.subjects import of_entry, of_skill
 from hone.web.api.figures import daily
 from hone.web.app import operations
 from tests.docs.pages import ROOT
-from tests.faults.curator_worker import NAMES, furnished
 from tests.faults.furnish import furnish, provider
+from tests.faults.points.knowledge import MERGED, proposed
 from tests.given import NOON
 from tests.web.rig import Running, listen, running
 
@@ -101,21 +101,22 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
 
 
 async def test_changes_that_belong_together_are_shown_together_and_approved_as_shown(
-    home: Path, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    await furnished(home, "approve")
+    await proposed(tmp_path)
+    home = tmp_path / "home"
     async with running(home, tmp_path) as visit:
         [first] = (await visit.get("/api/pending"))["changes"]
         members = [first, *first["others"]]
-        assert sorted(each["target"] for each in members) == sorted(f"skill:{name}" for name in NAMES)
+        assert sorted(each["target"] for each in members) == sorted(f"skill:{name}" for name in MERGED)
         assert all(each["rows"] for each in members)
         other = await visit.get(f"/api/changes/{first['others'][0]['id']}")
         assert other["seen"] == first["seen"]
         wrong = await visit.client.post(f"/api/changes/{first['id']}/approve", json={"seen": "0" * 64})
         assert wrong.status_code == 409
-        assert not (home / "skills" / NAMES[2]).exists()
+        assert not (home / "skills" / MERGED[2]).exists()
         await visit.post(f"/api/changes/{first['id']}/approve", seen=first["seen"])
-        assert (home / "skills" / NAMES[2] / "SKILL.md").exists()
+        assert (home / "skills" / MERGED[2] / "SKILL.md").exists()
         assert (await visit.get("/api/pending"))["changes"] == []
 
 

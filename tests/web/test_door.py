@@ -323,3 +323,13 @@ async def test_the_command_refuses_to_be_open_to_others(home: Path, tmp_path: Pa
     ended = await hone("serve", "--host", "0.0.0.0", env=environment(home), folder=tmp_path)
     assert (ended.code, ended.out) == (1, "")
     assert "--password-file" in ended.err
+
+
+async def test_a_home_that_cannot_be_opened_is_said_before_anybody_is_asked_in(
+    home: Path, tmp_path: Path
+) -> None:
+    (home / "hone.db").write_text("This is no database, and none was ever here.\n" * 99)
+    ended = await hone("serve", "--port", "0", env=environment(home), folder=tmp_path)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"{home / 'hone.db'} is not a database")
+    assert ended.err.count("\n") == 1

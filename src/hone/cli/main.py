@@ -164,8 +164,10 @@ def perform(arguments: Sequence[str]) -> int:
         return FAILED
     except SettingsError as error:
         return complain(str(error), USAGE)
-    except (HoneError, OSError) as error:
+    except HoneError as error:
         return complain(str(error), FAILED)
+    except OSError as error:
+        return complain(f"{error.filename or 'A file'} cannot be used: {error.strerror or error}.", FAILED)
 
 
 def complain(message: str, code: int) -> int:

@@ -104,12 +104,13 @@ class Disk:
                 with self._folder(names[:-1], make=True) as folder:
                     return self._replace(folder, names, data)
             except (OSError, StoreError):
-                self._prune(names[:-1])
+                with suppress(OSError, StoreError):  # what cannot be tidied up now may stay
+                    self._prune(names[:-1])
                 raise
 
     def remove(self, path: str) -> bool:
         """Takes a file away, and the folders that are empty without it, up to a folder of the root. False if
-        there was no file."""
+        there was no file. Again, it takes away what it could not the first time."""
         names = parts(path)
         with self._plainly(names):
             removed = self._unlink(names)
@@ -130,7 +131,8 @@ class Disk:
             try:
                 self._rename(old, new)
             except (OSError, StoreError):
-                self._prune(new[:-1])
+                with suppress(OSError, StoreError):
+                    self._prune(new[:-1])
                 raise
             self._prune(old[:-1])
         return True
@@ -207,7 +209,8 @@ class Disk:
         try:
             yield
         finally:
-            fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has the descriptor, too
+            with suppress(OSError):  # then it goes with the descriptor
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has that, too
             os.close(handle)
 
     def _locked(self) -> int:
@@ -306,13 +309,19 @@ class Disk:
             self._settle(before, old)
 
     def _prune(self, names: Sequence[str]) -> None:
-        """Removes folders that are empty, but none of the root's own. What cannot be tidied up may stay."""
-        with suppress(OSError, StoreError):
-            for last in range(len(names) - 1, 0, -1):
-                with suppress(FileNotFoundError), self._folder(names[:last]) as folder:
+        """Removes folders that are empty, but none of the root's own."""
+        for last in range(len(names) - 1, 0, -1):
+            try:
+                with self._folder(names[:last]) as folder:
                     with self._folder(names[: last + 1]) as inner:
                         _sweep(inner)
                     os.rmdir(names[last], dir_fd=folder)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return
 
     def _gather(self, folder: int, names: Sequence[str], depth: int, most: int, found: list[Found]) -> None:
         with os.scandir(folder) as entries:
@@ -461,7 +470,7 @@ def _draft(folder: int) -> Iterator[tuple[BufferedWriter, str]]:
         try:
             yield file, name
         finally:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # moved away; or it stays, and goes with the next one
                 os.unlink(name, dir_fd=folder)
 
 
@@ -473,7 +482,7 @@ def _begin(folder: int) -> tuple[int, str]:
         )
         with suppress(OSError):  # there are file systems without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
+        if _peek(name, folder):
             return handle, name
         os.close(handle)  # somebody swept it away before it was locked
 

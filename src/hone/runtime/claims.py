@@ -32,10 +32,11 @@ def claim(home: Path, name: str) -> Iterator[bool]:
 
 def sweep(home: Path, wanted: Collection[str]) -> None:
     """Takes away the files that killed processes left, but for those that somebody may be about to claim."""
-    for path in (home / FOLDER).glob("*.lock"):
-        if path.stem not in wanted:
-            with claim(home, path.stem):
-                continue
+    with suppress(OSError, StoreError):  # a file that stays excludes nobody
+        for path in (home / FOLDER).glob("*.lock"):
+            if path.stem not in wanted:
+                with claim(home, path.stem):
+                    continue
 
 
 def _locked(path: Path) -> int | None:
@@ -45,9 +46,12 @@ def _locked(path: Path) -> int | None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(handle).st_nlink:
+                return handle
         except BlockingIOError:
             os.close(handle)
             return None
-        if os.fstat(handle).st_nlink:
-            return handle
+        except OSError:
+            os.close(handle)
+            raise
         os.close(handle)

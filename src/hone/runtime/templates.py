@@ -131,6 +131,7 @@ class Templates:
                 raise Missing(f"There is no template {path.stem}.") from None
             except OSError as error:
                 raise StoreError(f"{path} cannot be removed: {error.strerror}.") from error
+            self._settle(path)
 
     def _change(self, path: Path, change: Callable[[Template], Template]) -> None:
         with self._locked():
@@ -149,10 +150,16 @@ class Templates:
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be written: {error.strerror}.") from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._wait(handle)
             yield
         finally:
             os.close(handle)
+
+    def _wait(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            raise StoreError(f"{self.folder} cannot be locked: {error.strerror}.") from error
 
     def _write(self, path: Path, template: Template) -> None:
         try:
@@ -163,3 +170,17 @@ class Templates:
                 new.replace(path)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}. It is as it was.") from error
+        self._settle(path)
+
+    def _settle(self, path: Path) -> None:
+        """Makes a change of names survive a power cut."""
+        try:
+            handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise StoreError(
+                f"{path} was changed, but a power cut may take that back ({error.strerror})."
+            ) from error

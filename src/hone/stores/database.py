@@ -14,7 +14,7 @@ import apsw
 
 from hone.core.errors import Corrupt, StoreError
 from hone.stores import passages
-from hone.stores.writer import FOREIGN, Work, Writer
+from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
 
 T = TypeVar("T")
 
@@ -212,6 +212,11 @@ def explained(error: Exception, path: Path) -> StoreError:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreError(
                 f"Another process keeps {path} locked; nothing was changed. Try again when it has finished."
+            )
+        case Doubtful():
+            return StoreError(
+                f"The disk failed while {path} was written ({error}); whether this was kept shows "
+                "when the disk works again."
             )
         case apsw.IOError():
             return StoreError(

@@ -129,11 +129,30 @@ def commit(connection: apsw.Connection, works: Sequence[Work[Any]], finish: Work
     try:
         outcomes = [_apart(connection, work) for work in works]
         finish(connection)
-        connection.execute("COMMIT")
+        _settle(connection)
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     return outcomes
+
+
+class Doubtful(apsw.IOError):
+    """The disk failed when it was told to keep what it had taken: the next process may find it or not."""
+
+
+def _settle(connection: apsw.Connection) -> None:
+    """Commits. What was written before the disk failed lies in the log as if it were committed, and the next
+    process would take it for that: something of no weight is written over it."""
+    try:
+        connection.execute("COMMIT")
+    except apsw.IOError as error:
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            connection.pragma("user_version", connection.pragma("user_version"))
+        except apsw.Error as again:
+            raise Doubtful(str(error)) from again
+        raise
 
 
 def _apart(connection: apsw.Connection, work: Work[Any]) -> _Outcome:

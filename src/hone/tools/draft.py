@@ -20,7 +20,8 @@ def draft(folder: Path, mode: int) -> Iterator[tuple[BufferedWriter, Path]]:
         try:
             yield file, path
         finally:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # moved away; or it stays, and goes with the next one
+                path.unlink()
 
 
 def _begin(folder: Path, mode: int) -> tuple[int, Path]:
@@ -29,9 +30,16 @@ def _begin(folder: Path, mode: int) -> tuple[int, Path]:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with suppress(OSError):  # there are file systems without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
+        if not _is_swept(handle):
             return handle, path
         os.close(handle)  # somebody swept it away before it was locked
+
+
+def _is_swept(handle: int) -> bool:
+    try:
+        return os.fstat(handle).st_nlink == 0
+    except OSError:
+        return False
 
 
 def sweep(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
+from hone.tools.draft import draft, sweep
 
 FILE = "serve.key"
 STAY = 12 * 3600
@@ -22,18 +23,22 @@ SHORTEST = 12
 
 def stored(home: Path) -> str:
     """The key of this home, made at first use. Whoever can read the file is the owner."""
-    path = home / FILE
+    path, key = home / FILE, secrets.token_urlsafe(32)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        sweep(home)
+        if not os.path.lexists(path):
+            with draft(home, 0o600) as (file, new):
+                file.write(f"{key}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+                os.link(new, path)  # a whole one or none, and never over another server's
+            return key
     except FileExistsError:
-        return _read(path)
+        return _read(path)  # another server was faster
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}. The server needs a key.") from error
-    with os.fdopen(handle, "w") as file:
-        key = secrets.token_urlsafe(32)
-        file.write(f"{key}\n")
-    return key
+    return _read(path)
 
 
 def _read(path: Path) -> str:

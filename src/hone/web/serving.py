@@ -143,6 +143,9 @@ async def serve(
         clock, bus = SystemClock(), Bus()
         board = Board(bus, clock)
         async with Hone(home=home, ask=board.ask) as hone:
+            await hone.sessions.list(
+                limit=1
+            )  # a home that cannot be opened is said before anybody is asked in
             keys = Keys(stored(hone.home), clock, port, address.password)
             house = House(hone, keys, bus, board, Talks(hone, bus, clock), clock, _url(address, port))
             serving = server(house, address.hosts(port), grace)
