@@ -65,7 +65,6 @@ def fill(disk: Disk, root: str) -> None:
     print(told(lambda: disk.write("MEMORY.md", b"new")))
     print(told(lambda: disk.write("skills/b/SKILL.md", b"new")))
     print(told(lambda: disk.remove("MEMORY.md")))
-    print(told(lambda: disk.move("skills/a", "skills/.archive/a")))
     print(told(lambda: disk.lock().__enter__()))
     print(sorted(str(path.relative_to(root)) for path in Path(root).rglob("*")))
     print([found and found[0] for found in map(disk.read, ("MEMORY.md", "skills/a/SKILL.md"))])

@@ -34,11 +34,7 @@ DEEDS: dict[str, Callable[[Disk, str], object]] = {
     "folders": lambda disk, path: disk.folders(path),
     "glances at": lambda disk, path: disk.glances("skills", path),
     "listing": lambda disk, path: disk.listing(path),
-    "move away": lambda disk, path: disk.move(path, "skills/.archive/moved"),
-    "move there": lambda disk, path: disk.move("skills/real", path),
-    "move back": lambda disk, path: disk.move(path, "skills/real"),
     "remove": lambda disk, path: disk.remove(path),
-    "sweep": lambda disk, path: disk.sweep(path),
 }
 PATH = "skills/a/references/x.md"
 
@@ -106,9 +102,11 @@ def test_of_20_000_names_over_every_deed_none_leads_outside_and_none_raises_anyt
              "\ud800", "x" * 256, "a/" * 600 + "a", ".hone-1.tmp", "skills/.hone-1.tmp/a"], ids=ascii
 )  # fmt: skip
 def test_a_path_that_could_lead_elsewhere_is_refused(disk: Disk, path: str, tmp_path: Path) -> None:
-    for name in ("read", "write", "remove", "glance", "glances", "move away", "move there"):
+    for name in ("read", "write", "remove", "glance", "glances"):
         with pytest.raises(Refused, match="cannot be the path of a file here"):
             DEEDS[name](disk, path)
+    with pytest.raises(Refused, match="cannot be the path of a file here"):
+        disk.sight(["MEMORY.md", path])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,8 +251,7 @@ def test_what_is_not_there_is_nothing_and_makes_nothing(disk: Disk, tmp_path: Pa
     assert disk.listing() == disk.listing("skills") == []
     assert disk.folders() == disk.folders("skills") == set()
     assert not disk.remove(PATH)
-    assert not disk.move("skills/a", "skills/.archive/a")
-    disk.sweep()
+    assert disk.sight(["MEMORY.md", PATH]).seen == (None, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -277,7 +274,7 @@ def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
             for each in ("MEMORY.md", "skills/a/SKILL.md"):
                 with pytest.raises(StoreError, match=r"is closed to you.*nothing was changed. Give yourself"):
                     DEEDS[name](disk, each)
-        for name in ("glance", "listing", "move away"):
+        for name in ("glance", "listing"):
             with pytest.raises(StoreError, match="is closed to you"):
                 DEEDS[name](disk, "skills/a/x")
         assert disk.glances("skills", "SKILL.md") == {"a": CLOSED, "b": disk.glance("skills/b/SKILL.md")}
@@ -301,8 +298,6 @@ def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
         ):
             with pytest.raises(StoreError, match="is closed to you, or its folder is; nothing was changed"):
                 DEEDS[name](disk, path)
-        with pytest.raises(StoreError, match="is closed to you"):
-            disk.move("skills/a", "skills/.archive/a")
         with pytest.raises(StoreError, match=r"\.lock is closed to you"), disk.lock():
             pytest.fail("was locked")
         assert disk.read("skills/a/SKILL.md")
@@ -348,7 +343,6 @@ def test_a_full_disk_and_a_read_only_one_leave_everything_as_it_was(tmp_path: Pa
         fixed.format(tmp_path / "MEMORY.md"),
         fixed.format(tmp_path / "skills/b/SKILL.md"),
         fixed.format(tmp_path / "MEMORY.md"),
-        fixed.format(tmp_path / "skills/a"),
         fixed.format(tmp_path / LOCK),
     ]
     assert paths == "['MEMORY.md', 'skills', 'skills/a', 'skills/a/SKILL.md']"
@@ -406,29 +400,6 @@ def test_a_removal_that_was_cut_off_is_finished_by_the_next(disk: Disk, tmp_path
     (tmp_path / "home" / "skills/a/references/.hone-left.tmp").touch()
     assert not disk.remove(PATH)
     assert sorted(each.name for each in (tmp_path / "home").rglob("*")) == ["skills"]
-
-
-def test_a_folder_is_moved_as_a_whole_and_never_over_another(disk: Disk, tmp_path: Path) -> None:
-    for path in ("skills/a/SKILL.md", PATH):
-        disk.write(path, b"old")
-    assert disk.move("skills/a", "skills/.archive/a")
-    assert set(content(tmp_path / "home")) == {
-        "skills/.archive/a/SKILL.md",
-        "skills/.archive/a/references/x.md",
-    }
-    disk.write("skills/a/SKILL.md", b"new")
-    before = inventory(tmp_path)
-    with pytest.raises(StoreError, match="is there already; nothing was changed"):
-        disk.move("skills/a", "skills/.archive/a")
-    for source, target in (("skills", "skills/a"), ("skills/a", "skills"), ("skills/a", "skills/a")):
-        with pytest.raises(Refused, match="cannot be moved"):
-            disk.move(source, target)
-    with pytest.raises(StoreError, match="is a file, and a folder belongs there"):
-        disk.move("skills/a/SKILL.md", "skills/b")
-    assert inventory(tmp_path) == before
-    assert disk.remove("skills/a/SKILL.md")
-    assert disk.move("skills/.archive/a", "skills/a")
-    assert sorted(each.name for each in (tmp_path / "home" / "skills").iterdir()) == ["a"]
 
 
 def test_a_listing_has_all_files_by_path_and_says_when_they_are_too_many_or_too_deep(
@@ -544,12 +515,11 @@ def test_a_draft_in_use_is_left_alone_and_one_of_a_killed_process_goes_with_the_
 ) -> None:
     folder = tmp_path / "home" / "skills" / "a"
     disk.write("skills/a/SKILL.md", b"old")
-    for sweep in (lambda: disk.write("skills/a/b", b""), disk.sweep, lambda: disk.sweep("skills")):
-        with working(tmp_path / "home", "die", str(folder)):
-            sweep()
-            assert [each.read_bytes() for each in folder.glob(".hone-*.tmp")] == [b"half"]
-            assert [each.path for each in disk.listing("skills/a") if ".tmp" in each.path] == []
-        assert len(list(folder.glob(".hone-*.tmp"))) == 1
-        sweep()
-        assert list(folder.glob(".hone-*.tmp")) == []
+    with working(tmp_path / "home", "die", str(folder)):
+        disk.write("skills/a/b", b"")
+        assert [each.read_bytes() for each in folder.glob(".hone-*.tmp")] == [b"half"]
+        assert [each.path for each in disk.listing("skills/a") if ".tmp" in each.path] == []
+    assert len(list(folder.glob(".hone-*.tmp"))) == 1
+    disk.write("skills/a/b", b"")
+    assert list(folder.glob(".hone-*.tmp")) == []
     assert content(folder) == {"SKILL.md": b"old", "b": b""}

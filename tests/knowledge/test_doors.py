@@ -55,7 +55,6 @@ DOORS = {
     "ledger.printed": {f"{PRESS} Press._print", f"{PRESS} Press.adopt"},
     "disk.write": {f"{PRESS} Press._print.write"},
     "disk.remove": {f"{PRESS} Press._print.write"},
-    "disk.move": set(),
     "journal.apply": {
         f"{KEEPER} Keeper._noted",
         f"{KEEPER} Keeper._applied",

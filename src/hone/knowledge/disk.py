@@ -117,26 +117,6 @@ class Disk:
             self._prune(names[:-1])
         return removed
 
-    def move(self, source: str, target: str) -> bool:
-        """Gives a folder another place. False if there is no such folder."""
-        old, new = parts(source), parts(target)
-        if old[: len(new)] == new or new[: len(old)] == old:
-            raise Refused(f"{one_line(source, 200)} cannot be moved to {one_line(target, 200)}.")
-        with self._plainly(old):
-            try:
-                with self._folder(old):
-                    pass
-            except FileNotFoundError:
-                return False
-            try:
-                self._rename(old, new)
-            except (OSError, StoreError):
-                with suppress(OSError, StoreError):
-                    self._prune(new[:-1])
-                raise
-            self._prune(old[:-1])
-        return True
-
     def listing(self, path: str = "", *, most: int = MOST, depth: int = DEEPEST) -> Sequence[Found]:
         """All that lies below a folder, by path; empty if there is none. Of folders only those too deep to be
         entered. Too many are an error, never left out."""
@@ -171,6 +151,8 @@ class Disk:
 
     def sight(self, paths: Sequence[str]) -> Sight:
         """At many places at once, opening none of them. As with `glances`, nothing is read."""
+        for path in paths:
+            parts(path)
         now = self._now()
         with self._plainly(()):
             try:
@@ -194,12 +176,6 @@ class Disk:
                     return {each: _peek(f"{each}/{name}", folder) for each in _folders(folder)}
             except FileNotFoundError:
                 return {}
-
-    def sweep(self, path: str = "") -> None:
-        """Removes what killed processes have left below a folder."""
-        names = parts(path) if path else ()
-        with suppress(OSError), self._folder(names) as folder:
-            _sweep_below(folder, DEEPEST)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -297,16 +273,6 @@ class Disk:
         except FileNotFoundError:
             return False
         return True
-
-    def _rename(self, old: Sequence[str], new: Sequence[str]) -> None:
-        with self._folder(new[:-1], make=True) as after, self._folder(old[:-1]) as before:
-            if _lstat(new[-1], after):
-                raise StoreError(
-                    f"{self._named(new)} is there already; nothing was changed. Move it away and try again."
-                )
-            os.rename(old[-1], new[-1], src_dir_fd=before, dst_dir_fd=after)
-            self._settle(after, new)
-            self._settle(before, old)
 
     def _prune(self, names: Sequence[str]) -> None:
         """Removes folders that are empty, but none of the root's own."""
@@ -497,14 +463,3 @@ def _sweep(folder: int) -> None:
                 os.unlink(name, dir_fd=folder)
             finally:
                 os.close(file)
-
-
-def _sweep_below(folder: int, depth: int) -> None:
-    _sweep(folder)
-    for name in _folders(folder) if depth else ():
-        with suppress(OSError):
-            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
-            try:
-                _sweep_below(inner, depth - 1)
-            finally:
-                os.close(inner)
