@@ -1,6 +1,7 @@
 """The `hone` command, and `python -m hone`: what is quickly said is said before the rest is loaded."""
 
 import gc
+import os
 import sys
 
 from hone import __version__
@@ -23,10 +24,11 @@ def main() -> None:
 
 
 def told(line: str) -> bool:
+    """Past the buffer: what is left in there could not be written at the end either."""
     try:
-        print(line, flush=True)
+        os.write(1, f"{line}\n".encode())
     except OSError:
-        return False  # the command itself knows what to do about it
+        return False  # the command itself knows what to say about it
     return True
 
 

@@ -159,15 +159,22 @@ def perform(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return complain("Stopped.", INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has gone; the interpreter would complain when it flushes what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()  # whoever read it has gone
         return FAILED
     except SettingsError as error:
         return complain(str(error), USAGE)
     except HoneError as error:
         return complain(str(error), FAILED)
     except OSError as error:
-        return complain(f"{error.filename or 'A file'} cannot be used: {error.strerror or error}.", FAILED)
+        if error.filename:
+            return complain(f"{error.filename} cannot be used: {error.strerror}.", FAILED)
+        _give_up_output()
+        return complain(f"Something cannot be read or written: {error.strerror or error}.", FAILED)
+
+
+def _give_up_output() -> None:
+    """Or else the interpreter complains at its end, when it flushes what is left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(message: str, code: int) -> int:
