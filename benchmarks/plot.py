@@ -10,7 +10,7 @@ from benchmarks.figures import Row, Side, figure
 from benchmarks.table import SIDES
 from hone.cli.svg import framed
 
-WIDTH, LABELS, VALUES = 860, 340, 70
+WIDTH, LABELS, VALUES = 940, 430, 70
 BAR, GAP, TOP = 16, 10, 40
 SCALE = WIDTH - LABELS - VALUES
 LEFT, RIGHT, HIGH, FOOT = 60, 90, 280, 44
@@ -52,8 +52,8 @@ def axis(values: Sequence[float], start: float, end: float) -> Axis:
 
 
 def lead(rows: Sequence[Row]) -> str | None:
-    """A bar for each row that the peer is in: how many times Hone is ahead, and the mark it has to reach."""
-    shown = [row for row in rows if row.ahead]
+    """A bar for each row in which Hone is to be ahead of the peer, and the mark it has to reach."""
+    shown = [row for row in rows if row.ahead and row.lead]
     if not shown:
         return None
     ahead = [row.ahead.middle for row in shown if row.ahead]
