@@ -134,7 +134,7 @@ def test_a_document_without_its_marks_is_refused(document: str) -> None:
 
 @given(st.lists(rows, min_size=1, max_size=5))
 def test_the_picture_of_leads_can_be_read_out_and_every_bar_fits(measured: list[Row]) -> None:
-    shown = [row for row in measured if row.ahead]
+    shown = [row for row in measured if row.ahead and row.lead]
     drawn = lead(measured)
     assert (drawn is None) is (not shown)
     if drawn is None:
@@ -153,7 +153,7 @@ def _bars(picture: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 def test_a_bar_twice_as_long_stands_for_a_lead_squared() -> None:
-    measured = [Row("x", "ms", (1.0,), peer=(10.0,)), Row("y", "ms", (1.0,), peer=(100.0,))]
+    measured = [Row("x", "ms", (1.0,), peer=(figure,), lead=1) for figure in (10.0, 100.0)]
     ten, hundred = (float(bar.get("width", 0)) for bar in _bars(ElementTree.fromstring(lead(measured) or "")))
     assert hundred == pytest.approx(2 * ten, abs=0.2)
 
