@@ -100,12 +100,12 @@ async def _files(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
             continue
         same, edited = same + quiet, edited + (not quiet)
     changed = f"; {edited:,} changed by hand, to be taken in when they are next read" if edited else ""
-    yield True, f"files: {same:,} journals and skills say what the ledger says{changed}"
+    yield True, f"files: journal and skills say what the ledger says ({same:,} looked at){changed}"
     templates, broken = await hone.templates.all()
     for line in broken:
         yield False, f"templates: {line}"
     if not broken:
-        yield True, f"templates: {len(templates):,} can be read"
+        yield True, f"templates: all of them can be read ({len(templates):,})"
 
 
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
