@@ -146,23 +146,23 @@ def test_every_damage_to_a_page_that_holds_something_is_noticed(
     whole: Home, tier: Tier, figures: Figures
 ) -> None:
     assert deep(whole.path) == []
-    tried, missed, read, wrong = tier.size(short=30, full=300), [], 0, 0
+    missed, tried, read, wrong = {}, 0, 0, 0
     path = whole.path.with_name("damaged.db")
-    for index in range(tried):
-        random = Random(f"{tier.seed}:{index}")
-        page, kind = random.choice(whole.pages), KINDS[index % len(KINDS)]
-        path.write_bytes(damaged(whole, page, kind, random))
+    for draw in tier.draws(short=30, full=300):
+        page, kind = draw.random.choice(whole.pages), KINDS[draw.index % len(KINDS)]
+        path.write_bytes(damaged(whole, page, kind, draw.random))
+        tried += 1
         found = deep(path)
         errors, others = unlike(whole, path)
         read, wrong = read + bool(errors), wrong + bool(others and not errors)
         if not found and not errors:
-            missed.append((index, kind, page.owner, page.number))
+            missed[draw.index] = (kind, page.owner, page.number)
         clear(path)
-    figures(
-        f"{tried} tried, {tried - len(missed)} noticed, {len(missed)} missed: {read} already when read; "
-        f"{wrong} gave another answer until they were"
+    note = (
+        f"{tried - len(missed)} noticed, {read} of them already when read; {wrong} read otherwise until then"
     )
-    assert not missed, f"seed {tier.seed}: {missed}"
+    figures.tally(tried, got_in=len(missed), note=note, at=missed)
+    assert not missed
 
 
 async def test_a_database_with_much_written_and_deleted_is_not_taken_for_damaged(
@@ -264,15 +264,15 @@ def test_a_repair_saves_what_is_not_on_the_damaged_page_and_counts_what_is_gone(
 ) -> None:
     said = messages(whole.path)
     total = sum(map(len, said.values()))
-    tried, lost = tier.size(short=12, full=150), 0
-    for index in range(tried):
-        random = Random(f"{tier.seed}:{index}")
-        page, kind = random.choice(whole.pages), KINDS[index % 4]
+    tried = lost = 0
+    for draw in tier.draws(short=12, full=150):
+        page, kind = draw.random.choice(whole.pages), KINDS[draw.index % 4]
         path = whole.path.with_name("damaged.db")
-        path.write_bytes(damaged(whole, page, kind, random))
+        path.write_bytes(damaged(whole, page, kind, draw.random))
+        tried += 1
         before = path.read_bytes()
         made = asyncio.run(repair(path, DAY))
-        case = (tier.seed, index, kind, page.owner, page.number)
+        case = (kind, page.owner, page.number)
         assert made is not None, case
         assert (made.kept.read_bytes(), made.left) == (before, ()), case
         check(whole, page, kind, path, made, total, case)
