@@ -16,8 +16,9 @@ export async function show(root, here, signal) {
   const parts = el("div", { class: "stack wide" });
   const choice = el("p");
   const editing = () => parts.querySelector("textarea, form :focus");
-  const fresh = async () => {
+  const fresh = async (gently = false) => {
     const journal = await get("/api/journal", { folder }, signal);
+    if (gently && editing()) return; // somebody has taken the pen meanwhile
     put(choice, folders(journal.folders, folder, (chosen) => {
       folder = chosen;
       fresh().catch(complain);
@@ -29,7 +30,7 @@ export async function show(root, here, signal) {
     choice, parts);
   await fresh();
   on(["changed", "reset"], () => {
-    if (!editing()) fresh().catch(complain);
+    if (!editing()) fresh(true).catch(complain);
   }, signal);
 }
 
