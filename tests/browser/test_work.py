@@ -1,9 +1,10 @@
 """I3: the rest of what a page is for: journal and skills by hand, questions, a stop, a review that failed."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from hone.core.jobs import Topic
 from hone.core.messages import assistant
@@ -25,6 +26,34 @@ WORK = rules(
 async def say(page: Page, text: str) -> None:
     await page.get_by_label("Message").fill(text)
     await page.get_by_label("Message").press("Enter")
+
+
+async def test_a_refresh_under_way_does_not_close_an_editor_that_was_opened_meanwhile(
+    home: Path, tmp_path: Path
+) -> None:
+    async with (
+        running(home, tmp_path, tale.script) as visit,
+        chromium() as browser,
+        opened(browser, visit, PHONE) as tab,
+    ):
+        page, answered = tab.page, asyncio.Event()
+        await page.get_by_role("link", name="Journal").click()
+        memory = page.locator("section", has=page.get_by_role("heading", name="Memory"))
+        await expect(memory).to_be_visible()
+
+        async def hold(route: Route) -> None:
+            await answered.wait()
+            await route.continue_()
+
+        await page.route("**/api/journal*", hold)
+        async with page.expect_response("**/api/journal*") as refreshed:
+            async with page.expect_request("**/api/journal*"):
+                await visit.post("/api/journal/memory", edits=[{"action": "add", "text": "The roof leaks."}])
+            await memory.get_by_role("button", name="Edit").click()
+            answered.set()
+        await (await refreshed.value).finished()
+        await page.evaluate("() => new Promise(requestAnimationFrame)")
+        await expect(page.get_by_label("All of memory")).to_be_visible()
 
 
 async def test_the_journal_is_edited_by_hand_and_nobody_is_overwritten(home: Path, tmp_path: Path) -> None:
