@@ -16,7 +16,7 @@ from benchmarks.bench import ROOT, Bench, Command, Sample, Take, alternate, envi
 from benchmarks.figures import Row, Side
 from hone import Hone
 from hone.core.messages import ToolCall, user
-from hone.core.scene import Scene
+from hone.core.tool_context import Scene
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.runtime.session import ignore

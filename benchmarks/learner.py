@@ -20,8 +20,8 @@ from typing import Any
 from benchmarks.provider import Provider
 from benchmarks.talk import REMARK, WORDS
 from hone.core.messages import Message, Role, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, weigh
-from hone.models.stage import Stage
 
 REVIEWS = {"hone": "look back over this conversation", "peer": "Review the conversation above"}
 """How each side begins the question of a review."""

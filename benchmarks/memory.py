@@ -16,10 +16,10 @@ from psycopg import AsyncConnection
 from benchmarks.recall import Language, quantile
 from hone.core.backend import Backend
 from hone.core.clock import SystemClock
-from hone.memory.backends.guarded import Guarded
-from hone.memory.backends.postgres import SPEECH, PostgresBackend
-from hone.memory.backends.sqlite import SCHEMA, SqliteBackend, _Draft, _store
-from hone.memory.backends.wording import Wording
+from hone.features.backends.guarded import Guarded
+from hone.features.backends.postgres import SPEECH, PostgresBackend
+from hone.features.backends.sqlite import SCHEMA, SqliteBackend, _Draft, _store
+from hone.features.backends.wording import Wording
 from hone.stores import words
 from hone.stores.database import Database
 

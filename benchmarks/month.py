@@ -18,8 +18,8 @@ from benchmarks.figures import Row, Side, Unit
 from benchmarks.learner import REVIEWS, Body, furnish, learning, words
 from hone import Hone
 from hone.core.model import Usage
+from hone.models.fake_provider.caching import shared
 from hone.models.priced import PRICES
-from hone.models.stage.caching import shared
 from hone.runtime.session import ignore
 from hone.settings import Learning, Settings
 

@@ -26,7 +26,7 @@ from hone import Hone
 from hone.core.ids import SessionId
 from hone.core.jobs import State
 from hone.core.ports import Header
-from hone.runtime.background import BREATH
+from hone.learning.background import BREATH
 from hone.runtime.session import Session, ignore
 from hone.settings import Learning, Settings
 

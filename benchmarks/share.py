@@ -20,7 +20,7 @@ from benchmarks.learner import REVIEWS, Body, Learner, furnish, learning, words
 from benchmarks.month import prompt
 from benchmarks.server import running
 from hone import Hone
-from hone.models.stage.caching import shared
+from hone.models.fake_provider.caching import shared
 from hone.runtime.session import ignore
 
 TURNS = 3

@@ -19,10 +19,10 @@ from benchmarks.table import table
 from hone.core.ledger import Actor, Author, Change, Delta, Print, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ORIGIN, Birth, Listed
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
 from hone.knowledge.places import folder_of
-from hone.skills.document import parse, written
-from hone.skills.index import BUDGET, index
+from hone.knowledge.skills.document import parse, written
+from hone.knowledge.skills.index import BUDGET, index
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 
@@ -163,7 +163,7 @@ def elsewhere(home: Path) -> Sample:
 async def composed(home: Path) -> Sample:
     """The way a session takes."""
     from hone import Hone
-    from hone.knowledge.moment import Moments
+    from hone.knowledge.snapshots import Moments
 
     async with Hone(home=home, folder=home) as hone:
         await hone.library.keeper.ledger.latest()  # opening a home is not what is measured

@@ -8,12 +8,12 @@ import psycopg
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock, ManualClock
-from hone.memory.backends.guarded import Guarded
-from hone.memory.backends.honcho import HonchoBackend
-from hone.memory.backends.null import NullBackend
-from hone.memory.backends.postgres import PostgresBackend
-from hone.memory.backends.sqlite import SCHEMA, SqliteBackend
-from hone.memory.backends.wording import Wording
+from hone.features.backends.guarded import Guarded
+from hone.features.backends.honcho import HonchoBackend
+from hone.features.backends.null import NullBackend
+from hone.features.backends.postgres import PostgresBackend
+from hone.features.backends.sqlite import SCHEMA, SqliteBackend
+from hone.features.backends.wording import Wording
 from hone.stores import words
 from hone.stores.database import Database
 from tests.doubles.honcho import KEY, HonchoDouble

@@ -14,25 +14,25 @@ from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Author, Evidence
 from hone.core.messages import assistant, user
 from hone.core.model import Usage
+from hone.core.permits import USER
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.skill import Birth, Deed, Shelf
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.knowledge.disk import Disk
+from hone.features.curator.curator import Curator, Workroom
+from hone.files.tree import Disk
+from hone.knowledge.admission import Mode
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, Rules
 from hone.knowledge.library import Library
+from hone.knowledge.skills import folder
+from hone.knowledge.skills.document import written
 from hone.knowledge.staging import Unprinted
 from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Script, Scripted
-from hone.policy.admission import Mode
-from hone.policy.permits import USER
 from hone.prompt.compose import compose
-from hone.runtime.curate import Curator, Workroom
 from hone.runtime.session import Services
-from hone.skills import folder
-from hone.skills.document import written
 from hone.stores.inmemory import InMemorySessions
 from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
 

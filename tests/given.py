@@ -21,10 +21,10 @@ from hone.core.messages import (
     user,
 )
 from hone.core.prefix import Prefix
-from hone.core.template import Example, Template, Work
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.prompt.examples import seeded
+from hone.features.templates.examples import seeded
+from hone.features.templates.values import Example, Template, Work
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from hone.core.messages import Message, Role, ToolCall, user
 from hone.core.model import Model, Usage
 from hone.core.permit import EVERYTHING, Effect, Permit
 from hone.core.prefix import Prefix
-from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Surface, Tool
+from hone.core.tool_context import Scene
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from hone.connections import Connections
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
+from hone.core.curation import Rounds
 from hone.core.errors import Refused, StoreError
 from hone.core.events import Emit
 from hone.core.ids import SessionId
@@ -25,51 +25,51 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, Note
 from hone.core.model import Model
 from hone.core.outbox import Outbox
+from hone.core.permits import USER
 from hone.core.ports import IMPORTED, Header, Sessions, Stored
 from hone.core.recall import Recall
-from hone.core.rounds import Rounds
-from hone.core.scene import Ask, nobody
+from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
+from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
-from hone.knowledge.disk import Disk
+from hone.features.backends.current import Backing, Wanted
+from hone.features.backends.memories import Memories
+from hone.features.backends.outbox_worker import Courier
+from hone.files.tree import Disk
+from hone.knowledge.admission import Mode
 from hone.knowledge.keeper import Keeper, Rules
 from hone.knowledge.library import Library
-from hone.knowledge.moment import Moments
+from hone.knowledge.skills.index import index
+from hone.knowledge.snapshots import Moments
 from hone.knowledge.tools import knowledge_tools
+from hone.learning.background import Background
 from hone.models.windowed import Windowed
 from hone.plugins import load
-from hone.policy.admission import Mode
-from hone.policy.permits import USER
-from hone.policy.secrets import redact
-from hone.policy.triggers import Intervals
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
-from hone.runtime.background import Background
-from hone.runtime.backing import Backing, Wanted
-from hone.runtime.consent import Consent
-from hone.runtime.courier import Courier
-from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, Unused
 from hone.runtime.lists import OwnersList
-from hone.runtime.memories import Memories
+from hone.runtime.model_factory import Connections
+from hone.runtime.permissions import Consent
 from hone.runtime.session import Services, Session, branch, ignore, new_id
+from hone.runtime.toolbox_factory import Ground, Toolshed
+from hone.runtime.triggers import Intervals
+from hone.runtime.trust import Folders
+from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
-from hone.skills.index import index
-from hone.storage import Stores, opened
+from hone.stores.home import Stores, opened
 from hone.tools.recall import recall_tool
-from hone.tools.sandbox.choice import Sandbox
-from hone.toolshed import Ground, Toolshed
 
 if TYPE_CHECKING:
-    from hone.core.template import Template
-    from hone.runtime.curate import Curator
-    from hone.runtime.experiment import Laboratory
-    from hone.runtime.review import Reviewer
-    from hone.runtime.seeding import Seeding, Wish
-    from hone.runtime.templates import Templates
+    from hone.features.curator.curator import Curator
+    from hone.features.experiments.runner import Laboratory
+    from hone.features.templates.seeding import Seeding, Wish
+    from hone.features.templates.store import Templates
+    from hone.features.templates.values import Template
+    from hone.learning.review import Reviewer
 
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
@@ -163,7 +163,7 @@ class Hone:
 
     @cached_property
     def templates(self) -> "Templates":
-        from hone.runtime.templates import Templates
+        from hone.features.templates.store import Templates
 
         return Templates(self.home)
 
@@ -195,8 +195,8 @@ class Hone:
 
     @property
     def reviewer(self) -> "Reviewer":
-        from hone.runtime.allowance import Bounds
-        from hone.runtime.review import Bench, Reviewer
+        from hone.learning.budget import Bounds
+        from hone.learning.review import Bench, Reviewer
 
         stores, bounds = self._opened, Bounds(daily=self.settings.learning.daily)
         services = Services(stores.sessions, self._clock, guard=self._shed.guard)
@@ -218,8 +218,8 @@ class Hone:
 
     @property
     def curator(self) -> "Curator":
-        from hone.runtime.allowance import Bounds
-        from hone.runtime.curate import Curator, Workroom
+        from hone.features.curator.curator import Curator, Workroom
+        from hone.learning.budget import Bounds
 
         stores = self._opened
         return Curator(
@@ -278,8 +278,8 @@ class Hone:
         return Session(header, agent, start, services, stored=bool(told), informed=known, opening=opening)
 
     async def _seeding(self, template: str, toolbox: Toolbox) -> "Seeding":
-        from hone.runtime.seeding import Seeding
-        from hone.runtime.templates import AUTO
+        from hone.features.templates.seeding import Seeding
+        from hone.features.templates.store import AUTO
 
         opening = Seeding(self.templates, template, self._clock)
         if template != AUTO:
@@ -320,7 +320,7 @@ class Hone:
 
     async def template(self, beginning: str, wish: "Wish | None" = None) -> "Template":
         """Keeps calls of a session that worked, as a template for others."""
-        from hone.runtime.seeding import Wish, make
+        from hone.features.templates.seeding import Wish, make
 
         toolbox = self._shed.show(self.folder)
         return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
@@ -328,8 +328,8 @@ class Hone:
     @property
     def laboratory(self) -> "Laboratory":
         """Where lessons are measured."""
-        from hone.runtime.experiment import Laboratory
-        from hone.runtime.studies import Studies
+        from hone.features.experiments.runner import Laboratory
+        from hone.features.experiments.store import Studies
 
         return Laboratory(self, self.home, Studies(self.home), self._beside, self._clock)
 

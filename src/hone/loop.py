@@ -17,11 +17,11 @@ from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
+from hone.core.normalize import settle
 from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_spoiled, label
-from hone.core.scene import UNNAMED, Ask, Scene, Spawn, childless, nobody
-from hone.core.settle import settle
 from hone.core.tool import Kind, Outcome
+from hone.core.tool_context import UNNAMED, Ask, Scene, Spawn, childless, nobody
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hone.core.clock import ManualClock
 from hone.core.messages import Message, Role, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, rounds, rules
-from hone.models.stage import Stage
 from hone.settings import Learning, Price, Settings
 from tests.faults.furnish import furnish, provider
 

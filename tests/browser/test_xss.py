@@ -14,12 +14,12 @@ from hone.core.jobs import Topic
 from hone.core.ledger import USER
 from hone.core.messages import Message, Role, Text, assistant
 from hone.core.skill import Birth
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add
+from hone.knowledge.skills.folder import Create, WriteFile
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call
-from hone.models.stage import Stage
 from hone.settings import Learning, Memory, Settings
-from hone.skills.folder import Create, WriteFile
 from tests.browser.strings import strings
 from tests.browser.tab import Tab, chromium, opened
 from tests.conftest import Figures, Tier

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pyte
 
-from hone.models.stage import Stage
-from hone.runtime.folders import Folders
+from hone.models.fake_provider import Stage
 from hone.runtime.lists import OwnersList
+from hone.runtime.trust import Folders
 
 HONE = (sys.executable, "-m", "hone")
 # Makes its standard input the controlling terminal, so that Ctrl-C typed there reaches the command.

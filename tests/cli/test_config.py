@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from hone.cli.config import KEYS, rows, template
+from hone.models.fake_provider import Stage
 from hone.models.scripted import lines
-from hone.models.stage import Stage
 from hone.settings import Provider, Settings
 from tests.cli.driving import environment, hone
 

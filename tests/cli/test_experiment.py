@@ -10,10 +10,10 @@ import pytest
 
 from hone import Hone
 from hone.cli.main import perform
-from hone.core.experiment import Kind
+from hone.features.experiments.subjects import find
+from hone.features.experiments.values import Kind
+from hone.features.templates.seeding import Wish
 from hone.models.scripted import Scripted
-from hone.runtime.seeding import Wish
-from hone.runtime.subjects import find
 from tests.runtime.test_experiment import HARMING, HELPING, WORK, recorded, stored, taught
 
 NAMES = [

@@ -12,9 +12,9 @@ from hone.core.ids import SessionId
 from hone.core.messages import Image, Message, Thinking, ToolCall, answer, assistant, user
 from hone.core.ports import Header, Stored
 from hone.core.prefix import Prefix
+from hone.core.secrets import redact
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.policy.secrets import redact
 from hone.runtime.export import to_json, to_markdown
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

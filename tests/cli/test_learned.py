@@ -26,10 +26,10 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.trust import Trust
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
 from hone.knowledge.folding import Step
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
-from hone.memory.journal import Add
 from hone.stores.reference import InMemoryLedger
 from tests.given import NOON
 

@@ -6,8 +6,8 @@ import pytest
 
 from hone import Hone
 from hone.cli.slash import COMMANDS, Talk, obey, parse
+from hone.knowledge.skills.naming import shape
 from hone.models.scripted import Scripted, lines
-from hone.skills.naming import shape
 
 FAILING = {
     "/mem": "There is no command /mem. Close: /memory. /help lists those there are.",

@@ -19,7 +19,7 @@ from hone.core.jobs import Count, Counters, Job, JobId, Jobs, State, Topic
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, Delta, Ledger, Standing
 from hone.core.messages import digest
 from hone.core.ports import Header, Sessions
-from hone.policy.triggers import Ending, Intervals, counted
+from hone.runtime.triggers import Ending, Intervals, counted
 from hone.stores.database import Database
 from hone.stores.inmemory import InMemoryJobs, InMemorySessions
 from hone.stores.jobs import SqliteJobs

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from hone.core.curation import UNNUMBERED, Round, RoundId, Rounds
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, Delta, Ledger
 from hone.core.messages import digest, sound
-from hone.core.rounds import UNNUMBERED, Round, RoundId, Rounds
+from hone.stores.curator_runs import SqliteRounds
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.reference import InMemoryLedger, InMemoryRounds
-from hone.stores.rounds import SqliteRounds
 from tests.given import NOON
 
 BODY = b"one"

@@ -32,7 +32,7 @@ from hone.core.skill import (
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.reference import InMemoryLedger, InMemoryShelf
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TODAY = date(2026, 3, 1)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import Message, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call
-from hone.models.stage import Stage
 from tests.docs.pages import ROOT, blocks
 
 PAGE = ROOT / "docs" / "plugins.md"

@@ -12,8 +12,8 @@ import pytest
 
 from hone.cli.main import cli
 from hone.core.messages import Message, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, echo
-from hone.models.stage import Stage
 from hone.settings import read
 from tests.docs.pages import PAGES, ROOT, anchors, blocks, commands, links, name
 

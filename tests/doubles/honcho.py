@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from hone.models.stage.serving import Caller, Request
+from hone.models.fake_provider.serving import Caller, Request
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,512}")
 LONGEST = 25_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider.shapes import Format
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")

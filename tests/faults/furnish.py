@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from hone import Hone
 from hone.core.clock import Clock
 from hone.core.tool import Tool
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider.shapes import Format
 from hone.settings import Provider, Settings
 
 DEFAULTS = Settings()

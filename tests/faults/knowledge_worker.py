@@ -21,10 +21,10 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, Evidence, skill
 from hone.core.skill import Birth
 from hone.core.trust import Trust
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper, Rules
-from hone.memory.journal import Add
-from hone.skills.folder import Create, Patch, WriteFile
+from hone.knowledge.skills.folder import Create, Patch, WriteFile
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from hone.core.messages import Message, Part, Role, Text, Thinking, ToolCall
 from hone.core.model import Finish, Reply, Usage
-from hone.models.stage.playback import Framing, stream, whole
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider.playback import Framing, stream, whole
+from hone.models.fake_provider.shapes import Format
 from tests.faults.oddities import ARGUMENTS, DEEP, DEEP_MARK, EVENTS, IDS, NAMES, TEXTS, VALUES
 
 

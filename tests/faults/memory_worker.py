@@ -9,8 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from hone.core.clock import SystemClock
-from hone.memory.backends.guarded import Guarded
-from hone.memory.backends.wording import Wording
+from hone.features.backends.guarded import Guarded
+from hone.features.backends.wording import Wording
 from hone.stores import words
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ async def store(kind: str, place: str) -> None:
     clock, wording = SystemClock(), Wording(words.spaced, words.terms)
     match kind:
         case "postgres":
-            from hone.memory.backends.postgres import PostgresBackend
+            from hone.features.backends.postgres import PostgresBackend
 
             backend = Guarded(PostgresBackend(place, wording, clock, is_cloud=False))
         case _:
-            from hone.memory.backends.honcho import HonchoBackend
+            from hone.features.backends.honcho import HonchoBackend
             from tests.doubles.honcho import KEY
 
             backend = Guarded(HonchoBackend(place, KEY, clock, is_cloud=True))

@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct, json
 
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider.shapes import Format
 from hone.runtime.session import ignore
 from tests.faults.furnish import furnish, provider
 from tests.faults.points.reviews import SETTINGS

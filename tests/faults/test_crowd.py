@@ -12,9 +12,9 @@ import pytest
 from hone import Hone
 from hone.core.messages import Message, Role, assistant
 from hone.core.turn import Stop
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call
-from hone.models.stage import Stage
-from hone.models.stage.shapes import Format
 from hone.runtime.session import Session
 from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider

@@ -13,11 +13,11 @@ from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.permit import Effect
 from hone.core.turn import Stop, Turn
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.faults import FAULTS, Refusal
+from hone.models.fake_provider.playback import Framing, stream
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import lines
-from hone.models.stage import Stage
-from hone.models.stage.faults import FAULTS, Refusal
-from hone.models.stage.playback import Framing, stream
-from hone.models.stage.shapes import Format
 from hone.runtime.session import Session
 from hone.settings import Settings
 from tests.conftest import Draw, Figures, Tier

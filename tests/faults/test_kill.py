@@ -9,9 +9,9 @@ from pathlib import Path
 from hone.core.messages import assistant
 from hone.core.turn import Stop
 from hone.models.anthropic import MARKER
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, rounds
-from hone.models.stage import Stage
-from hone.models.stage.shapes import Format
 from tests.conftest import Figures, Tier
 from tests.faults.beside import DATABASE, integrity, rest, start
 from tests.faults.furnish import furnish, provider

@@ -13,9 +13,9 @@ import pytest
 
 from hone.core.ledger import MEMORY, skill
 from hone.core.skill import DOCUMENT
-from hone.memory.journal import entries
+from hone.knowledge.journal import entries
+from hone.models.fake_provider import Stage
 from hone.models.scripted import lines
-from hone.models.stage import Stage
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.cli import nobody

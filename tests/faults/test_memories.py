@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import SystemClock
-from hone.memory.backends.postgres import PostgresBackend
+from hone.features.backends.postgres import PostgresBackend
 from tests import databases
 from tests.backing import WORDING, closing, emptied, honcho
 from tests.conftest import Figures, Tier

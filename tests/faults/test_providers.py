@@ -14,10 +14,10 @@ from hone.core.events import Event, Notice
 from hone.core.messages import Role, assistant
 from hone.core.model import Restart, TextPiece
 from hone.core.turn import Stop, Turn
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.faults import FAULTS, first, refuse, refusing
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import Script, call, lines, rounds
-from hone.models.stage import Stage
-from hone.models.stage.faults import FAULTS, first, refuse, refusing
-from hone.models.stage.shapes import Format
 from hone.runtime.session import Session
 from hone.settings import Settings
 from tests.conftest import Figures, Tier

@@ -21,8 +21,8 @@ from hone import Hone
 from hone.core.jobs import Job, State
 from hone.core.ledger import Actor
 from hone.core.skill import DOCUMENT
-from hone.models.stage import Stage
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.shapes import Format
 from hone.runtime.session import ignore
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier

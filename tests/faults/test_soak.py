@@ -20,8 +20,8 @@ from hone.core.ids import SessionId
 from hone.core.jobs import State
 from hone.core.messages import Message, Role, assistant
 from hone.core.transcript import Transcript
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call
-from hone.models.stage import Stage
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier
 from tests.faults import soak_worker

@@ -15,9 +15,9 @@ from hone.core.messages import Role, ToolCall, assistant
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.turn import Stop
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, echo, lines, rounds
-from hone.models.stage import Stage
-from hone.models.stage.shapes import Format
 from tests.conftest import Figures, Tier
 from tests.faults.beside import hear, rest, start, tell
 from tests.faults.furnish import furnish, provider

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from hone.core.errors import HoneError
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider.shapes import Format
 from hone.settings import Settings
 from hone.stores import inmemory, sqlite  # what comes later may not be able to read our own code
 from tests.faults.furnish import furnish, provider

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 from hone.core.errors import StoreError
-from hone.knowledge.disk import Disk, _draft
+from hone.files.tree import Disk, _draft
 
 THREADS = 2
 

@@ -20,7 +20,7 @@ from hone.core.errors import Refused, StoreError
 from hone.core.ledger import Print
 from hone.core.messages import digest
 from hone.core.visible import visible
-from hone.knowledge.disk import CLOSED, LOCK, Disk, Glance, Kind
+from hone.files.tree import CLOSED, LOCK, Disk, Glance, Kind
 from tests.conftest import Figures, Tier, requires
 from tests.knowledge import disk_worker
 from tests.knowledge.nasty import CANARY, inventory, nasty, plant, surround

@@ -24,16 +24,16 @@ from hone.core.ports import Header
 from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
 from hone.knowledge.forgetting import derived, withdraw
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper
 from hone.knowledge.library import Library
+from hone.knowledge.skills.folder import Archive, Install, Pin, Restore, Uninstall, Unpin
 from hone.knowledge.tools import knowledge_tools
-from hone.memory.journal import Add
-from hone.skills.folder import Archive, Install, Pin, Restore, Uninstall, Unpin
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 from tests.given import NOON
 from tests.tools.calls import EMPTY, called
 
@@ -145,9 +145,9 @@ def test_nothing_that_changes_knowledge_goes_by_another_name() -> None:
     for file in sources():
         imports = [each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.ImportFrom)]
         for each in imports:
-            if each.module in ("hone.memory", "hone.skills"):
+            if each.module in ("hone.memory", "hone.knowledge.skills"):
                 assert all(name.asname is None for name in each.names), file
-            if each.module in ("hone.memory.journal", "hone.skills.folder"):
+            if each.module in ("hone.knowledge.journal", "hone.knowledge.skills.folder"):
                 assert "apply" not in {name.name for name in each.names}, file
     others = {
         f"{file.relative_to(SOURCE)} {owner}.{name}"

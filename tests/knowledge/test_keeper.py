@@ -15,11 +15,11 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Evidence, Standing, Target, project, skill
 from hone.core.skill import DOCUMENT, Birth
 from hone.core.trust import Trust
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
+from hone.knowledge.admission import Mode
+from hone.knowledge.journal import Add, Edit, Remove, Replace, entries
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, Rules
-from hone.memory.journal import Add, Edit, Remove, Replace, entries
-from hone.policy.admission import Mode
-from hone.skills.folder import Archive, Create, Patch, Pin, WriteFile
+from hone.knowledge.skills.folder import Archive, Create, Patch, Pin, WriteFile
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 

@@ -9,13 +9,13 @@ from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.skill import Birth, Deed
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import FIRST, Library
-from hone.skills.folder import Archive, Create, Pin
+from hone.knowledge.skills.folder import Archive, Create, Pin
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 
 FOLDER = "/a/folder"
 

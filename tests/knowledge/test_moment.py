@@ -15,15 +15,15 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Holding, Target
 from hone.core.skill import Birth
 from hone.core.waiting import Shared
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import Library
-from hone.knowledge.moment import Moments
-from hone.memory.journal import Add
-from hone.skills.folder import Archive, Create
+from hone.knowledge.skills.folder import Archive, Create
+from hone.knowledge.snapshots import Moments
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 from tests.conftest import Tier
 
 FOLDER = Path("/a/folder")

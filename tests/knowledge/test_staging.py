@@ -31,12 +31,12 @@ from hone.core.ledger import (
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, Birth
 from hone.core.trust import Trust
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
 from hone.knowledge.folding import Files
+from hone.knowledge.journal import Add, Remove, Replace, entries
 from hone.knowledge.keeper import MET, OWNER, Keeper
+from hone.knowledge.skills.folder import Archive, Create, Edit, Patch, WriteFile
 from hone.knowledge.staging import Staged
-from hone.memory.journal import Add, Remove, Replace, entries
-from hone.skills.folder import Archive, Create, Edit, Patch, WriteFile
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.reference import InMemoryLedger

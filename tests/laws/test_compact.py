@@ -11,7 +11,7 @@ from hone.core.messages import Message, Role, ToolCall, answer, assistant
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.prompt.compact import MARK, digest, plan, shortened, state
+from hone.prompt.compaction import MARK, digest, plan, shortened, state
 from hone.tools.todo import todos
 from tests.given import NOON, conversations, trusts
 from tests.rig import faults

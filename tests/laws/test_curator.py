@@ -14,14 +14,14 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from hone.core.curation import Round
 from hone.core.ledger import Entry, Standing, skill
-from hone.core.rounds import Round
 from hone.core.skill import ARCHIVED, DOCUMENT, Birth
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER
-from hone.skills.document import parse
-from hone.skills.facts import parted
-from hone.skills.folder import Archive, Create, Install, Pin, WriteFile
+from hone.knowledge.skills.document import parse
+from hone.knowledge.skills.facts import parted
+from hone.knowledge.skills.folder import Archive, Create, Install, Pin, WriteFile
 from tests.curating import NOON, Care, answering, care, document
 
 NAMES = ("trip-planning", "night-trains", "slow-queries", "ferry-tables", "tax-letters", "garden-plans")

@@ -33,13 +33,23 @@ from hone.core.ledger import (
 )
 from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, Birth
 from hone.core.trust import Trust
-from hone.knowledge.disk import Disk
+from hone.files.tree import Disk
+from hone.knowledge import journal
+from hone.knowledge.journal import Add, Remove, Replace, lines
 from hone.knowledge.keeper import OWNER, Keeper, Rules
 from hone.knowledge.places import folder_of, is_journal, path_of, places
-from hone.memory import journal
-from hone.memory.journal import Add, Remove, Replace, lines
-from hone.skills import folder
-from hone.skills.folder import Archive, Create, Patch, Pin, RemoveFile, Restore, Rewrite, Unpin, WriteFile
+from hone.knowledge.skills import folder
+from hone.knowledge.skills.folder import (
+    Archive,
+    Create,
+    Patch,
+    Pin,
+    RemoveFile,
+    Restore,
+    Rewrite,
+    Unpin,
+    WriteFile,
+)
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier

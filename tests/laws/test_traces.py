@@ -19,9 +19,9 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.features.traces.export import Tree, choose, export, gather
+from hone.features.traces.restore import Standing, compare, read, restore
 from hone.runtime.export import Clean
-from hone.runtime.restore import Standing, compare, read, restore
-from hone.runtime.traces import Tree, choose, export, gather
 from hone.stores.inmemory import InMemorySessions
 from tests.given import NOON, begun, conversations, texts, trusts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.errors import SettingsError
-from hone.memory.choice import NAMES, Choice, choose, is_remote, must_ask, shown, user_id
+from hone.features.backends.choice import NAMES, Choice, choose, is_remote, must_ask, shown, user_id
 
 WAY = {"key": True, "installed": True, "answers": True}
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hone.core.clock import ManualClock, SystemClock
-from hone.memory.chart import svg
-from hone.memory.evaluate import Measured, Score, advice, data, label, latency, recommend, score
-from hone.memory.measure import USER, measure
-from hone.memory.table import table
+from hone.features.backends.chart import svg
+from hone.features.backends.evaluate import Measured, Score, advice, data, label, latency, recommend, score
+from hone.features.backends.measure import USER, measure
+from hone.features.backends.table import table
 from tests import databases
 from tests.backing import opened
 from tests.doubles.odd import Odd
@@ -123,7 +123,7 @@ async def test_a_backend_that_works_makes_whole_round_trips_and_leaves_nothing(
 
 @pytest.mark.parametrize("mood", ["fails", "slow", "types"])
 async def test_a_backend_that_does_not_work_has_no_points_for_what_it_did_not_do(mood: str) -> None:
-    from hone.memory.backends.guarded import Guarded
+    from hone.features.backends.guarded import Guarded
 
     clock = ManualClock()
     odd = Odd(clock)

@@ -8,8 +8,8 @@ import pytest
 from hone.core.backend import Deleted
 from hone.core.clock import ManualClock
 from hone.core.errors import BackendError, Unfit
-from hone.memory.backends.guarded import Guarded
-from hone.memory.backends.honcho import HonchoBackend
+from hone.features.backends.guarded import Guarded
+from hone.features.backends.honcho import HonchoBackend
 from tests.backing import closing, honcho
 from tests.doubles.honcho import KEY, Answer, HonchoDouble
 

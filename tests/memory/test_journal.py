@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Refused
-from hone.memory.journal import Add, Edit, Remove, Replace, apply, blocks, entries, normal, printed, size
+from hone.knowledge.journal import Add, Edit, Remove, Replace, apply, blocks, entries, normal, printed, size
 
 LIMIT = 2_200
 MARKDOWN = st.lists(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hone.core.messages import Part, Text, Thinking, ToolCall
-from hone.models.stage import Stage
-from hone.models.stage.shapes import Format
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.shapes import Format
 
 PATHS: dict[Format, str] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.models.stage.caching import Breakpoints, Prefixes, shared, unclosed, unmarked
+from hone.models.fake_provider.caching import Breakpoints, Prefixes, shared, unclosed, unmarked
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM = "You are a careful assistant. " * 20

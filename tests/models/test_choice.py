@@ -7,11 +7,11 @@ import pytest
 
 from hone.core.clock import SystemClock
 from hone.core.errors import SettingsError
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.faults import refusing
 from hone.models.http import Http
 from hone.models.providers import KNOWN, Provider, address, choose
 from hone.models.scripted import lines
-from hone.models.stage import Stage
-from hone.models.stage.faults import refusing
 
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}
 REMOTE = tuple(each for each in KNOWN if not each.local)

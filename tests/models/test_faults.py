@@ -6,10 +6,10 @@ import json
 import pytest
 
 from hone.core.messages import ToolCall, assistant
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.faults import FAULTS, first, refusing
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, lines
-from hone.models.stage import Stage
-from hone.models.stage.faults import FAULTS, first, refusing
-from hone.models.stage.shapes import Format
 from tests.models.caller import PATHS, anthropic_parts, dial, openai_parts, post, question
 
 FORMATS: list[Format] = ["openai", "anthropic"]

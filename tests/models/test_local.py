@@ -22,15 +22,15 @@ from hone.core.errors import Refused, Rejected, SettingsError
 from hone.core.messages import answer, assistant, user
 from hone.core.model import Model, Reply, Usage
 from hone.core.permit import EVERYTHING, Effect
+from hone.core.permits import REVIEW
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.turn import Origin, Stop
-from hone.models.fetching import Package, command, fetch_with, installer
-from hone.models.local import Local
+from hone.features.local_models.fetching import Package, command, fetch_with, installer
+from hone.features.local_models.local import Local
+from hone.features.local_models.weights import ENGINE, SMOLLM2, Cellar, Stock, Weights
 from hone.models.retrying import Retrying
 from hone.models.scripted import call
-from hone.models.weights import ENGINE, SMOLLM2, Cellar, Stock, Weights
-from hone.policy.permits import REVIEW
 from hone.runtime.session import Services, Session, new_id
 from hone.stores.inmemory import InMemorySessions
 from hone.tools.define import tool
@@ -270,8 +270,8 @@ ORPHAN = """
 import asyncio, sys
 from pathlib import Path
 from hone.core.clock import SystemClock
-from hone.models.local import Local
-from hone.models.weights import Stock
+from hone.features.local_models.local import Local
+from hone.features.local_models.weights import Stock
 async def main():
     local = Local(Stock(Path(sys.argv[1]), 4096, Path(sys.argv[2])), SystemClock())
     await local._serving()

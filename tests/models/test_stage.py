@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, echo, lines
-from hone.models.stage import Stage
-from hone.models.stage.shapes import Format
 from tests.conftest import Figures
 from tests.given import replies
 from tests.models.caller import PATHS, Got, anthropic_parts, dial, openai_parts, post, question
@@ -336,7 +336,7 @@ async def test_a_hundred_callers_at_once_are_all_answered(figures: Figures) -> N
 
 async def launched(*arguments: str) -> tuple[asyncio.subprocess.Process, Any]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hone.models.stage", *arguments, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", "hone.models.fake_provider", *arguments, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout
     url = (await process.stdout.readline()).decode().strip()
@@ -378,7 +378,12 @@ async def test_it_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
 
 async def test_a_process_that_cannot_start_says_why() -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hone.models.stage", "--script", "absent.json", stderr=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "hone.models.fake_provider",
+        "--script",
+        "absent.json",
+        stderr=asyncio.subprocess.PIPE,
     )
     _, said = await process.communicate()
     assert process.returncode == 2

@@ -14,11 +14,11 @@ from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Author, Evidence, Standing
 from hone.core.messages import ToolCall, answer, assistant, user
+from hone.core.screen import screen
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.policy.admission import Mode, Verdict, judge
-from hone.policy.evidence import locate
-from hone.policy.screen import screen
+from hone.knowledge.admission import Mode, Verdict, judge
+from hone.knowledge.evidence import locate
 from tests.conftest import Figures
 from tests.policy.test_evidence import said
 from tests.policy.test_quoting import HONEST

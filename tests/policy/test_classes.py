@@ -4,10 +4,10 @@ import pytest
 
 from hone import Hone
 from hone.core.messages import ToolResult
-from hone.core.template import Work
 from hone.core.tool import Kind
+from hone.features.templates.classes import classify, succeeded
+from hone.features.templates.values import Work
 from hone.models.scripted import Scripted, lines
-from hone.policy.classes import classify, succeeded
 
 DECLARED = {
     "execute_code": Kind.CODE,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.policy.danger import danger
+from hone.runtime.danger import danger
 
 FOLDER = "/home/me/project"
 

@@ -10,7 +10,7 @@ from hone.core.ledger import Evidence
 from hone.core.messages import Message, Text, ToolCall, ToolResult, answer, assistant, user
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.policy.evidence import locate
+from hone.knowledge.evidence import locate
 from tests.tools.calls import NOW
 
 HERE = SessionId("s1")

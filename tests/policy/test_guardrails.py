@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
-from hone.policy.guardrails import Attempt, Guard, Tally, Thresholds, refusal, tally, warning
+from hone.runtime.guardrails import Attempt, Guard, Tally, Thresholds, refusal, tally, warning
 from tests.tools.calls import EMPTY, Puppet
 
 OFF = (0, 0)

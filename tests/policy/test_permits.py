@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.permit import Effect, Permit
-from hone.policy.permits import COMPACT, CURATE, DELEGATE, REVIEW, USER
+from hone.core.permits import COMPACT, CURATE, DELEGATE, REVIEW, USER
 
 ALL = set(Effect)
 

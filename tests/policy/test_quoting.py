@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.policy.quoting import quotes
+from hone.knowledge.quoting import quotes
 from tests.conftest import Figures
 
 

@@ -9,8 +9,8 @@ from hone.core.ledger import Actor, Author, Change, ChangeId, Entry, Evidence, s
 from hone.core.messages import Message, answer, assistant, user
 from hone.core.skill import Result
 from hone.core.trust import Trust
+from hone.learning.outcomes import result
 from hone.models.scripted import call
-from hone.policy.results import result
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ONE, TWO = call("one"), call("two")

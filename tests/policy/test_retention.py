@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.skill import Birth, Listed
-from hone.policy.retention import TERMS, Grade, Terms, plan, reckon
+from hone.features.curator.retention import TERMS, Grade, Terms, plan, reckon
 
 START = date(2026, 1, 1)
 NAME = "trip-planning"

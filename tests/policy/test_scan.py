@@ -2,9 +2,9 @@
 
 import pytest
 
-from hone.policy.scan import BINARY, oddities
-from hone.skills import bundled
-from hone.skills.facts import parted, touches_scripts
+from hone.knowledge.skills import bundled
+from hone.knowledge.skills.facts import parted, touches_scripts
+from hone.knowledge.skills.scan import BINARY, oddities
 from tests.conftest import Figures
 
 ORDINARY = {

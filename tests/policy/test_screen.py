@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core import screen as screening
+from hone.core.screen import screen
 from hone.core.visible import visible
-from hone.policy import screen as screening
-from hone.policy.screen import screen
 from tests.conftest import Figures, Tier
 from tests.core.test_visible import SCRIPTS, invisibles
 from tests.policy.test_secrets import TOKEN_SHAPES

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.policy.secrets import RUN, TOKENS, redact
+from hone.core.secrets import RUN, TOKENS, redact
 from tests.conftest import Tier
 
 HEX = string.hexdigits[:16]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.experiment import PAIRS, Arm, Kind, Lesson, Run, Study, order
-from hone.policy.statistics import (
+from hone.features.experiments.statistics import (
     FIGURES,
     SUCCESS,
     Difference,
@@ -17,6 +16,7 @@ from hone.policy.statistics import (
     interval,
     verdict,
 )
+from hone.features.experiments.values import PAIRS, Arm, Kind, Lesson, Run, Study, order
 from tests.conftest import Figures, Tier
 from tests.given import NOON
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, ToolCall, ToolResult, assistant, user
 from hone.core.permit import Effect
-from hone.core.template import Example, Template, Work
+from hone.core.secrets import redact
 from hone.core.tool import Kind, Surface
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.policy.secrets import redact
-from hone.policy.templates import LONGEST, MOST, choose, extract, happened, usable
-from hone.skills.similar import words
+from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
+from hone.features.templates.values import Example, Template, Work
+from hone.knowledge.skills.similar import words
 from tests.given import NOON, trusts
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hone.core.jobs import Counters, Topic
 from hone.core.messages import Message, ToolCall, answer, assistant
-from hone.policy.triggers import Ending, Intervals, counted, ending, why
+from hone.runtime.triggers import Ending, Intervals, counted, ending, why
 from tests.given import conversations
 
 few = st.integers(0, 12)

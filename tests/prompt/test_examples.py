@@ -9,17 +9,17 @@ from hypothesis import given
 from hone.core.clock import ManualClock
 from hone.core.messages import Message, Role, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
-from hone.core.template import Template
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
+from hone.features.templates.examples import HEADING, seeded
+from hone.features.templates.values import Template
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
+from hone.models.fake_provider.shapes import Format
+from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.models.stage.shapes import Format
-from hone.models.stage.validity import problems
-from hone.prompt.compact import MARK, plan, shortened, state, unseeded
-from hone.prompt.examples import HEADING, seeded
+from hone.prompt.compaction import MARK, plan, shortened, state, unseeded
 from hone.prompt.news import known
 from hone.tools.todo import todos
 from tests.given import NOON, conversations, prefixes, templates, transcript, words

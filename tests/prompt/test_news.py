@@ -14,10 +14,10 @@ from hone.core.ledger import ChangeId
 from hone.core.messages import Message, Note, assistant, told, user
 from hone.core.ports import Header, Stored
 from hone.core.prefix import Prefix
+from hone.core.secrets import redact
 from hone.core.skill import Listed
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.policy.secrets import redact
 from hone.prompt.news import LIMIT, headline, known, news
 from hone.runtime.export import to_json, to_markdown
 

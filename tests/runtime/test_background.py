@@ -11,9 +11,9 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, State, Topic
 from hone.core.ledger import Entry
+from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
+from hone.learning.review import Reviewer
 from hone.models.polite import Aside, unhindered
-from hone.runtime.background import BREATH, GLANCE, PATIENCE, Background
-from hone.runtime.review import Reviewer
 from hone.stores.inmemory import InMemoryJobs, InMemorySessions
 from hone.stores.reference import InMemoryLedger
 

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.runtime.bus import BEAT, BEHIND, KEPT, RESET, Bus, Signal
+from hone.web.bus import BEAT, BEHIND, KEPT, RESET, Bus, Signal
 
 
 async def heard(bus: Bus, channel: str, count: int, since: str = "") -> list[Signal]:

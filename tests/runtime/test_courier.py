@@ -7,14 +7,14 @@ from hone.core.clock import ManualClock
 from hone.core.ledger import MEMORY, USER, Ledger
 from hone.core.outbox import Outbox
 from hone.core.skill import Birth
-from hone.knowledge.disk import Disk
+from hone.features.backends.guarded import Guarded
+from hone.features.backends.mirror import Mirror
+from hone.features.backends.outbox_worker import CLAIM, Courier
+from hone.files.tree import Disk
+from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER, Keeper
-from hone.knowledge.mirror import Mirror
-from hone.memory import journal
-from hone.memory.backends.guarded import Guarded
+from hone.knowledge.skills import folder
 from hone.runtime.claims import claim
-from hone.runtime.courier import CLAIM, Courier
-from hone.skills import folder
 from hone.stores.inmemory import InMemoryOutbox
 from hone.stores.reference import InMemoryLedger
 from tests.doubles.odd import Odd

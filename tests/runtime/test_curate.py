@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
+from hone.core.curation import UNNUMBERED
 from hone.core.events import Curated, Event
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Author, Entry, Evidence, Standing, skill
 from hone.core.messages import Message, Role, assistant
 from hone.core.ports import Header
-from hone.core.rounds import UNNUMBERED
 from hone.core.skill import ARCHIVED, DOCUMENT, Birth
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.knowledge.consolidation import LONGEST
+from hone.features.curator.consolidation import LONGEST
+from hone.features.curator.curator import FEW, OFF, SAME, WAITS
+from hone.knowledge.admission import Mode
 from hone.knowledge.keeper import DEFAULTS, OWNER, Rules
+from hone.knowledge.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
 from hone.knowledge.tools import knowledge_tools
+from hone.learning.budget import Bounds, spent
 from hone.models.scripted import Script, call
-from hone.policy.admission import Mode
-from hone.runtime.allowance import Bounds, spent
 from hone.runtime.claims import claim
-from hone.runtime.curate import FEW, OFF, SAME, WAITS
-from hone.runtime.loading import use
-from hone.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
+from hone.runtime.preload import use
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
 from tests.policy.test_retention import daily

@@ -10,7 +10,6 @@ import pytest
 from hone import Hone
 from hone.core.clock import ManualClock, SystemClock
 from hone.core.errors import Conflict, Corrupt, Missing, ModelError, Refused, Unauthorised
-from hone.core.experiment import PAIRS, Arm, Check, Kind, Lesson, Study, Task
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Entry, Evidence, Standing, skill
 from hone.core.messages import Message, assistant
@@ -19,19 +18,20 @@ from hone.core.prefix import Prefix
 from hone.core.skill import ARCHIVED, Birth
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.features.experiments.checks import holds
+from hone.features.experiments.findings import beside, conclude, forget, found
+from hone.features.experiments.recording import Wish, record
+from hone.features.experiments.runner import Progress
+from hone.features.experiments.statistics import Verdict
+from hone.features.experiments.store import Studies
+from hone.features.experiments.subjects import Subject, find
+from hone.features.experiments.values import PAIRS, Arm, Check, Kind, Lesson, Study, Task
+from hone.features.templates.seeding import Wish as Pattern
+from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add, entries
+from hone.knowledge.skills.folder import Create, Rewrite
 from hone.models.scripted import Scripted, call, rounds
-from hone.policy.statistics import Verdict
-from hone.runtime.checking import holds
-from hone.runtime.experiment import Progress
-from hone.runtime.measured import beside, conclude, forget, found
-from hone.runtime.recording import Wish, record
-from hone.runtime.seeding import Wish as Pattern
-from hone.runtime.studies import Studies
-from hone.runtime.subjects import Subject, find
-from hone.skills.folder import Create, Rewrite
-from hone.tools.sandbox.choice import Sandbox
+from hone.sandbox.choice import Sandbox
 from tests.given import NOON
 from tests.policy.test_statistics import study
 

@@ -19,17 +19,17 @@ from hone.core.messages import Role
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.features.imports import conversation as found
+from hone.features.imports import hermes
+from hone.features.imports.carrying import Import, Standing, carry, fitted
+from hone.features.imports.conversation import Account
+from hone.features.imports.files import rows
+from hone.features.imports.sources import LINES, SOURCES, portions
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
+from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.models.stage.validity import problems
-from hone.runtime.imports import conversation as found
-from hone.runtime.imports import hermes
-from hone.runtime.imports.carrying import Import, Standing, carry, fitted
-from hone.runtime.imports.conversation import Account
-from hone.runtime.imports.files import rows
-from hone.runtime.imports.sources import LINES, SOURCES, portions
 from hone.stores.inmemory import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others

@@ -22,21 +22,21 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.visible import visible
+from hone.features.imports import conversation as found
+from hone.features.imports import hermes
+from hone.features.imports.carrying import Import, Standing, carry, fitted, prefix
+from hone.features.imports.conversation import Account, Conversation, Piece, Row
+from hone.features.imports.files import rows
+from hone.features.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
+from hone.features.imports.plan import ROOM, bring, survey
+from hone.features.imports.sources import LINES, SOURCES, portions
+from hone.features.imports.statedb import conversations
+from hone.features.imports.wrapping import typed, voice
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
+from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.models.stage.validity import problems
-from hone.runtime.imports import conversation as found
-from hone.runtime.imports import hermes
-from hone.runtime.imports.carrying import Import, Standing, carry, fitted, prefix
-from hone.runtime.imports.conversation import Account, Conversation, Piece, Row
-from hone.runtime.imports.files import rows
-from hone.runtime.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
-from hone.runtime.imports.sources import LINES, SOURCES, portions
-from hone.runtime.imports.statedb import conversations
-from hone.runtime.imports.survey import ROOM, bring, survey
-from hone.runtime.imports.wrapping import typed, voice
 from hone.stores.inmemory import InMemorySessions
 from tests.conftest import Figures, Tier
 from tests.core.test_visible import SCRIPTS, invisibles
@@ -588,7 +588,7 @@ def test_odd_rows_of_a_database_are_counted_and_the_others_taken(tmp_path: Path)
 
 
 def test_each_source_is_known_to_the_command() -> None:
-    from hone.cli.imports import NAMES
+    from hone.features.imports.commands import NAMES
 
     assert sorted(NAMES) == sorted(SOURCES)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from hone.core.backend import LIMIT, Backend, Memo
 from hone.core.clock import SystemClock
 from hone.core.transcript import Transcript
-from hone.memory.backends.guarded import Guarded
-from hone.memory.backends.honcho import HonchoBackend
-from hone.memory.backends.postgres import PostgresBackend
-from hone.runtime.reminding import Reminding
+from hone.features.backends.guarded import Guarded
+from hone.features.backends.honcho import HonchoBackend
+from hone.features.backends.postgres import PostgresBackend
+from hone.features.backends.reminding import Reminding
 from tests.backing import WORDING, closing, honcho, sqlite
 from tests.doubles.honcho import KEY, HonchoDouble
 from tests.doubles.odd import Odd

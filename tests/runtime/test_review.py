@@ -23,13 +23,13 @@ from hone.core.prefix import Prefix
 from hone.core.skill import DOCUMENT, Birth
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop
+from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import MET, OWNER
-from hone.memory.journal import Add, entries
+from hone.knowledge.skills.folder import Create, Patch
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
-from hone.models.stage import Stage
 from hone.runtime.session import Session
 from hone.settings import Learning, Settings
-from hone.skills.folder import Create, Patch
 from tests.cli.driving import environment
 from tests.cli.driving import hone as command
 from tests.given import NOON

@@ -16,10 +16,10 @@ from hypothesis import given
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.template import Example, Template, Work
 from hone.core.trust import Trust
-from hone.runtime.filed import filed, from_dict, to_dict, unfiled
-from hone.runtime.templates import Templates
+from hone.features.templates.store import Templates
+from hone.features.templates.template_file import filed, from_dict, to_dict, unfiled
+from hone.features.templates.values import Example, Template, Work
 from tests.conftest import Figures, Tier
 from tests.given import templates
 
@@ -37,7 +37,7 @@ COUNT = """
 import asyncio, sys
 from pathlib import Path
 from hone.core.ids import SessionId
-from hone.runtime.templates import Templates
+from hone.features.templates.store import Templates
 async def main():
     for number in range(int(sys.argv[3])):
         await Templates(Path(sys.argv[1])).count("rows", SessionId(f"{sys.argv[2]}-{number}"))

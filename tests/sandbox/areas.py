@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hone.tools.sandbox.cell import Mode
-from hone.tools.sandbox.choice import NONE, known_modes
+from hone.sandbox.choice import NONE, known_modes
+from hone.sandbox.spec import Mode
 
 ROOT = Path(__file__).parents[2]
 STRANGER = 65531

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import SystemClock
-from hone.tools.output import Output, Spill
-from hone.tools.process import Ended, run
-from hone.tools.sandbox import seccomp
-from hone.tools.sandbox.bubble import NOBODY
-from hone.tools.sandbox.cell import ALL, Cell, Claim, Launch, Mode
-from hone.tools.sandbox.choice import NONE, Sandbox, known_modes, unconfined
+from hone.sandbox import seccomp
+from hone.sandbox.bubblewrap import NOBODY
+from hone.sandbox.choice import NONE, Sandbox, known_modes, unconfined
+from hone.sandbox.output import Output, Spill
+from hone.sandbox.process import Ended, run
+from hone.sandbox.spec import ALL, Cell, Claim, Launch, Mode
 from tests.conftest import requires
 from tests.sandbox.areas import area, modes, shared_python
 

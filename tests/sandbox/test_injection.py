@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from hone.tools.sandbox.cell import Cell, Launch
-from hone.tools.sandbox.choice import known_modes
+from hone.sandbox.choice import known_modes
+from hone.sandbox.spec import Cell, Launch
 from tests.conftest import Figures, Tier
 from tests.sandbox.areas import area
 from tests.tools.shells import Given, Session, play, pretended, session

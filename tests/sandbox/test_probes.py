@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hone.tools.sandbox import landlock
+from hone.sandbox import landlock
 from tests.conftest import Figures, requires
 from tests.sandbox.areas import Setting, probe, settings, shared_python
 

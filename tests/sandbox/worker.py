@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.clock import SystemClock
-from hone.tools.output import Output, Spill
-from hone.tools.process import run
-from hone.tools.sandbox.cell import ALL, Mode
-from hone.tools.sandbox.choice import NONE, Sandbox, known_modes
+from hone.sandbox.choice import NONE, Sandbox, known_modes
+from hone.sandbox.output import Output, Spill
+from hone.sandbox.process import run
+from hone.sandbox.spec import ALL, Mode
 
 CHANGED = ("append", "truncate", "delete", "rename", "chmod", "utime", "xattr")
 MARKS = ("/usr/local/bin/hone-probe", "/etc/hone-probe", "/hone-probe")

@@ -8,9 +8,9 @@ import pytest
 
 from hone.cli.main import perform
 from hone.core.errors import Refused
-from hone.skills.archive import opened
-from hone.skills.cargo import pick
-from hone.skills.facts import seal
+from hone.knowledge.skills.archive import opened
+from hone.knowledge.skills.facts import seal
+from hone.knowledge.skills.source_tree import pick
 from tests.conftest import Figures
 from tests.skills.parcels import ABROAD, ENEMIES, HONEST, tarred, zipped
 

@@ -8,11 +8,11 @@ import pytest
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT, Birth
 from hone.core.visible import visible
-from hone.skills import bundled
-from hone.skills.document import validate
-from hone.skills.facts import Facts, facts
-from hone.skills.folder import Archive, apply
-from hone.skills.naming import classed
+from hone.knowledge.skills import bundled
+from hone.knowledge.skills.document import validate
+from hone.knowledge.skills.facts import Facts, facts
+from hone.knowledge.skills.folder import Archive, apply
+from hone.knowledge.skills.naming import classed
 
 
 def test_there_are_a_few_and_two_are_about_hone_itself() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
-from hone.skills import document
-from hone.skills.document import parse, validate, written
+from hone.knowledge.skills import document
+from hone.knowledge.skills.document import parse, validate, written
 
 # The reference validator has no types.
 parse_frontmatter = import_module("skills_ref.parser").parse_frontmatter

@@ -11,10 +11,10 @@ from hone.core.errors import Conflict, Refused
 from hone.core.ledger import Actor
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
-from hone.skills import bundled
-from hone.skills.document import validate, written
-from hone.skills.facts import Facts, facts, protected, seal, touches_scripts
-from hone.skills.folder import (
+from hone.knowledge.skills import bundled
+from hone.knowledge.skills.document import validate, written
+from hone.knowledge.skills.facts import Facts, facts, protected, seal, touches_scripts
+from hone.knowledge.skills.folder import (
     Archive,
     Become,
     Create,

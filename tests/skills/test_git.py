@@ -8,8 +8,8 @@ import pytest
 
 from hone.cli.main import perform
 from hone.core.errors import Refused
-from hone.skills import git
-from hone.skills.cargo import pick
+from hone.knowledge.skills import git
+from hone.knowledge.skills.source_tree import pick
 from tests.conftest import requires
 from tests.skills.parcels import HONEST
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hone.core.skill import Listed
 from hone.core.visible import visible
-from hone.skills import bundled
-from hone.skills.index import BUDGET, WIDTH, index
+from hone.knowledge.skills import bundled
+from hone.knowledge.skills.index import BUDGET, WIDTH, index
 from tests.skills.routing.library import library
 
 names = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,3}", fullmatch=True)

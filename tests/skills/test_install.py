@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hone.core.errors import Refused
-from hone.skills.document import parse
-from hone.skills.install import pack
-from hone.skills.paths import FILE_BYTES, FILES
+from hone.knowledge.skills.document import parse
+from hone.knowledge.skills.install import pack
+from hone.knowledge.skills.paths import FILE_BYTES, FILES
 
 DOCUMENT = (
     "---\nname: release-notes\ndescription: Notes for readers. Use before a release.\n---\n\nRead the log.\n"

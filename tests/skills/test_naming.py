@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Refused
-from hone.skills import bundled
-from hone.skills.naming import SHAPE, classed, shape
+from hone.knowledge.skills import bundled
+from hone.knowledge.skills.naming import SHAPE, classed, shape
 from tests.skills.routing.library import library
 
 REFUSED = {

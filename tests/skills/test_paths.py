@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Refused
 from hone.core.visible import visible
-from hone.skills.paths import BYTES, DOCUMENT_CHARACTERS, FILE_BYTES, FILES, FOLDERS, accept, check, weigh
+from hone.knowledge.skills.paths import (
+    BYTES,
+    DOCUMENT_CHARACTERS,
+    FILE_BYTES,
+    FILES,
+    FOLDERS,
+    accept,
+    check,
+    weigh,
+)
 from tests.conftest import Figures, Tier
 from tests.knowledge.nasty import nasty
 

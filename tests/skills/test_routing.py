@@ -10,11 +10,11 @@ from pathlib import Path
 from hone.core.ledger import Actor, Author, Change, Delta, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ORIGIN, Birth, Card, Shelf
-from hone.skills.document import parse
-from hone.skills.similar import CANDIDATES, rank, similar, words
+from hone.knowledge.skills.document import parse
+from hone.knowledge.skills.similar import CANDIDATES, rank, similar, words
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 from tests.conftest import Figures
 from tests.skills.routing.library import Task, library, tasks
 

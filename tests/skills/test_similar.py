@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.skill import Listed
-from hone.skills.similar import Candidate, rank, similar, words
+from hone.knowledge.skills.similar import Candidate, rank, similar, words
 
 
 def candidate(name: str, description: str, body: str = "", score: float = 0.0) -> Candidate:

@@ -12,21 +12,21 @@ from typing import Any
 import apsw
 import pytest
 
+from hone.core.curation import Round, RoundId
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, Delta
 from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
-from hone.core.rounds import Round, RoundId
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.stores.curator_runs import SqliteRounds
 from hone.stores.database import Database
 from hone.stores.examine import examine
 from hone.stores.ledger import SqliteLedger
 from hone.stores.outbox import SqliteOutbox
 from hone.stores.repair import Repaired, repair
-from hone.stores.rounds import SqliteRounds
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.pages import LEAF_TABLE, SIZE, Page, live, rows

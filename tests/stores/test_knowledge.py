@@ -29,7 +29,7 @@ from hone.core.trust import Trust
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.record import record
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.test_sqlite import age, raw, run, worker

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hone.models.fake_provider import Stage
 from hone.models.scripted import lines
-from hone.models.stage import Stage
 from tests.conftest import requires
 from tests.faults import knowledge_worker
 from tests.faults import worker as turn_worker

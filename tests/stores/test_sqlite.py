@@ -30,7 +30,7 @@ from hone.core.turn import Origin
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
-from hone.stores.shelf import SqliteShelf
+from hone.stores.skill_catalog import SqliteShelf
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.worker import NOW, PREFIX, begin

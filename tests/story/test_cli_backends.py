@@ -11,8 +11,8 @@ import pytest
 
 from hone import Hone
 from hone.core.ledger import USER
+from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
-from hone.memory import journal
 from hone.models.scripted import Scripted, rounds
 from hone.settings import Memory, Settings
 from tests import databases

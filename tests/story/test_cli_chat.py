@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, echo, lines, rounds, rules
-from hone.models.stage import Stage
 from tests.cli.driving import (
     ALT_ENTER,
     CTRL_C,
@@ -26,7 +26,7 @@ from tests.cli.driving import (
 
 SLOW = " ".join(f"word{number}" for number in range(20_000))
 PLUGIN = """\
-from hone.core.scene import Question, Scene
+from hone.core.tool_context import Question, Scene
 from hone.tools.define import tool
 
 @tool(effects=set())

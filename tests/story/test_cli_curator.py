@@ -16,10 +16,10 @@ from hone.core.ledger import skill
 from hone.core.messages import Message, assistant
 from hone.core.skill import ARCHIVED, DOCUMENT, Birth
 from hone.knowledge.folding import Files
+from hone.knowledge.skills.folder import Create
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, Scripted, lines, rules
-from hone.models.stage import Stage
 from hone.settings import Settings
-from hone.skills.folder import Create
 from tests.cli.driving import HONE, Ended, environment, hone, terminal
 from tests.curating import LEARNED, document, merge
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import apsw
 
+from hone.models.fake_provider import Stage
 from hone.models.scripted import echo
-from hone.models.stage import Stage
 from tests.cli.driving import Ended, environment, hone
 
 SESSIONS = "SELECT pageno FROM dbstat WHERE name = 'sessions' AND pagetype = 'leaf'"

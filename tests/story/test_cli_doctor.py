@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from hone.models.fake_provider import Stage
 from hone.models.scripted import echo
-from hone.models.stage import Stage
 from tests.cli.driving import environment, hone
 from tests.conftest import requires
 

@@ -11,8 +11,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from hone.core.messages import Message, Role, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call
-from hone.models.stage import Stage
 from tests.cli.driving import HONE, Ended, environment, hone
 from tests.conftest import Figures, Tier
 from tests.docs.pages import ROOT

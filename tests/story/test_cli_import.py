@@ -18,10 +18,10 @@ from hone.core.messages import assistant
 from hone.core.ports import Stored
 from hone.core.trust import Trust
 from hone.core.turn import Stop
-from hone.memory.journal import entries
+from hone.features.imports.sources import LINES, SOURCES
+from hone.knowledge.journal import entries
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, call, rounds, rules
-from hone.models.stage import Stage
-from hone.runtime.imports.sources import LINES, SOURCES
 from hone.settings import Settings
 from tests.cli.driving import Ended, environment, hone, terminal
 from tests.conftest import Figures, Tier

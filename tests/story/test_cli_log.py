@@ -16,10 +16,10 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Evidence, Ta
 from hone.core.messages import assistant
 from hone.core.skill import Birth
 from hone.core.trust import Trust
-from hone.memory.journal import Add, Edit, Replace
+from hone.knowledge.journal import Add, Edit, Replace
+from hone.knowledge.skills.folder import Create, WriteFile
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, rounds, rules
-from hone.models.stage import Stage
-from hone.skills.folder import Create, WriteFile
 from tests.cli.driving import CTRL_C, Ended, environment, hone, terminal
 from tests.cli.owner import Owner
 from tests.conftest import Figures

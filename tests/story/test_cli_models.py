@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hone.models.weights import ENGINE, SMOLLM2
+from hone.features.local_models.weights import ENGINE, SMOLLM2
 from tests.cli.driving import ENTER, environment, hone, terminal
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from hone import Hone
-from hone.cli.jobs import data, reports
+from hone.cli.review_rows import data, reports
 from hone.core.jobs import JobId
 from hone.core.messages import Message, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, call, rounds, rules
-from hone.models.stage import Stage
 from hone.settings import Settings
 from tests.cli.driving import CTRL_C, CTRL_D, HONE, PATIENCE, Ended, environment, hone, terminal
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import Message, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, echo, lines
-from hone.models.stage import Stage
 from tests.cli.driving import CTRL_C, HONE, PATIENCE, environment, hone, terminal
 
 SLOW = " ".join(f"word{number}" for number in range(20_000))
@@ -207,10 +207,11 @@ print(code, sorted(set(sys.argv[1].split()) & set(sys.modules)))
 DRAWING = "rich pygments markdown_it prompt_toolkit"
 SELDOM = (
     "yaml starlette uvicorn jinja2 tomllib difflib shutil tempfile secrets statistics http.client email "
-    "hone.web hone.cli.chat hone.runtime.review hone.runtime.curate hone.runtime.experiment "
-    "hone.runtime.templates hone.runtime.imports hone.runtime.reminding hone.memory.evaluate "
-    "hone.memory.backends.postgres hone.memory.backends.honcho hone.models.anthropic hone.models.local "
-    "hone.skills.install hone.policy.danger hone.tools.sandbox.trial hone.stores.inmemory"
+    "hone.web hone.cli.chat hone.learning.review hone.features.curator.curator "
+    "hone.features.experiments.runner hone.features.templates.store hone.features.imports "
+    "hone.features.backends.reminding hone.features.backends.evaluate hone.features.backends.postgres "
+    "hone.features.backends.honcho hone.models.anthropic hone.features.local_models.local "
+    "hone.knowledge.skills.install hone.runtime.danger hone.sandbox.trial hone.stores.inmemory"
 )
 """What one question and its answer have no use for."""
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.messages import assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, rounds
-from hone.models.stage import Stage
 from tests.cli.driving import Ended, environment, hone, terminal
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7

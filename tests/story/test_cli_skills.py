@@ -14,16 +14,16 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, ChangeId, Entry, Evidence, Standing, skill
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.permit import EVERYTHING
+from hone.core.permits import CURATE, REVIEW
 from hone.core.skill import Birth, Tally
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add
+from hone.knowledge.skills.document import written
+from hone.knowledge.skills.folder import Archive, Create, WriteFile
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Scripted, call, echo, lines, rounds
-from hone.models.stage import Stage
-from hone.policy.permits import CURATE, REVIEW
-from hone.skills.document import written
-from hone.skills.folder import Archive, Create, WriteFile
 from tests.cli.driving import TAB, Ended, Terminal, environment, hone, terminal
 from tests.conftest import Figures
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.messages import assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, call, rounds
-from hone.models.stage import Stage
 from tests.cli.driving import Ended, environment, hone, terminal
 
 WORK = rounds(

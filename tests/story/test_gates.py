@@ -13,17 +13,17 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Evidence, Standing
 from hone.core.messages import ToolCall, assistant
 from hone.core.permit import EVERYTHING, Effect, Permit
+from hone.core.permits import REVIEW
 from hone.core.tool import Outcome, Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
+from hone.knowledge.admission import Mode
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper, Rules
 from hone.knowledge.tools import Source, knowledge_tools
-from hone.memory.journal import Add
 from hone.models.scripted import Scripted, call, lines
-from hone.policy.admission import Mode
-from hone.policy.permits import REVIEW
-from hone.tools.contained import Contained
+from hone.tools.safe import Contained
 from tests.rig import Memory, Puppet, agent, asked, take_turn
 
 SAID = "I always want tabs."

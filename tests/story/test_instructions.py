@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hone.core.errors import Refused
+from hone.models.fake_provider import Stage
 from hone.models.scripted import lines
-from hone.models.stage import Stage
-from hone.runtime.folders import Folders
 from hone.runtime.instructions import LIMIT, Found, Instructions, Unused, look
 from hone.runtime.lists import OwnersList
+from hone.runtime.trust import Folders
 from tests.cli.driving import environment, hone, terminal
 from tests.conftest import Figures
 

@@ -13,8 +13,8 @@ from hone.core.events import Event, Heard
 from hone.core.messages import Message, Role, assistant, user
 from hone.core.model import TextPiece
 from hone.core.turn import Stop
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call
-from hone.models.stage import Stage
 from hone.settings import Settings
 from tests.conftest import requires
 from tests.rig import faults

@@ -14,8 +14,8 @@ from hone.core.messages import Message, ToolCall, assistant
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.turn import Turn
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Scripted, call, lines, rounds
-from hone.models.stage import Stage
 from hone.settings import Memory, Provider, Settings
 from tests.rig import Puppet
 
@@ -35,7 +35,7 @@ import asyncio, sys
 from hone import Hone
 from hone.core.ledger import USER
 from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add
+from hone.knowledge.journal import Add
 async def main():
     async with Hone(folder=sys.argv[1]) as hone:
         await hone.library.keeper.note([(USER, Add(sys.argv[2]))], OWNER)

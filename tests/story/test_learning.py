@@ -12,8 +12,8 @@ from hone.core.events import Event, Learned
 from hone.core.jobs import State
 from hone.core.ledger import Actor
 from hone.core.messages import assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, call, rounds, rules
-from hone.models.stage import Stage
 from tests.wire.test_fork import FORMATS, point
 
 FIRST = "Too long. Answer in one sentence, always."

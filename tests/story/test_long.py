@@ -10,8 +10,8 @@ import pytest
 from hone import Hone
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.turn import Origin, Stop
-from hone.models.stage import Stage
-from hone.models.stage.validity import problems
+from hone.models.fake_provider import Stage
+from hone.models.fake_provider.validity import problems
 from hone.settings import Settings
 from hone.tools.todo import todos
 from tests.conftest import Figures, Tier

@@ -14,10 +14,10 @@ from hone.core.ledger import MEMORY, USER, Standing
 from hone.core.messages import assistant
 from hone.core.trust import Trust
 from hone.core.turn import Stop
+from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
-from hone.memory import journal
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, Scripted, call, rounds, rules
-from hone.models.stage import Stage
 from hone.settings import Memory, Settings
 from tests.doubles import odd
 from tests.doubles.odd import MOODS, ORDERS, Odd

@@ -17,8 +17,8 @@ from hone.core.messages import canonical
 from hone.core.model import Model
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Scripted, lines
-from hone.models.stage import Stage
 from hone.prompt.compose import compose
 from hone.settings import Provider, Settings
 from tests.conftest import Figures

@@ -8,11 +8,11 @@ import pytest
 from hone import Hone
 from hone.core.messages import assistant
 from hone.core.model import Usage
+from hone.core.permits import REVIEW
 from hone.core.ports import Spending
 from hone.core.turn import Origin
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call, rounds
-from hone.models.stage import Stage
-from hone.policy.permits import REVIEW
 from hone.settings import Price, Provider, Settings
 
 PRICE = Price(input=1.0, output=2.0, cached=0.1, written=1.25)

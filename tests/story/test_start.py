@@ -6,8 +6,8 @@ from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 from hone import __version__
+from hone.models.fake_provider import Stage
 from hone.models.scripted import echo
-from hone.models.stage import Stage
 from tests.cli.driving import HONE, PATIENCE, environment
 from tests.conftest import Figures
 

@@ -12,16 +12,16 @@ from hone.core.jobs import Counters, Topic
 from hone.core.ledger import Standing
 from hone.core.messages import Role, assistant
 from hone.core.permit import Effect
+from hone.core.permits import REVIEW
 from hone.core.recall import Query
-from hone.core.template import Template, Work
 from hone.core.tool import Kind, Outcome, Tool
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
+from hone.features.templates.examples import HEADING
+from hone.features.templates.seeding import Wish
+from hone.features.templates.values import Template, Work
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, Scripted, call, rounds, rules
-from hone.models.stage import Stage
-from hone.policy.permits import REVIEW
-from hone.prompt.examples import HEADING
-from hone.runtime.seeding import Wish
 from hone.runtime.session import Session
 from hone.settings import Settings
 from tests.given import NOON

@@ -15,12 +15,12 @@ from hone.app import Hone
 from hone.cli.main import perform
 from hone.core.ids import SessionId
 from hone.core.messages import assistant
+from hone.core.permits import REVIEW
 from hone.core.ports import Stored
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.models.scripted import Scripted, call, rounds
-from hone.policy.permits import REVIEW
 from hone.runtime.session import Session
 from hone.stores.sqlite import SqliteSessions
 from tests.cli.driving import Ended, environment, hone, terminal

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hone.core.messages import Message, ToolCall
-from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
+from hone.core.tool_context import Scene
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from tests.rig import scene

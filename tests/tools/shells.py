@@ -7,13 +7,13 @@ from pathlib import Path
 
 from hone.core.clock import Clock
 from hone.core.permit import EVERYTHING, Permit
-from hone.core.scene import Answer, Question, Scene
 from hone.core.tool import Outcome
+from hone.core.tool_context import Answer, Question, Scene
 from hone.core.trust import Trust
-from hone.policy.danger import danger
+from hone.runtime.danger import danger
+from hone.sandbox.choice import NONE, Choice, Sandbox, unconfined
+from hone.sandbox.spec import ALL, Cell, Claim, Mode
 from hone.tools.doubts import Network
-from hone.tools.sandbox.cell import ALL, Cell, Claim, Mode
-from hone.tools.sandbox.choice import NONE, Choice, Sandbox, unconfined
 from hone.tools.shell import Shell, shell_tools
 from tests.rig import scene
 from tests.tools.calls import called

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall, assistant, canonical, user
 from hone.core.permit import Effect
-from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool_context import Scene
 from hone.tools.define import Function, FunctionTool, tool
 from tests.rig import scene
 from tests.tools.calls import EMPTY, conversation, perform, perform_raw

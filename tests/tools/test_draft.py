@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hone.tools.draft import draft, sweep
+from hone.files.atomic import draft, sweep
 
 WRITE = """
 import os, sys
 from pathlib import Path
-from hone.tools.draft import draft
+from hone.files.atomic import draft
 with draft(Path(sys.argv[1]), 0o600) as (file, _):
     file.write(b"half")
     file.flush()

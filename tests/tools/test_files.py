@@ -19,8 +19,8 @@ from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
 from hone.core.visible import visible
 from hone.tools import files
-from hone.tools.contained import Contained
 from hone.tools.files import file_tools
+from hone.tools.safe import Contained
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
 from tests.tools.calls import perform

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.tools.output import Output, Spill
+from hone.sandbox.output import Output, Spill
 
 
 def fed(spill: Spill, cap: int, *chunks: bytes) -> Output:

@@ -15,11 +15,11 @@ from random import Random
 import pytest
 
 from hone.core.clock import Clock, ManualClock, SystemClock
-from hone.tools import process
-from hone.tools.output import Output, Spill
-from hone.tools.process import Ended, Running, run, start
-from hone.tools.sandbox.cell import Mode
-from hone.tools.sandbox.choice import NONE, Sandbox
+from hone.sandbox import process
+from hone.sandbox.choice import NONE, Sandbox
+from hone.sandbox.output import Output, Spill
+from hone.sandbox.process import Ended, Running, run, start
+from hone.sandbox.spec import Mode
 from tests.conftest import Figures, Tier
 from tests.sandbox.areas import ROOT, area, modes
 
@@ -224,9 +224,9 @@ PARENT = """
 import asyncio, sys
 from pathlib import Path
 from hone.core.clock import SystemClock
-from hone.tools.output import Output, Spill
-from hone.tools.process import run
-from hone.tools.sandbox.choice import NONE, Sandbox, known_modes
+from hone.sandbox.output import Output, Spill
+from hone.sandbox.process import run
+from hone.sandbox.choice import NONE, Sandbox, known_modes
 name, place, command = sys.argv[1:]
 mode = {each.name: each for each in (*known_modes(), NONE)}[name]
 cell = Sandbox().cell(Path(place, "folder"), Path(place, "scratch"))

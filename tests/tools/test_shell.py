@@ -9,10 +9,10 @@ import pytest
 
 from hone.core.clock import ManualClock
 from hone.core.permit import EVERYTHING, Effect, Permit
-from hone.core.scene import Answer
+from hone.core.tool_context import Answer
 from hone.core.trust import Trust
-from hone.tools.sandbox.cell import ALL, Claim
-from hone.tools.sandbox.choice import NONE, Choice, Sandbox
+from hone.sandbox.choice import NONE, Choice, Sandbox
+from hone.sandbox.spec import ALL, Claim
 from hone.tools.shell import LONGEST, MOST
 from tests.conftest import requires
 from tests.tools.shells import Given, Owner, Session, play, pretended, session

@@ -12,15 +12,15 @@ import msgspec
 
 from hone import Hone
 from hone.core.clock import Clock, SystemClock
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, echo
-from hone.models.stage import Stage
-from hone.runtime.bus import Bus
 from hone.settings import Provider, Settings
-from hone.web.board import Board
-from hone.web.house import House
+from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
+from hone.web.open_sessions import Talks
+from hone.web.pending_questions import Board
 from hone.web.serving import Address, bind, server
-from hone.web.talks import Talks
+from hone.web.state import House
 
 PATIENCE = 60.0
 DEFAULTS = Settings()

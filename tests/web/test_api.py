@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hone.core.experiment import Arm, Check, Kind, Lesson, Run, Study, Task
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor
 from hone.core.ledger import USER as PROFILE
@@ -15,13 +14,14 @@ from hone.core.messages import Message, Role, assistant
 from hone.core.model import Usage
 from hone.core.ports import Spending
 from hone.core.turn import Origin
+from hone.features.experiments.store import Studies
+from hone.features.experiments.subjects import of_entry, of_skill
+from hone.features.experiments.values import Arm, Check, Kind, Lesson, Run, Study, Task
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add
 from hone.models.scripted import call, lines, rounds, rules
-from hone.runtime.studies import Studies
-from hone.runtime.subjects import of_entry, of_skill
-from hone.web.api.figures import daily
 from hone.web.app import operations
+from hone.web.operations.usage import daily
 from tests.docs.pages import ROOT
 from tests.faults.furnish import furnish, provider
 from tests.faults.points.knowledge import MERGED, proposed

@@ -14,9 +14,9 @@ from starlette.routing import Route
 from hone.core.clock import ManualClock
 from hone.core.errors import Refused, StoreError
 from hone.web.app import create_app
-from hone.web.door import LARGEST, OPEN
+from hone.web.auth import LARGEST, OPEN
 from hone.web.keys import GUESSES, PAUSE, STAY, WAIT, Keys, password, stored
-from hone.web.seal import HEADERS
+from hone.web.security_headers import HEADERS
 from hone.web.serving import Address
 from tests.cli.driving import environment, hone
 from tests.conftest import Figures

@@ -16,7 +16,7 @@ from hone.core.ledger import USER, Actor
 from hone.core.messages import Message, Role, assistant
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.memory.journal import entries
+from hone.knowledge.journal import entries
 from hone.models.scripted import call, echo
 from hone.settings import Learning, Settings
 from tests.conftest import Figures, Tier

@@ -15,8 +15,8 @@ import httpx2
 
 from hone.core.jobs import State
 from hone.core.messages import Message, Role, assistant
+from hone.models.fake_provider import Stage
 from hone.models.scripted import call
-from hone.models.stage import Stage
 from tests.cli.driving import environment
 from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider

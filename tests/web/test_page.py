@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from hone.web.page import DOCUMENT, read
-from hone.web.seal import POLICY
+from hone.web.security_headers import POLICY
 from tests.web.rig import running
 
 FILES = read()

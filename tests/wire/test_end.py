@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.models.fake_provider import Stage
 from hone.models.scripted import lines
-from hone.models.stage import Stage
 from tests.wire.test_fork import FORMATS, point
 
 

@@ -11,12 +11,12 @@ import pytest
 from hone import Hone
 from hone.core.messages import Image, Message, Part, Role, Thinking, ToolCall, assistant, user
 from hone.core.permit import Effect
+from hone.core.permits import REVIEW
 from hone.core.tool import Kind, Tool
 from hone.core.turn import Origin, Stop, Turn
 from hone.models.anthropic import MARKER
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script
-from hone.models.stage import Stage
-from hone.policy.permits import REVIEW
 from hone.runtime.session import Session
 from tests.conftest import Figures
 from tests.rig import Puppet
@@ -39,7 +39,7 @@ RESUME = """
 import asyncio, sys
 from hone import Hone
 from hone.core.turn import Origin
-from hone.policy.permits import REVIEW
+from hone.core.permits import REVIEW
 async def main():
     async with Hone(folder=sys.argv[2]) as hone:
         session = await hone.resume(sys.argv[1])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.core.permits import REVIEW
 from hone.core.turn import Origin
-from hone.models.stage import Stage
-from hone.policy.permits import REVIEW
+from hone.models.fake_provider import Stage
 from hone.settings import Memory, Settings
 from tests.wire.test_fork import FORMATS, QUESTION, RESUME, assert_extends, converse, point, script
 from tests.wire.test_review import BOTH, NOW, learning

@@ -16,8 +16,8 @@ from hone.core.jobs import State, Topic
 from hone.core.messages import Message, Role, assistant
 from hone.core.model import Usage
 from hone.core.turn import Origin
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, call
-from hone.models.stage import Stage
 from hone.settings import Learning, Settings
 from tests.conftest import Figures
 from tests.wire.test_fork import FORMATS, PLUGIN, assert_extends, converse, point, script

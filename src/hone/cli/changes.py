@@ -7,10 +7,10 @@ from hone.cli.paint import Paint
 from hone.cli.render import WIDE
 from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
-from hone.knowledge import telling
+from hone.knowledge import descriptions as telling
+from hone.knowledge.descriptions import Sign, Told, data, fate, rows, stat, steps, told, whole
 from hone.knowledge.folding import Step
-from hone.knowledge.telling import Sign, Told, data, fate, rows, stat, steps, told, whole
-from hone.memory.journal import MARK
+from hone.knowledge.journal import MARK
 
 __all__ = [
     "Told",

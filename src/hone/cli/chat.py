@@ -28,11 +28,11 @@ from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.messages import Role
 from hone.core.visible import one_line, visible
-from hone.runtime.folders import Folders
 from hone.runtime.instructions import Found, Instructions, look
 from hone.runtime.lists import OwnersList
-from hone.runtime.loading import load, use
+from hone.runtime.preload import load, use
 from hone.runtime.session import Session
+from hone.runtime.trust import Folders
 
 ABOUT = 60
 """Letters of a skill's description beside its name, when Tab offers it."""

@@ -186,7 +186,7 @@ def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def rows(settings: "Settings", origin: Mapping[str, str]) -> Iterator[str]:
     import msgspec
 
-    from hone.memory.choice import shown
+    from hone.features.backends.choice import shown
 
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():

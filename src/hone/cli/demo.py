@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from hone.core.events import Learned
     from hone.core.jobs import Job
     from hone.core.ledger import Entry
+    from hone.models.fake_provider import Stage
     from hone.models.scripted import Script
-    from hone.models.stage import Stage
     from hone.runtime.session import Session
 
 INTRODUCTION = """\
@@ -50,7 +50,7 @@ def demo() -> None:
 async def _play(root: Path) -> None:
     from hone.app import Hone
     from hone.cli.paint import paint_for
-    from hone.models.stage import Stage
+    from hone.models.fake_provider import Stage
     from hone.settings import Learning, Provider, Settings
 
     print(INTRODUCTION)
@@ -159,7 +159,7 @@ class Demo:
         print(f"The first {shared:,} bytes are the same: all but the two brackets that close the latter.")
 
     async def _show_cache(self, job: "Job") -> None:
-        from hone.cli.jobs import percent
+        from hone.cli.review_rows import percent
 
         before = (await self._hone.sessions.spending(job.session))[-1].usage
         first = (await self._hone.sessions.spending(job.review))[0].usage

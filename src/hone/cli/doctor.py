@@ -71,7 +71,7 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
 
 
 async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
-    from hone.storage import FILE, examined
+    from hone.stores.home import FILE, examined
 
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
@@ -113,7 +113,7 @@ async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     from datetime import datetime
 
     from hone.settings import home_folder
-    from hone.storage import repaired
+    from hone.stores.home import repaired
 
     home = options.home or home_folder()
     made = await repaired(home, datetime.now().astimezone())

@@ -12,7 +12,7 @@ from hone.cli.opening import news
 from hone.core.errors import HoneError, Refused
 from hone.core.visible import visible
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.moment import journals
+from hone.knowledge.snapshots import journals
 
 Result = TypeVar("Result")
 

@@ -11,13 +11,13 @@ from hone.core.ledger import SKILL, Entry, Standing, skill
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.value import dataclass
+from hone.files.tree import Disk, Kind
 from hone.knowledge import places
-from hone.knowledge.disk import Disk, Kind
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
-from hone.skills.document import validate
-from hone.skills.naming import shape
+from hone.knowledge.skills.document import validate
+from hone.knowledge.skills.naming import shape
 
 MANY = 100_000
 

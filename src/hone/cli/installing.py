@@ -11,7 +11,7 @@ from hone.cli.changes import diff
 from hone.cli.home import with_home
 from hone.cli.main import FAILED, Options
 from hone.cli.paint import paint_for
-from hone.cli.shelf import report, secrets
+from hone.cli.skill_text import report, secrets
 from hone.cli.typed import at_terminal
 from hone.core.errors import Refused
 from hone.core.ledger import Entry, skill
@@ -20,9 +20,9 @@ from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
-from hone.skills.facts import facts, parted, seal
-from hone.skills.folder import Install
-from hone.skills.install import Parcel, pack
+from hone.knowledge.skills.facts import facts, parted, seal
+from hone.knowledge.skills.folder import Install
+from hone.knowledge.skills.install import Parcel, pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def _changed(parcel: Parcel, old: Files) -> Iterator[str]:
 
 def fetched(wish: Wish) -> tuple[Parcel, str]:
     """What would be installed, and where it comes from. Raises Refused."""
-    from hone.skills import git
-    from hone.skills.cargo import pick
+    from hone.knowledge.skills import git
+    from hone.knowledge.skills.source_tree import pick
 
     if url := git.address(wish.source):
         with git.fetched(url, wish.ref) as (cargo, commit):
@@ -87,7 +87,7 @@ def fetched(wish: Wish) -> tuple[Parcel, str]:
     if path.is_dir():
         return pack(path / wish.folder, wish.name), str((path / wish.folder).resolve())
     if path.is_file():
-        from hone.skills.archive import opened
+        from hone.knowledge.skills.archive import opened
 
         return pick(opened(path), wish.folder, wish.name), str(path.resolve())
     raise click.UsageError(

@@ -8,9 +8,9 @@ from hone.cli.listing import moment
 from hone.cli.paint import Paint
 from hone.core.ledger import PROJECT, Entry
 from hone.core.visible import one_line, visible
+from hone.knowledge.journal import Block, blocks, printed
 from hone.knowledge.places import place_of
 from hone.knowledge.sections import Section, data, section, sections, targets
-from hone.memory.journal import Block, blocks, printed
 
 Measured = Mapping[str, Sequence[str]]
 NONE: Measured = MappingProxyType({})
@@ -54,10 +54,10 @@ def _origin(entry: Entry | None) -> str:
 
 def measured(home: Path, found: Sequence[Section]) -> Measured:
     """One line for each study of an entry."""
-    from hone.core.experiment import Kind
-    from hone.memory.journal import entries
-    from hone.runtime.measured import beside
-    from hone.runtime.subjects import of_entry
+    from hone.features.experiments.findings import beside
+    from hone.features.experiments.subjects import of_entry
+    from hone.features.experiments.values import Kind
+    from hone.knowledge.journal import entries
 
     return {
         entry: beside(home, Kind.ENTRY, section.target, of_entry(entry))

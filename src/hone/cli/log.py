@@ -100,7 +100,7 @@ def show(options: Options, id: "ChangeId", as_json: bool) -> None:
 
 
 async def _grounds(hone: "Hone", entry: "Entry") -> AsyncIterator[str]:
-    from hone.runtime.grounds import words
+    from hone.runtime.evidence_text import words
 
     author = entry.change.author
     if author.parent:

@@ -17,35 +17,35 @@ from hone.core.value import dataclass
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 COMMANDS = {
-    "run": "run",
-    "sessions": "sessions",
-    "traces": "traces",
-    "import": "imports",
-    "memory": "memory",
-    "skills": "skills",
-    "backends": "backends",
-    "templates": "templates",
-    "curator": "curator",
-    "experiment": "experiment",
-    "log": "log",
-    "show": "log",
-    "diff": "log",
-    "undo": "undo",
-    "pending": "pending",
-    "approve": "pending",
-    "reject": "pending",
-    "forget": "forget",
-    "reviews": "reviews",
-    "review": "review",
-    "worker": "worker",
-    "serve": "serve",
-    "config": "config",
-    "trust": "trust",
-    "models": "models",
-    "doctor": "doctor",
-    "demo": "demo",
+    "run": "hone.cli.run",
+    "sessions": "hone.cli.sessions",
+    "traces": "hone.features.traces.commands",
+    "import": "hone.features.imports.commands",
+    "memory": "hone.cli.memory",
+    "skills": "hone.cli.skills",
+    "backends": "hone.features.backends.commands",
+    "templates": "hone.features.templates.commands",
+    "curator": "hone.features.curator.commands",
+    "experiment": "hone.features.experiments.commands",
+    "log": "hone.cli.log",
+    "show": "hone.cli.log",
+    "diff": "hone.cli.log",
+    "undo": "hone.cli.undo",
+    "pending": "hone.cli.pending",
+    "approve": "hone.cli.pending",
+    "reject": "hone.cli.pending",
+    "forget": "hone.cli.forget",
+    "reviews": "hone.cli.reviews",
+    "review": "hone.cli.review",
+    "worker": "hone.cli.worker",
+    "serve": "hone.cli.serve",
+    "config": "hone.cli.config",
+    "trust": "hone.cli.trust",
+    "models": "hone.features.local_models.commands",
+    "doctor": "hone.cli.doctor",
+    "demo": "hone.cli.demo",
 }
-"""The module beside this one that has the click command of that name in it; `import` is its `import_`."""
+"""The module that holds the click command of that name; `import` is `import_` there."""
 
 EPILOG = """\b
 Examples:
@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command = getattr(import_module(f"hone.cli.{COMMANDS[cmd_name]}"), word)
+        command = getattr(import_module(COMMANDS[cmd_name]), word)
         return command if isinstance(command, click.Command) else None
 
 

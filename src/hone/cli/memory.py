@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from hone.app import Hone
     from hone.cli.journal import Section
     from hone.core.ledger import Target
+    from hone.knowledge.journal import Edit
     from hone.knowledge.keeper import Keeper
-    from hone.memory.journal import Edit
 
 PART = click.Choice(["memory", "user", "project"])
 
@@ -64,7 +64,7 @@ def show(options: Options, folder: Path | None, as_json: bool) -> None:
 @click.pass_obj
 def add(options: Options, text: str, part: str) -> None:
     """Add the entry TEXT."""
-    from hone.memory.journal import Add
+    from hone.knowledge.journal import Add
 
     _change(options, part, Add(text))
 
@@ -75,7 +75,7 @@ def add(options: Options, text: str, part: str) -> None:
 @click.pass_obj
 def rm(options: Options, match: str, part: str | None) -> None:
     """Remove an entry, named by its words or a part of them that no other has."""
-    from hone.memory.journal import Remove
+    from hone.knowledge.journal import Remove
 
     _change(options, part, Remove(match), match)
 
@@ -87,7 +87,7 @@ def rm(options: Options, match: str, part: str | None) -> None:
 @click.pass_obj
 def replace(options: Options, match: str, text: str, part: str | None) -> None:
     """Put TEXT in the place of an entry, named by its words or a part of them that no other has."""
-    from hone.memory.journal import Replace
+    from hone.knowledge.journal import Replace
 
     _change(options, part, Replace(match, text), match)
 
@@ -143,8 +143,8 @@ def _change(options: Options, part: str | None, edit: "Edit", match: str = "") -
     that has an entry with `match` in it."""
     from hone.cli.home import with_home
     from hone.cli.journal import section, targets
+    from hone.core.screen import screen
     from hone.knowledge.keeper import OWNER
-    from hone.policy.screen import screen
 
     async def act(hone: "Hone") -> list[str]:
         keeper, known = hone.library.keeper, targets(hone.folder)
@@ -165,7 +165,7 @@ async def _holder(keeper: "Keeper", targets: "Mapping[str, Target]", match: str)
     """The one part with an entry like this. Raises Refused if several have one, or none."""
     from hone.core.errors import Refused
     from hone.core.visible import visible
-    from hone.memory import journal
+    from hone.knowledge import journal
 
     wanted = journal.normal(match)
     having = [

@@ -25,7 +25,7 @@ def review(options: Options, session: str, about: str | None) -> int:
     It is queued and done at once. Ctrl-C leaves it in the queue.
     """
     from hone.cli.home import with_home
-    from hone.runtime.reports import queued
+    from hone.learning.reports import queued
 
     topics = frozenset({Topic(about)}) if about else frozenset(Topic)
 
@@ -39,8 +39,8 @@ def review(options: Options, session: str, about: str | None) -> int:
 async def _reviewed(hone: "Hone", job: Job) -> int:
     """Says what it looks at and what came of it. Gives the exit code."""
     from hone.cli.interrupt import Interrupts
-    from hone.cli.jobs import about, reports
     from hone.cli.render import account
+    from hone.cli.review_rows import about, reports
     from hone.cli.terminal.screen import working
     from hone.cli.worker import attempt, outcome
 

@@ -14,8 +14,8 @@ from hone.core.value import dataclass
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.cli.changes import Told
-    from hone.cli.jobs import Report
     from hone.cli.paint import Paint
+    from hone.cli.review_rows import Report
     from hone.core.ports import Stored
     from hone.knowledge.keeper import Keeper
 
@@ -36,8 +36,8 @@ def reviews(ctx: click.Context, limit: int, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     from hone.cli.home import with_keeper
-    from hone.cli.jobs import data, reports, table
     from hone.cli.log import echo_json
+    from hone.cli.review_rows import data, reports, table
 
     async def act(hone: "Hone", _: "Keeper") -> "list[Report]":
         return await reports(hone, await hone.jobs.jobs(limit))
@@ -69,7 +69,8 @@ class Whole:
 @click.pass_obj
 def show(options: Options, id: JobId, full: bool, as_json: bool) -> None:
     """Print what was said in the review ID from its question on, what it changed and what it took."""
-    from hone.cli import changes, jobs
+    from hone.cli import changes
+    from hone.cli import review_rows as jobs
     from hone.cli.home import with_keeper
     from hone.cli.log import echo_json
     from hone.cli.paint import paint_for
@@ -99,8 +100,8 @@ async def _stored(hone: "Hone", report: "Report") -> "Stored | None":
 
 def shown(whole: Whole, paint: "Paint", *, full: bool) -> Iterator[str]:
     from hone.cli.changes import line
-    from hone.cli.jobs import heading, percent
     from hone.cli.render import account
+    from hone.cli.review_rows import heading, percent
 
     first, *more = heading(whole.report)
     yield paint.bold(first)

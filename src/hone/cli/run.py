@@ -117,7 +117,7 @@ async def _once(options: Options, task: Task, emit: "Emit") -> tuple[str, "Turn"
     from hone.cli.interrupt import Interrupts
     from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
     from hone.core.events import Notice
-    from hone.runtime.loading import use
+    from hone.runtime.preload import use
 
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)

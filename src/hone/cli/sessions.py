@@ -64,10 +64,10 @@ def search(options: Options, words: tuple[str, ...], limit: int, since: str | No
     Any of the words will do; what holds the most and the rarest of them comes first. A day or month in the
     question counts, too.
     """
-    from hone.cli.found import as_json as printed
-    from hone.cli.found import lines
     from hone.cli.home import with_home
     from hone.cli.paint import paint_for
+    from hone.cli.search_results import as_json as printed
+    from hone.cli.search_results import lines
     from hone.core.recall import Query
     from hone.tools.recall import nothing
 
@@ -245,8 +245,8 @@ def _since(when: str, now: datetime) -> datetime:
 
 
 def exported(stored: "Stored", form: str) -> str:
+    from hone.core.secrets import redact
     from hone.core.visible import visible
-    from hone.policy.secrets import redact
     from hone.runtime.export import to_json, to_markdown
 
     if form == "json":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hone.core.skill import Listed, Tally
     from hone.knowledge.folding import Files
     from hone.knowledge.library import Library
-    from hone.skills.folder import Edit
+    from hone.knowledge.skills.folder import Edit
 
 Result = TypeVar("Result")
 
@@ -52,7 +52,7 @@ def skills() -> None:
 @click.pass_obj
 def list_(options: Options, query: tuple[str, ...], archived: bool, as_json: bool) -> None:
     """List all skills by name, or those for QUERY, the best first."""
-    from hone.cli import shelf
+    from hone.cli import skill_text as shelf
 
     found = _with(options, lambda hone: listed(hone.library, " ".join(query), archived=archived))
     if as_json:
@@ -87,13 +87,13 @@ async def listed(library: "Library", query: str, *, archived: bool = False) -> "
 def show(options: Options, name: str, file: str) -> None:
     """Print the skill NAME as it is now. This does not count as a use."""
     from hone.cli.paint import paint_for
-    from hone.cli.shelf import heading, readable
+    from hone.cli.skill_text import heading, readable
     from hone.core.errors import Missing
-    from hone.core.experiment import Kind
     from hone.core.skill import DOCUMENT, Tally
-    from hone.runtime.measured import beside
-    from hone.runtime.subjects import of_skill
-    from hone.skills.facts import facts, parted, seal
+    from hone.features.experiments.findings import beside
+    from hone.features.experiments.subjects import of_skill
+    from hone.features.experiments.values import Kind
+    from hone.knowledge.skills.facts import facts, parted, seal
 
     async def act(hone: "Hone") -> "tuple[Files, Tally, list[str]]":
         files, tallies = await hone.library.files(name), await hone.library.tallies()
@@ -126,9 +126,9 @@ def new(options: Options, name: str, source: str) -> int:
     """
     from hone.cli.typed import at_terminal
     from hone.core.skill import Birth
-    from hone.skills.document import parse, written
-    from hone.skills.folder import Create
-    from hone.skills.naming import classed
+    from hone.knowledge.skills.document import parse, written
+    from hone.knowledge.skills.folder import Create
+    from hone.knowledge.skills.naming import classed
 
     text = _taken(source) if source else written(classed(name), DESCRIPTION, SKELETON)
 
@@ -147,7 +147,7 @@ def new(options: Options, name: str, source: str) -> int:
 def _taken(source: str) -> str:
     from hone.cli.typed import read_piped
     from hone.core.errors import Refused
-    from hone.skills.document import decoded
+    from hone.knowledge.skills.document import decoded
 
     if source == "-":
         return read_piped()
@@ -165,7 +165,7 @@ def edit(options: Options, name: str) -> int:
     """Open the SKILL.md of NAME in your editor ($VISUAL, $EDITOR), and take in what you save."""
     from hone.core.errors import Refused
     from hone.core.skill import Birth
-    from hone.skills.facts import facts
+    from hone.knowledge.skills.facts import facts
 
     async def act(hone: "Hone") -> Path:
         known = facts(await hone.library.files(name))
@@ -186,7 +186,7 @@ def _edited(options: Options, name: str, place: Path) -> int:
 
     async def act(hone: "Hone") -> "Inspected":
         from hone.cli.inspecting import inspect
-        from hone.knowledge.disk import Disk
+        from hone.files.tree import Disk
 
         return await inspect(hone.library.keeper, Disk(hone.home), name)
 
@@ -205,7 +205,7 @@ def _edited(options: Options, name: str, place: Path) -> int:
 @click.pass_obj
 def pin(options: Options, name: str) -> None:
     """Keep NAME as it is: neither the review nor the curator changes it, and it is first in rank."""
-    from hone.skills.folder import Pin
+    from hone.knowledge.skills.folder import Pin
 
     _shelve(options, name, Pin(), "is pinned")
 
@@ -215,7 +215,7 @@ def pin(options: Options, name: str) -> None:
 @click.pass_obj
 def unpin(options: Options, name: str) -> None:
     """Pin NAME no longer."""
-    from hone.skills.folder import Unpin
+    from hone.knowledge.skills.folder import Unpin
 
     _shelve(options, name, Unpin(), "is no longer pinned")
 
@@ -225,7 +225,7 @@ def unpin(options: Options, name: str) -> None:
 @click.pass_obj
 def archive(options: Options, name: str) -> None:
     """Put NAME away: it is kept, and in no prompt and no list."""
-    from hone.skills.folder import Archive
+    from hone.knowledge.skills.folder import Archive
 
     _shelve(options, name, Archive(), "is archived")
 
@@ -235,7 +235,7 @@ def archive(options: Options, name: str) -> None:
 @click.pass_obj
 def restore(options: Options, name: str) -> None:
     """Take NAME out of the archive."""
-    from hone.skills.folder import Restore
+    from hone.knowledge.skills.folder import Restore
 
     _shelve(options, name, Restore(), "is back")
 
@@ -245,7 +245,7 @@ def restore(options: Options, name: str) -> None:
 @click.pass_obj
 def uninstall(options: Options, name: str) -> None:
     """Take away the skill NAME that was installed."""
-    from hone.skills.folder import Uninstall
+    from hone.knowledge.skills.folder import Uninstall
 
     _shelve(options, name, Uninstall(), "is taken away")
 
@@ -315,7 +315,7 @@ async def _inspected(hone: "Hone", name: str | None) -> "tuple[Sequence[Inspecte
     from hone.cli.home import ledger_of
     from hone.cli.inspecting import Inspected, inspect, names
     from hone.core.ledger import skill
-    from hone.knowledge.disk import Disk
+    from hone.files.tree import Disk
 
     keeper, disk = ledger_of(hone), Disk(hone.home)
     if name is None:

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hone.app import Hone
-from hone.cli import changes, jobs, shelf
+from hone.cli import changes
+from hone.cli import review_rows as jobs
+from hone.cli import skill_text as shelf
 from hone.cli.listing import table
 from hone.cli.pending import waiting
 from hone.cli.render import account
@@ -19,12 +21,11 @@ from hone.core.ledger import ChangeId
 from hone.core.regex import regex
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-from hone.knowledge import places
+from hone.knowledge import journal, places
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.moment import journals
-from hone.memory import journal
-from hone.runtime.loading import use
-from hone.runtime.reports import queued
+from hone.knowledge.snapshots import journals
+from hone.learning.reports import queued
+from hone.runtime.preload import use
 from hone.runtime.session import Session
 
 LATEST = 10

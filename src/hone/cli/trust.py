@@ -30,9 +30,9 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
 
     If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
     """
-    from hone.runtime.folders import Folders
     from hone.runtime.instructions import Found, Instructions, Unused, look
     from hone.runtime.lists import OwnersList
+    from hone.runtime.trust import Folders
     from hone.settings import home_folder
 
     home = options.home or home_folder()

@@ -77,8 +77,8 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
 
 
 def _told(event: "Event") -> None:
-    from hone.cli.curator import summary
     from hone.core.events import Curated
+    from hone.features.curator.commands import summary
 
     if isinstance(event, Curated):
         click.echo(summary(event.round, event.entries))

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from hone.core.curation import Round
 from hone.core.jobs import Job
 from hone.core.ledger import Entry
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
-from hone.core.rounds import Round
 from hone.core.tool import Outcome
 from hone.core.turn import Turn
 from hone.core.value import dataclass

@@ -11,7 +11,7 @@ from hone.core.trust import Trust
 from hone.core.value import dataclass
 
 if TYPE_CHECKING:
-    from hone.core.scene import Scene
+    from hone.core.tool_context import Scene
 
 
 class Kind(StrEnum):

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from hone.core.errors import Refused
-from hone.memory import journal
-from hone.policy.screen import screen
-from hone.skills import folder
+from hone.core.screen import screen
+from hone.knowledge import journal
+from hone.knowledge.skills import folder
 
 Edit = TypeVar("Edit", bound=journal.Edit | folder.Edit)
 

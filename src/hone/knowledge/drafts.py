@@ -8,8 +8,8 @@ from hone.core.errors import Refused
 from hone.core.ledger import Author, Change, ChangeId, Target
 from hone.core.value import dataclass
 from hone.knowledge import folding
+from hone.knowledge.admission import Verdict
 from hone.knowledge.folding import Files
-from hone.policy.admission import Verdict
 
 AGE = "age"
 """What becomes of a skill that nobody uses: it is put away, and comes back on use."""

@@ -7,8 +7,8 @@ from hone.core.ledger import Delta, Ledger, Target
 from hone.core.messages import digest
 from hone.core.value import dataclass
 from hone.core.visible import visible
+from hone.knowledge.journal import lines
 from hone.knowledge.merge import Clash, by_entry, merge
-from hone.memory.journal import lines
 
 Files = Mapping[str, bytes]
 """The contents of a target, by path; @facts included."""

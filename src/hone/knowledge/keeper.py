@@ -29,19 +29,18 @@ from hone.core.ledger import (
 from hone.core.skill import ARCHIVED
 from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
+from hone.files.tree import Disk
 from hone.knowledge import drafts as drafting
-from hone.knowledge import folding, places
+from hone.knowledge import folding, journal, places
+from hone.knowledge.admission import Mode, Verdict, judge, routine, stricter
 from hone.knowledge.cleaning import checked, cleaned
-from hone.knowledge.disk import Disk
 from hone.knowledge.drafts import Batch, Draft
+from hone.knowledge.file_sync import Press, Printer
 from hone.knowledge.folding import Files, Step
-from hone.knowledge.press import Press, Printer
+from hone.knowledge.skills import bundled, folder
+from hone.knowledge.skills.facts import facts, protected, touches_scripts
+from hone.knowledge.skills.naming import shape
 from hone.knowledge.staging import Staged, Unprinted
-from hone.memory import journal
-from hone.policy.admission import Mode, Verdict, judge, routine, stricter
-from hone.skills import bundled, folder
-from hone.skills.facts import facts, protected, touches_scripts
-from hone.skills.naming import shape
 
 OWNER = Author(Actor.OWNER)
 

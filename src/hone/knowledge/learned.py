@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from hone.core.ledger import SKILL, Standing, Target
 from hone.core.visible import one_line
-from hone.knowledge import places
-from hone.knowledge.telling import Told
-from hone.memory import journal
+from hone.knowledge import journal, places
+from hone.knowledge.descriptions import Told
 
 DEEDS = {
     "create": "created",

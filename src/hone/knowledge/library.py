@@ -14,10 +14,10 @@ from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.skills import bundled, similar
+from hone.knowledge.skills.document import parse
+from hone.knowledge.skills.naming import SHAPE
 from hone.knowledge.staging import Staged
-from hone.skills import bundled, similar
-from hone.skills.document import parse
-from hone.skills.naming import SHAPE
 
 FIRST = 80
 """How many skills compete for a place in the prompt."""

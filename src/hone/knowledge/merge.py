@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from hone.core.value import dataclass
-from hone.memory.journal import blocks, lines
+from hone.knowledge.journal import blocks, lines
 
 
 @dataclass(frozen=True, slots=True)

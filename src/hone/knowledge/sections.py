@@ -8,9 +8,9 @@ from typing import Any
 from hone.core.ledger import Entry, Standing, Target
 from hone.core.value import dataclass
 from hone.knowledge import places
+from hone.knowledge.journal import blocks, entries, size
 from hone.knowledge.keeper import CONFIRM, Keeper
-from hone.knowledge.moment import journals
-from hone.memory.journal import blocks, entries, size
+from hone.knowledge.snapshots import journals
 
 
 @dataclass(frozen=True, slots=True)

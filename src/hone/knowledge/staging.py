@@ -17,8 +17,8 @@ from hone.core.ledger import (
     Standing,
     Target,
 )
+from hone.files.tree import Sight
 from hone.knowledge import folding
-from hone.knowledge.disk import Sight
 from hone.knowledge.folding import Files
 
 

@@ -7,20 +7,19 @@ from hone.core.errors import HoneError, Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, Entry, Standing, Target, project
 from hone.core.permit import Effect
-from hone.core.scene import Scene
 from hone.core.skill import ARCHIVED, DOCUMENT, Birth, Deed, Listed
 from hone.core.tool import Outcome, Tool
+from hone.core.tool_context import Scene
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.knowledge import places
+from hone.knowledge import journal, places
+from hone.knowledge.evidence import locate
 from hone.knowledge.library import Library
-from hone.memory import journal
-from hone.policy.evidence import locate
-from hone.skills import folder
-from hone.skills.document import parse
+from hone.knowledge.skills import folder
+from hone.knowledge.skills.document import parse
 from hone.tools.define import tool
 
 ACTORS = {Origin.REVIEW: Actor.REVIEW, Origin.CURATOR: Actor.CURATOR}

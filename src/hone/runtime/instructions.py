@@ -9,8 +9,8 @@ from pathlib import Path
 from hone.core.errors import Refused
 from hone.core.messages import digest
 from hone.core.value import dataclass
-from hone.runtime.folders import Folders
 from hone.runtime.lists import OwnersList
+from hone.runtime.trust import Folders
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
 LIMIT = 32_000

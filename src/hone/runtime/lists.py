@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hone.core.errors import StoreError
-from hone.tools.draft import draft
+from hone.files.atomic import draft
 
 
 class OwnersList:

@@ -18,9 +18,10 @@ from hone.core.jobs import Count, Topics
 from hone.core.messages import Message, Note, Part, Reminder, Role, Text, sound, user
 from hone.core.model import Usage
 from hone.core.permit import Permit
+from hone.core.permits import COMPACT, DELEGATE
 from hone.core.ports import Header, Sessions, Spending
-from hone.core.scene import Ask, nobody
 from hone.core.tool import Toolbox
+from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
@@ -29,10 +30,9 @@ from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import Desk, run
 from hone.models.windowed import Windowed
-from hone.policy.permits import COMPACT, DELEGATE
-from hone.policy.triggers import Intervals, counted, ending, why
-from hone.prompt.compact import Cut, digest, plan, question, shortened, state, unseeded
+from hone.prompt.compaction import Cut, digest, plan, question, shortened, state, unseeded
 from hone.prompt.news import known
+from hone.runtime.triggers import Intervals, counted, ending, why
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from hone.core.curation import Round
 from hone.core.errors import Conflict, Corrupt, Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import Author, Change, ChangeId, Delta, Evidence, Standing, Target
 from hone.core.messages import digest, sound
-from hone.core.rounds import Round
 from hone.core.skill import Birth
 
 

@@ -16,7 +16,9 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import chained
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.stores import fold, ledger, passages, queue, rounds, rules, shelf
+from hone.stores import curator_runs as rounds
+from hone.stores import fold, ledger, passages, queue, rules
+from hone.stores import skill_catalog as shelf
 from hone.stores.database import MIGRATIONS
 from hone.stores.tree import LINE, SYMPTOMS, moment
 from hone.stores.writer import FOREIGN

@@ -14,7 +14,8 @@ from hone.core.ports import Header, Spending, Stored, Summary
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.stores import rules, stages
+from hone.stores import job_states as stages
+from hone.stores import rules
 
 
 class InMemorySessions:

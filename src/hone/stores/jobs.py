@@ -9,7 +9,8 @@ import apsw
 from hone.core.ids import SessionId
 from hone.core.jobs import Counters, Job, JobId, Topics
 from hone.core.ledger import Change, Entry
-from hone.stores import queue, stages
+from hone.stores import job_states as stages
+from hone.stores import queue
 from hone.stores.database import Database
 from hone.stores.record import record
 from hone.stores.tree import stamp

@@ -11,7 +11,8 @@ from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Job, JobId, State, Topic, Topics
 from hone.core.messages import canonical, sound
-from hone.stores import rules, stages
+from hone.stores import job_states as stages
+from hone.stores import rules
 from hone.stores.record import reachable
 from hone.stores.tree import SYMPTOMS, Place, moment, stamp
 

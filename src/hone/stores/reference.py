@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
+from hone.core.curation import Round, RoundId
 from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Change, ChangeId, Entry, Holding, Print, Standing, Target
 from hone.core.messages import sound
 from hone.core.regex import regex
-from hone.core.rounds import Round, RoundId
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Result, Tally
 from hone.stores import checks
 from hone.stores import words as wording

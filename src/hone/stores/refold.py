@@ -9,7 +9,9 @@ import apsw
 from hone.core.errors import Corrupt
 from hone.core.jobs import JobId
 from hone.core.ledger import SKILL, Actor, Author, Change, Delta, Target
-from hone.stores import fold, ledger, queue, rounds, stages
+from hone.stores import curator_runs as rounds
+from hone.stores import fold, ledger, queue
+from hone.stores import job_states as stages
 from hone.stores.record import record
 
 LOOSE = (

@@ -18,7 +18,8 @@ from hone.core.errors import Corrupt, StoreError
 from hone.core.jobs import JobId
 from hone.core.messages import digest
 from hone.core.value import dataclass
-from hone.stores import blank, ledger, loose, passages, queue, rounds, salvage
+from hone.stores import blank, ledger, loose, passages, queue, salvage
+from hone.stores import curator_runs as rounds
 from hone.stores.database import PATIENCE, Database, connect, create, migrate, plainly
 from hone.stores.examine import examine
 from hone.stores.refold import refold

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall, digest, sound
-from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
+from hone.core.tool_context import Scene
 from hone.core.value import dataclass
-from hone.tools.draft import draft
+from hone.files.atomic import draft
 
 
 @dataclass(frozen=True, slots=True)

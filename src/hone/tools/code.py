@@ -7,13 +7,13 @@ import msgspec
 
 from hone.core.messages import sound
 from hone.core.permit import Effect
-from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Tool
-from hone.tools.bench import Bench
+from hone.core.tool_context import Scene
+from hone.sandbox.spec import Unfit
+from hone.sandbox.workspace import Bench
 from hone.tools.define import tool
 from hone.tools.doubts import Rules, refused
 from hone.tools.results import told
-from hone.tools.sandbox.cell import Unfit
 
 _SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 

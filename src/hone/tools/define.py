@@ -9,8 +9,8 @@ import msgspec
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Surface
+from hone.core.tool_context import Scene
 from hone.core.value import dataclass
 
 Result = str | Outcome

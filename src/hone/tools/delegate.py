@@ -5,8 +5,8 @@ from typing import Annotated
 
 from hone.core.events import CallStarted, Emit, Event, Notice
 from hone.core.permit import Effect
-from hone.core.scene import Scene
 from hone.core.tool import Outcome, Tool
+from hone.core.tool_context import Scene
 from hone.core.trust import lowest
 from hone.core.turn import Turn
 from hone.tools.define import tool

@@ -8,12 +8,12 @@ from typing import Literal, Protocol
 
 from hone.core.messages import sound
 from hone.core.permit import Effect
-from hone.core.scene import Question, Scene
 from hone.core.tool import Outcome
+from hone.core.tool_context import Question, Scene
 from hone.core.trust import Trust
 from hone.core.value import dataclass
-from hone.tools.sandbox.cell import Claim
-from hone.tools.sandbox.choice import Choice
+from hone.sandbox.choice import Choice
+from hone.sandbox.spec import Claim
 
 Network = Literal["ask", "allow", "never"]
 """The owner's setting for calls that want the network."""

@@ -15,8 +15,8 @@ from hone.core.permit import Effect
 from hone.core.tool import Kind, Outcome, Tool
 from hone.core.visible import amend
 from hone.core.visible import find as seen
+from hone.files.atomic import draft
 from hone.tools.define import tool
-from hone.tools.draft import draft
 
 LARGEST = 64 * 2**20
 WIDEST = 2_000

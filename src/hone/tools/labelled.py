@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall
-from hone.core.scene import Scene
 from hone.core.tool import Outcome, Surface, Tool
+from hone.core.tool_context import Scene
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.tools.files import located

@@ -8,8 +8,8 @@ from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.ports import Header, Sessions
 from hone.core.recall import Found, Hit, Passage, Query, Recall, excerpt, said
-from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool_context import Scene
 from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin
 from hone.core.visible import one_line

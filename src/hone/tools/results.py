@@ -4,8 +4,8 @@ import signal
 
 from hone.core.tool import Outcome
 from hone.core.trust import Trust
-from hone.tools.process import Ended
-from hone.tools.sandbox.choice import NONE, Choice
+from hone.sandbox.choice import NONE, Choice
+from hone.sandbox.process import Ended
 
 
 def told(

@@ -11,18 +11,18 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.messages import sound
 from hone.core.permit import Effect
-from hone.core.scene import Scene
 from hone.core.tool import Outcome, Tool
+from hone.core.tool_context import Scene
 from hone.core.trust import Trust
 from hone.core.value import dataclass
-from hone.tools.bench import Bench
+from hone.sandbox.choice import Sandbox
+from hone.sandbox.process import Running
+from hone.sandbox.spec import PATH, Unfit
+from hone.sandbox.workspace import Bench
 from hone.tools.code import code_tool
 from hone.tools.define import tool
 from hone.tools.doubts import Judge, Network, Rules, refused
-from hone.tools.process import Running
 from hone.tools.results import named, told
-from hone.tools.sandbox.cell import PATH, Unfit
-from hone.tools.sandbox.choice import Sandbox
 
 LONGEST = 100_000
 """Bytes of a command; the system takes a little more in one argument."""

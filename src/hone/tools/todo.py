@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from hone.core.messages import ToolCall
-from hone.core.scene import Scene
 from hone.core.tool import Kind, Outcome
+from hone.core.tool_context import Scene
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import dataclass

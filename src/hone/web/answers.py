@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hone.core.errors import Conflict, HoneError, Missing, ModelError, Refused, SettingsError, StoreError
-from hone.web.seal import HEADERS
+from hone.web.security_headers import HEADERS
 
 STATUS: tuple[tuple[type[HoneError], int, str], ...] = (
     (Missing, 404, "not_found"),

@@ -10,11 +10,12 @@ from starlette.middleware import Middleware
 from hone.core.errors import HoneError
 from hone.web import openapi, page, stream
 from hone.web.answers import on_crash, on_hone_error, on_http_error
-from hone.web.api import changes, chat, figures, journal, reviews, search, sessions, skills, status
-from hone.web.door import Door
-from hone.web.house import House
+from hone.web.auth import Door
 from hone.web.openai.endpoint import Endpoint
 from hone.web.operation import Operation
+from hone.web.operations import changes, chat, journal, reviews, search, sessions, skills, status
+from hone.web.operations import usage as figures
+from hone.web.state import House
 
 
 def operations() -> tuple[Operation, ...]:

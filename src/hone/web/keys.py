@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
-from hone.tools.draft import draft, sweep
+from hone.files.atomic import draft, sweep
 
 FILE = "serve.key"
 STAY = 12 * 3600

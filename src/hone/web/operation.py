@@ -12,7 +12,7 @@ from starlette.routing import Route
 from hone.core.errors import Missing
 from hone.core.value import dataclass
 from hone.web.answers import answer, failure
-from hone.web.house import House
+from hone.web.state import House
 
 Query = TypeVar("Query")
 Body = TypeVar("Body")

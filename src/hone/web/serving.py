@@ -14,12 +14,12 @@ from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
 from hone.core.value import dataclass
-from hone.runtime.bus import Bus
 from hone.web.app import create_app
-from hone.web.board import Board
-from hone.web.house import House
+from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
-from hone.web.talks import Talks
+from hone.web.open_sessions import Talks
+from hone.web.pending_questions import Board
+from hone.web.state import House
 
 PORT, HTTP = 8420, 80
 GRACE = 10.0

@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 import msgspec
 from starlette.responses import StreamingResponse
 
-from hone.runtime.bus import BEAT, Bus, Signal
+from hone.web.bus import BEAT, Bus, Signal
+from hone.web.open_sessions import EVERYWHERE
 from hone.web.operation import STREAM, Asked, Nothing, Operation
-from hone.web.talks import EVERYWHERE
 
 SHORTEST = b"retry: 1000\n: Hone\n\n"
 """How soon to come back, and a first byte, so that whoever listens knows that it does."""

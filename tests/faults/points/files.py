@@ -13,13 +13,13 @@ from hone.core.backend import Backend
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.ledger import USER
-from hone.core.template import Example, Template, Work
 from hone.core.trust import Trust
+from hone.features.imports.plan import TOGETHER
+from hone.features.templates.store import Templates
+from hone.features.templates.values import Example, Template, Work
+from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
-from hone.memory import journal
 from hone.models.scripted import Scripted, rounds
-from hone.runtime.imports.survey import TOGETHER
-from hone.runtime.templates import Templates
 from hone.settings import Memory, Settings
 from tests.backing import closing, sqlite
 from tests.faults.points.scenario import DONE, REFUSED, Deeds, Say, Told, debris, lying, unsound

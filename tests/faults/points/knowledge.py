@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.clock import SystemClock
+from hone.core.curation import UNNUMBERED, Round, Rounds
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, Change, ChangeId, Entry, Evidence, skill
-from hone.core.rounds import UNNUMBERED, Round, Rounds
 from hone.core.skill import Birth
 from hone.core.trust import Trust
-from hone.knowledge.consolidation import moves, read
-from hone.knowledge.disk import Disk
+from hone.features.curator.consolidation import moves, read
+from hone.files.tree import Disk
+from hone.knowledge.admission import Mode
 from hone.knowledge.drafts import Batch
+from hone.knowledge.journal import Add, Remove, Replace
 from hone.knowledge.keeper import OWNER, Keeper, Rules
-from hone.memory.journal import Add, Remove, Replace
-from hone.policy.admission import Mode
-from hone.skills.document import written
-from hone.skills.folder import Archive, Create, Patch, Restore, WriteFile
+from hone.knowledge.skills.document import written
+from hone.knowledge.skills.folder import Archive, Create, Patch, Restore, WriteFile
+from hone.stores.curator_runs import SqliteRounds
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.rounds import SqliteRounds
 from tests.faults.beside import DATABASE
 from tests.faults.points.scenario import Deeds
 

@@ -15,7 +15,7 @@ from hone.core.ledger import MEMORY, Actor, Entry, skill
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.skill import DOCUMENT
 from hone.core.turn import Stop
-from hone.memory.journal import entries
+from hone.knowledge.journal import entries
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import ignore
 from hone.settings import Learning, Settings

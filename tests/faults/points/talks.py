@@ -17,8 +17,8 @@ from hone.core.messages import Message, Role, assistant, digest, user
 from hone.core.model import Reply
 from hone.core.trust import Trust
 from hone.core.turn import Stop
+from hone.models.fake_provider import Stage
 from hone.models.scripted import Script, Scripted, call, rounds
-from hone.models.stage import Stage
 from hone.runtime.session import Session
 from hone.settings import Settings
 from hone.web.keys import stored

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hone.skills.document import written
+from hone.knowledge.skills.document import written
 
 FOLDER = Path(__file__).parent
 HABITS = (

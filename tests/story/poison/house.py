@@ -12,17 +12,17 @@ from hone.core.clock import ManualClock
 from hone.core.jobs import State, Topic
 from hone.core.ledger import USER
 from hone.core.messages import ToolCall
-from hone.core.scene import Answer
 from hone.core.skill import Birth
+from hone.core.tool_context import Answer
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.turn import Turn
+from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
-from hone.memory.journal import Add
+from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
 from hone.settings import Guardrails, Learning, Memory, Settings
-from hone.skills.folder import Create, WriteFile
 from tests.story.poison.injected import ENCODINGS, PUBLIC, Injected, honest, injected, public, words
 from tests.story.poison.obedient import (
     BREWING,

@@ -1,9 +1,1 @@
-"""The scripted model behind real HTTP on loopback, in the wire formats of both providers.
-
-async with Stage(lines("Good morning.")) as stage: …         stage.url, stage.requests, stage.invalid
-python -m hone.models.stage --script FILE --latency 0.05     prints its URL on the first line
-"""
-
-from hone.models.stage.server import Stage
-
-__all__ = ["Stage"]
+"""The former name of `hone.models.fake_provider`, kept for `python -m hone.models.stage`."""

@@ -17,12 +17,12 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.web.answers import answer, failure, problem, told
-from hone.web.house import House
+from hone.web.open_sessions import Talk, Words, settled
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
 from hone.web.openai.shapes import HONE, Completion, Unfit
 from hone.web.operation import STREAM, Asked, Nothing, Operation
-from hone.web.talks import Talk, Words, settled
+from hone.web.state import House
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"

@@ -1,0 +1,112 @@
+"""Skills as text: a table, the head of one, what a folder would bring."""
+
+from collections.abc import Iterator, Sequence
+
+from hone.cli.paint import Paint
+from hone.cli.render import WIDE
+from hone.core.screen import screen
+from hone.core.skill import Listed, Tally
+from hone.core.visible import one_line
+from hone.knowledge.skills.facts import Facts, touches_scripts
+from hone.knowledge.skills.install import Parcel
+from hone.knowledge.skills.scan import oddities
+
+TITLES = ("name", "origin", "uses", "last used", "about")
+
+
+def table(skills: Sequence[Listed], width: int = WIDE) -> str:
+    rows = [
+        (each.name, _origin(each), f"{each.tally.uses:,}", _last(each.tally), each.description)
+        for each in skills
+    ]
+    widths = [max(len(row[column]) for row in (TITLES, *rows)) for column in range(4)]
+    room = max(20, width - sum(widths) - 2 * len(widths))
+    return "\n".join(_row(row, widths, room) for row in (TITLES, *rows))
+
+
+def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
+    name, origin, uses, last, about = row
+    cells = (name.ljust(widths[0]), origin.ljust(widths[1]), uses.rjust(widths[2]), last.ljust(widths[3]))
+    return "  ".join((*cells, one_line(about, room))).rstrip()
+
+
+def _origin(skill: Listed | Facts) -> str:
+    marks = ("pinned" if skill.pinned else "", "archived" if skill.archived else "")
+    return ", ".join(each for each in (str(skill.birth), *marks) if each)
+
+
+def _last(tally: Tally) -> str:
+    return tally.last_use.isoformat() if tally.last_use else "never"
+
+
+def as_json(skills: Sequence[Listed]) -> str:
+    import json
+
+    return json.dumps(
+        [
+            {
+                "name": each.name,
+                "origin": each.birth,
+                "pinned": each.pinned,
+                "archived": each.archived,
+                "project": each.project,
+                "uses": each.tally.uses,
+                "views": each.tally.views,
+                "patches": each.tally.patches,
+                "succeeded": each.tally.succeeded,
+                "corrected": each.tally.corrected,
+                "last_use": each.tally.last_use.isoformat() if each.tally.last_use else None,
+                "description": each.description,
+            }
+            for each in skills
+        ],
+        indent=2,
+    )
+
+
+def heading(name: str, known: Facts, tally: Tally, paint: Paint, now: str = "") -> Iterator[str]:
+    """`now` is the digest of its files."""
+    uses = "1 use" if tally.uses == 1 else f"{tally.uses:,} uses"
+    rated = f"{tally.succeeded:,} went well, {tally.corrected:,} were corrected"
+    used = f"{uses} ({rated}), the last on {_last(tally)}" if tally.uses else "not used yet"
+    yield f"{paint.bold(name)} {paint.dim(f'{_origin(known)} · {used}')}"
+    if known.source:
+        since = ", changed since you saw it" if known.approved and known.approved != now else ""
+        yield paint.dim(f"installed from {one_line(known.source, 200)}{since}")
+    if known.project:
+        yield paint.dim(f"made for {one_line(known.project, 200)}")
+
+
+def report(parcel: Parcel, source: str) -> Iterator[str]:
+    """All that will be installed, and what to look at before. Text filters are advice, not a boundary."""
+    yield f"{parcel.name}: {one_line(parcel.description, 500)}"
+    yield f"from {one_line(source, 200)}"
+    scripts = touches_scripts({}, parcel.files)
+    width = max(map(len, parcel.files))
+    for path, data in sorted(parcel.files.items()):
+        yield f"  {path:<{width}}  {len(data):>9,} bytes{'  script' if path in scripts else ''}"
+    if parcel.left:
+        yield f"Left out: {one_line(', '.join(parcel.left), 300)}"
+    odd = [
+        f"  {path}: {one_line(each, 200)}"
+        for path, data in sorted(parcel.files.items())
+        for each in oddities(path, data, runs=path in scripts)
+    ]
+    if odd:
+        yield from ("Worth a look before you say yes:", *odd)
+
+
+def secrets(parcel: Parcel) -> Iterator[str]:
+    for path, data in sorted(parcel.files.items()):
+        text = readable(data)
+        found = screen(text).secrets if text is not None else ()
+        if found:
+            yield f"{path} ({', '.join(found)})"
+
+
+def readable(data: bytes) -> str | None:
+    """None for what is no text."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

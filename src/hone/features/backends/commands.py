@@ -1,0 +1,251 @@
+"""`hone backends`: what keeps memories by key, whether it answers, and how good each of them is."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hone.app import Hone
+    from hone.core.backend import Backend, Memo
+    from hone.features.backends.evaluate import Measured
+
+PROBE = "hone-evaluation"
+READY = "stored"
+PATIENCE = 30.0
+"""Seconds for a process that is to be killed to store something first."""
+
+
+@click.group(short_help="Memory by key: what keeps it, and how well.")
+def backends() -> None:
+    """Memory by key, across conversations: nowhere, in a file, in PostgreSQL or with Honcho.
+
+    hone.toml says which one, as backend under [memory], or HONE_MEMORY_BACKEND.
+    """
+
+
+@backends.command(name="list", short_help="List the backends there are.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@click.pass_obj
+def list_(options: Options, as_json: bool) -> None:
+    """List the backends there are, whether each can be used, and which one is."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+
+    async def act(hone: "Hone") -> list[dict[str, object]]:
+        backing = hone.memories.backing
+        used, found = await backing.choose(), []
+        for name in backing.names:
+            ready = await backing.make(name).available()
+            found.append(
+                {
+                    "name": name,
+                    "used": name == used.name,
+                    "available": bool(ready),
+                    "why_not": ready.why or None,
+                    "cloud": backing.make(name).is_cloud,
+                    "location": backing.location(name),
+                }
+            )
+        return found
+
+    rows = with_home(options, act)
+    if as_json:
+        echo_json(rows)
+        return
+    from hone.core.visible import visible
+
+    for row in rows:
+        mark = "*" if row["used"] else " "
+        click.echo(visible(f"{mark} {row['name']:<10}{row['why_not'] or row['location']}"))
+
+
+@backends.command(short_help="Tell which backend is used, why, and what waits.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.pass_obj
+def info(options: Options, as_json: bool) -> None:
+    """Tell which backend is used and why, whether it answers, and how many copies wait for it."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+    from hone.core.visible import visible
+
+    async def act(hone: "Hone") -> tuple[list[str], dict[str, object]]:
+        lines = await hone.memories.info()
+        backing, post = hone.memories.backing, await hone.outbox.post()
+        choice = await backing.choose()
+        return lines, {
+            "backend": choice.name,
+            "because": choice.why,
+            "user": backing.user_id,
+            "cloud": backing.make(choice.name).is_cloud,
+            "location": backing.location(choice.name),
+            "waiting": post.waiting,
+            "refused": post.refused,
+            "last_error": post.error or None,
+        }
+
+    lines, data = with_home(options, act)
+    if as_json:
+        echo_json(data)
+        return
+    for line in lines:
+        click.echo(visible(line))
+
+
+@backends.command(short_help="List what is stored, newest first.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=100, show_default=True, help="How many keys.")
+@click.pass_obj
+def keys(options: Options, limit: int) -> None:
+    """List the keys that memories are stored under, newest first."""
+    from hone.cli.home import with_home
+
+    async def act(hone: "Hone") -> "Sequence[str]":
+        return await (await _used(hone)).list_keys(hone.memories.backing.user_id, limit)
+
+    for key in with_home(options, act):
+        click.echo(key)
+
+
+@backends.command(short_help="Print what is stored under a key.")
+@click.argument("key")
+@click.pass_obj
+def show(options: Options, key: str) -> None:
+    """Print what is stored under KEY, with where it comes from."""
+    from hone.cli.home import with_home
+    from hone.cli.listing import moment
+    from hone.core.errors import Missing
+
+    async def act(hone: "Hone") -> "Memo":
+        found = await (await _used(hone)).retrieve(hone.memories.backing.user_id, key)
+        if found is None:
+            raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
+        return found
+
+    memo = with_home(options, act)
+    click.echo(memo.value)
+    facts = {"stored": moment(memo.updated_at), **memo.metadata}
+    click.echo("\n".join(["", *(f"{name}: {value}" for name, value in facts.items())]))
+
+
+@backends.command(short_help="Take away what is stored under a key.")
+@click.argument("key")
+@click.pass_obj
+def rm(options: Options, key: str) -> None:
+    """Take away what is stored under KEY."""
+    from hone.cli.home import with_home
+    from hone.core.backend import Deleted
+    from hone.core.errors import Missing
+
+    async def act(hone: "Hone") -> Deleted:
+        return await (await _used(hone)).delete(hone.memories.backing.user_id, key)
+
+    done = with_home(options, act)
+    if done is Deleted.ABSENT:
+        raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
+    kept = " The service still keeps it, and gives it to nobody." if done is Deleted.HIDDEN else ""
+    click.echo(f"Taken away: {key}.{kept}")
+
+
+async def _used(hone: "Hone") -> "Backend":
+    from hone.core.errors import Refused
+
+    backend = await hone.memories.used()
+    if backend is None:
+        raise Refused("Nothing is kept by key. Set backend under [memory] in hone.toml first.")
+    return backend
+
+
+@backends.command(short_help="Measure each backend by using it, and recommend one.")
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Also draw the scores into this file.")
+@click.pass_obj
+def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path | None) -> None:
+    """Measure the backends NAMES, or all of them, by using each: round trips, time, a set of questions, and
+    the kill of a process that has just stored something. What is stored for that is taken away again."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+
+    async def act(hone: "Hone") -> "list[Measured]":
+        return await hone.memories.measured(names, lambda name: _survives(hone, options, name))
+
+    found = with_home(options, act)
+    if svg:
+        from hone.features.backends.chart import svg as drawn
+
+        svg.write_text(drawn(found), encoding="utf-8")
+    if as_json:
+        from hone.features.backends.evaluate import advice, data, recommend
+
+        best = recommend(found)
+        echo_json(
+            {
+                "backends": [data(each) for each in found],
+                "recommended": best.name if best else None,
+                "advice": advice(found),
+            }
+        )
+        return
+    from hone.core.visible import visible
+    from hone.features.backends.table import table
+
+    click.echo(visible(table(found)))
+
+
+@backends.command(hidden=True)
+@click.argument("name")
+@click.argument("key")
+@click.pass_obj
+def probe(options: Options, name: str, key: str) -> None:
+    """Store one memo, say so, and wait to be killed."""
+    import asyncio
+
+    from hone.cli.home import with_home
+
+    async def act(hone: "Hone") -> None:
+        await hone.memories.backing.make(name).store(PROBE, key, "kept")
+        sys.stdout.write(f"{READY}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+    with_home(options, act)
+
+
+async def _survives(hone: "Hone", options: Options, name: str) -> bool | None:
+    """Whether a memo is there whose writer was killed as soon as it had said so; None if it never did."""
+    import asyncio
+    import os
+
+    from hone.core.errors import BackendError
+
+    backend, key = hone.memories.backing.make(name), f"kill-{os.urandom(4).hex()}"
+    home = ["--home", str(options.home)] if options.home else []
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "hone", *home, "backends", "probe", name, key),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert child.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            said = (await child.stdout.readline()).decode().strip()
+    except TimeoutError:
+        said = ""
+    finally:
+        if child.returncode is None:
+            child.kill()
+        await child.wait()
+    if said != READY:
+        return None
+    try:
+        kept = await backend.retrieve(PROBE, key)
+        await backend.delete(PROBE, key)
+    except BackendError:
+        return False
+    return kept is not None

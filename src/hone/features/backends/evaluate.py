@@ -1,0 +1,131 @@
+"""What a memory backend is worth, from what was measured of it: arithmetic, and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from hone.core.value import dataclass
+from hone.features.backends.choice import NULL
+
+AVAILABLE = 20
+FUNCTIONS: Mapping[str, int] = {"store": 15, "retrieve": 15, "query": 10}
+LATENCIES: Sequence[tuple[float, int]] = ((10.0, 20), (50.0, 15), (200.0, 10))
+SLOWEST = 5
+LOCAL, CLOUD = 20, 5
+LABELS: Sequence[tuple[int, str]] = ((80, "recommended"), (60, "acceptable"), (40, "marginal"))
+LAST = "not recommended"
+BASELINE = "baseline"
+WARNING = "What is stored leaves this machine."
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was seen of a backend. `why` says why it cannot be used, `error` what went wrong on the way;
+    `worked` are the operations whose round trip was whole; `times` are the milliseconds each took; `recall`
+    is the share of questions whose answer was among the first three; `durable` whether a memo survived the
+    kill of its writer, None if that was not tried; `calls` are requests to a server for one operation."""
+
+    name: str
+    is_cloud: bool = False
+    why: str = ""
+    error: str = ""
+    worked: frozenset[str] = frozenset()
+    times: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    recall: float = 0.0
+    durable: bool | None = None
+    location: str = ""
+    needs_key: bool = False
+    calls: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def available(self) -> bool:
+        return not self.why
+
+    def at(self, operation: str, share: float) -> float | None:
+        """The time within which this share of the calls was answered."""
+        times = sorted(self.times.get(operation, ()))
+        return times[min(len(times) - 1, int(share * len(times)))] if times else None
+
+    @property
+    def mean(self) -> float | None:
+        every = [time for times in self.times.values() for time in times]
+        return sum(every) / len(every) if every else None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    availability: int = 0
+    function: int = 0
+    latency: int = 0
+    privacy: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.availability + self.function + self.latency + self.privacy
+
+
+def score(measured: Measured) -> Score:
+    """What cannot be used has no points, and what did not make a round trip has none for it."""
+    if not measured.available:
+        return Score()
+    function = sum(points for name, points in FUNCTIONS.items() if name in measured.worked)
+    return Score(AVAILABLE, function, latency(measured.mean), CLOUD if measured.is_cloud else LOCAL)
+
+
+def latency(mean: float | None) -> int:
+    if mean is None:
+        return 0
+    return next((points for limit, points in LATENCIES if mean < limit), SLOWEST)
+
+
+def label(measured: Measured) -> str:
+    """The one that keeps nothing is there to compare with."""
+    if measured.name == NULL:
+        return BASELINE
+    total = score(measured).total
+    return next((word for least, word in LABELS if total >= least), LAST)
+
+
+def recommend(every: Sequence[Measured]) -> Measured | None:
+    """The best of those that are fit for use; of two as good, the one that is local, then the faster."""
+    fit = [each for each in every if label(each) in (LABELS[0][1], LABELS[1][1])]
+    return max(
+        fit,
+        key=lambda each: (score(each).total, not each.is_cloud, -(each.mean or 0.0)),
+        default=None,
+    )
+
+
+def advice(every: Sequence[Measured]) -> list[str]:
+    """One sentence on what to take, and one for each that sends memories away."""
+    best = recommend(every)
+    said = [f"Recommended: {best.name}." if best else "None of them can be recommended."]
+    return said + [f"{each.name}: {WARNING}" for each in every if each.is_cloud]
+
+
+def data(measured: Measured) -> dict[str, object]:
+    """For programs."""
+    points = score(measured)
+    return {
+        "name": measured.name,
+        "available": measured.available,
+        "why_not": measured.why or None,
+        "error": measured.error or None,
+        "score": points.total,
+        "label": None if measured.name == NULL else label(measured),
+        "points": {
+            "availability": points.availability,
+            "function": points.function,
+            "latency": points.latency,
+            "privacy": points.privacy,
+        },
+        "milliseconds": {
+            name: {"p50": measured.at(name, 0.5), "p95": measured.at(name, 0.95)} for name in measured.times
+        },
+        "mean_milliseconds": measured.mean,
+        "recall": measured.recall if measured.available else None,
+        "survives_kill": measured.durable,
+        "location": measured.location,
+        "needs_key": measured.needs_key,
+        "cloud": measured.is_cloud,
+        "calls": dict(measured.calls),
+    }

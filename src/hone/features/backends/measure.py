@@ -1,0 +1,74 @@
+"""Measures a memory backend by using it: real round trips, timed, with a set of questions."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from hone.core.backend import Backend
+from hone.core.clock import Clock
+from hone.core.errors import BackendError
+from hone.features.backends.evaluate import Measured
+from hone.features.backends.questions import QUESTIONS
+
+T = TypeVar("T")
+
+USER = "hone-evaluation"
+"""Whose memory is measured: nobody's, so that nothing of anybody's is touched."""
+FIRST = 3
+"""Answers among which the right one counts."""
+DEADLINE = 20.0
+"""Seconds for one operation."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """`calls` tells how many requests the backend has made so far."""
+
+    clock: Clock
+    calls: Callable[[], int]
+    times: dict[str, list[float]] = field(default_factory=dict)
+    counts: dict[str, list[int]] = field(default_factory=dict)
+
+    async def timed(self, operation: str, work: Awaitable[T]) -> T:
+        """Raises BackendError, also for what does not end."""
+        begun, before = self.clock.monotonic(), self.calls()
+        try:
+            async with self.clock.timeout(DEADLINE):
+                result = await work
+        except TimeoutError:
+            raise BackendError(f"{operation} took more than {DEADLINE:.0f} seconds.") from None
+        self.times.setdefault(operation, []).append(1000 * (self.clock.monotonic() - begun))
+        self.counts.setdefault(operation, []).append(self.calls() - before)
+        return result
+
+
+async def measure(backend: Backend, clock: Clock) -> Measured:
+    """What it stored it takes away again."""
+    measured = Measured(backend.name, backend.is_cloud)
+    meter = Meter(clock, lambda: int(getattr(backend, "calls", 0)))
+    if not (found := await backend.available()):
+        return replace(measured, why=found.why)
+    worked: set[str] = set()
+    right = 0
+    try:
+        for key, value, _ in QUESTIONS:
+            await meter.timed("store", backend.store(USER, key, value))
+        kept = [await meter.timed("retrieve", backend.retrieve(USER, key)) for key, *_ in QUESTIONS]
+        if [memo.value for memo in kept if memo] == [value for _, value, _ in QUESTIONS]:
+            worked |= {"store", "retrieve"}
+        for key, _, question in QUESTIONS:
+            memos = await meter.timed("query", backend.query(USER, question))
+            right += key in [memo.key for memo in memos[:FIRST]]
+        worked |= {"query"} if right else set()
+        for key, *_ in QUESTIONS:
+            await meter.timed("delete", backend.delete(USER, key))
+    except BackendError as error:
+        # It answered, and then it did not: what made its round trip counts.
+        measured = replace(measured, error=str(error))
+    return replace(
+        measured,
+        worked=frozenset(worked),
+        times={name: meter.times[name] for name in ("store", "retrieve", "query") if name in meter.times},
+        recall=right / len(QUESTIONS),
+        calls={name: sum(made) / len(made) for name, made in meter.counts.items()},
+    )

@@ -1,0 +1,119 @@
+"""Copies of what is known, kept by a memory backend: told of each change from the outbox, in order.
+
+What a change brought is told as it stands now: an entry that was undone before anybody was told of it is
+never told, and one that was told and undone is taken back. So a change that is told twice does no harm.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from hone.core.backend import Backend
+from hone.core.errors import BackendError, Missing, Unfit
+from hone.core.ledger import Entry, Ledger, Target
+from hone.core.messages import digest
+from hone.core.outbox import Outbox
+from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.core.trust import lowest
+from hone.core.value import dataclass
+from hone.knowledge import places
+from hone.knowledge.journal import entries
+from hone.knowledge.metadata import metadata
+
+FOLDER = "mirror"
+"""What the keys of all copies begin with; nobody else writes there."""
+LONGEST = 20_000
+"""Characters of a copy; of a longer skill it is the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What a key holds now; None: nothing any more."""
+
+    key: str
+    text: str | None
+    scope: str
+
+
+class Mirror:
+    """One at a time on a home: whoever calls `deliver` holds its claim."""
+
+    def __init__(self, ledger: Ledger, outbox: Outbox, backend: Backend, user_id: str) -> None:
+        self._ledger = ledger
+        self._outbox = outbox
+        self._backend = backend
+        self._user = user_id
+
+    async def deliver(self) -> int:
+        """Tells of all that waits, oldest first; how many changes that were. What the backend will never take
+        is put aside. Raises BackendError at the first that it does not take now, which goes on waiting."""
+        done = 0
+        while letters := await self._outbox.letters():
+            for letter in letters:
+                try:
+                    await self._tell(await self._ledger.entry(letter.change))
+                except Unfit as error:
+                    await self._outbox.failed(letter.change, str(error), final=True)
+                except BackendError as error:
+                    await self._outbox.failed(letter.change, str(error))
+                    raise
+                else:
+                    await self._outbox.delivered(letter.change)
+                    done += 1
+        return done
+
+    async def _tell(self, entry: Entry) -> None:
+        home = await self._outbox.home()
+        async for copy in copies(self._ledger, entry, home):
+            if copy.text is None:
+                await self._backend.delete(self._user, copy.key)
+                continue
+            told = {**_told(entry, home), "scope": copy.scope}
+            known = await self._backend.retrieve(self._user, copy.key)
+            if known is None or known.metadata.get("change") != told["change"]:
+                await self._backend.store(self._user, copy.key, copy.text, told)
+
+
+def _told(entry: Entry, home: str) -> Mapping[str, str]:
+    author = entry.change.author
+    trust = lowest((author.ground, *(each.trust for each in author.evidence)))
+    return {**metadata(author), "change": str(entry.id), "home": home, "trust": trust.name.lower()}
+
+
+async def copies(ledger: Ledger, entry: Entry, home: str) -> AsyncIterator[Copy]:
+    """What has become, by now, of everything that a change touched."""
+    target = entry.change.target
+    if not places.is_journal(target):
+        yield await _skill(ledger, target, home)
+        return
+    name = places.name_of(target)
+    # A folder's name is nobody else's business.
+    part = f"{name}-{digest(target.encode())[:12]}" if name == "project" else name
+    now = await _entries(ledger, (await ledger.holding(target)).get(places.path_of(target)))
+    touched: dict[str, None] = {}
+    for delta in entry.change.deltas:
+        before, after = [await _entries(ledger, each) for each in (delta.before, delta.after)]
+        touched.update(
+            dict.fromkeys(each for each in (*before, *after) if (each in before) != (each in after))
+        )
+    for each in touched:
+        key = f"{FOLDER}/{home}/{part}/{digest(each.encode())[:24]}"
+        yield Copy(key, each[:LONGEST] if each in now else None, name)
+
+
+async def _skill(ledger: Ledger, target: Target, home: str) -> Copy:
+    name = places.name_of(target)
+    held = await ledger.holding(target)
+    text = None if ARCHIVED in held else await _text(ledger, held.get(DOCUMENT))
+    return Copy(f"{FOLDER}/{home}/skill/{name}", text[:LONGEST] if text else None, "skill")
+
+
+async def _entries(ledger: Ledger, name: str | None) -> Sequence[str]:
+    return entries(await _text(ledger, name) or "")
+
+
+async def _text(ledger: Ledger, name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        return (await ledger.contents({name}))[name].decode("utf-8", "replace")
+    except Missing:
+        return None  # it was erased since

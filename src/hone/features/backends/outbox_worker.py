@@ -1,0 +1,88 @@
+"""Takes what is in the outbox to the memory backend, beside the conversation and in nobody's way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hone.core.clock import Clock
+from hone.core.errors import HoneError
+from hone.runtime.claims import claim
+
+if TYPE_CHECKING:
+    from hone.features.backends.mirror import Mirror
+
+CLAIM = "mirror"
+FIRST, LONGEST = 2.0, 300.0
+"""Seconds before another try, doubled each time up to the longest."""
+PATIENCE = 3.0
+"""Seconds that somebody who wants to leave is kept."""
+
+
+class Courier:
+    """`mirror` gives where copies are kept; None: nowhere. One process at a time delivers for a home, so that
+    a backend hears of changes in their order."""
+
+    def __init__(self, mirror: "Callable[[], Awaitable[Mirror | None]]", home: Path, clock: Clock) -> None:
+        self._mirror = mirror
+        self._home = home
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._pause = 0.0
+        self._turn = asyncio.Lock()
+
+    def attend(self) -> None:
+        """From now on, delivers what is there and what comes."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve())
+        self._wake.set()
+
+    def notify(self) -> None:
+        """Something may have changed."""
+        self._wake.set()
+
+    async def drain(self) -> bool:
+        """Delivers once; False if it did not get rid of all. What went wrong stands in the outbox."""
+        async with self._turn:
+            try:
+                mirror = await self._mirror()
+                if mirror is None:
+                    return True
+                with claim(self._home, CLAIM) as held:
+                    if held:
+                        await mirror.deliver()
+                self._pause = 0.0
+            except HoneError:
+                self._pause = min(max(FIRST, 2 * self._pause), LONGEST)
+                return False
+        return True
+
+    async def finish(self) -> None:
+        """The same for somebody who wants to leave: what takes too long waits for the next process."""
+        with suppress(TimeoutError):
+            async with self._clock.timeout(PATIENCE):
+                await self.drain()
+
+    async def close(self) -> None:
+        """What is left waits for the next process."""
+        task, self._task = self._task, None
+        if task:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _serve(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while not await self.drain():
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Not to be shortened: news do not make a backend well."""
+        try:
+            async with self._clock.timeout(self._pause):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return

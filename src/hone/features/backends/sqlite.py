@@ -1,0 +1,186 @@
+"""Memos in a SQLite file of their own, with ranked full text."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import apsw
+
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.clock import Clock
+from hone.core.errors import BackendError, StoreError
+from hone.core.messages import canonical
+from hone.core.value import dataclass
+from hone.features.backends.wording import Wording, within
+
+T = TypeVar("T")
+
+SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
+BUDGET = 500
+"""Memos that are scored for one question: more say little and take long."""
+EPOCH = datetime.fromtimestamp(0, UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+COLUMNS = "m.key, m.value, m.user, m.created, m.updated, m.metadata"
+GET = f"SELECT {COLUMNS} FROM memos AS m WHERE user = ? AND key = ?"
+OLD = "DELETE FROM memos WHERE user = ? AND key = ? RETURNING id, created"
+PUT = (
+    "INSERT INTO memos (user, key, value, metadata, created, updated) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
+)
+INDEX = "INSERT INTO memo_words (rowid, key, value) VALUES (?, ?, ?)"
+UNINDEX = "DELETE FROM memo_words WHERE rowid = ?"
+NEWEST = "SELECT key FROM memos WHERE user = ? ORDER BY id DESC LIMIT ?"
+COUNT = "SELECT count(*) FROM (SELECT 1 FROM memo_words WHERE memo_words MATCH ? LIMIT ?)"
+SEARCH = f"""
+SELECT {COLUMNS} FROM (
+    SELECT w.rowid AS id, bm25(memo_words, 3.0, 1.0) AS score
+    FROM memo_words AS w JOIN memos AS o ON o.id = w.rowid
+    WHERE memo_words MATCH ? AND o.user = ? ORDER BY w.rowid DESC LIMIT ?
+) AS found JOIN memos AS m ON m.id = found.id ORDER BY found.score, m.id DESC LIMIT ?
+"""
+
+EVERYWHERE = f"""
+SELECT {COLUMNS} FROM memo_words AS w JOIN memos AS m ON m.id = w.rowid
+WHERE memo_words MATCH ? AND m.user = ? ORDER BY w.rowid DESC LIMIT ?
+"""
+
+
+class Database(Protocol):
+    """A SQLite file with one writer; `write` returns when it is on the disk."""
+
+    async def read(self, work: Callable[[apsw.Connection], T]) -> T: ...
+
+    async def write(self, work: Callable[[apsw.Connection], T]) -> T: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    user: str
+    key: str
+    value: str
+    metadata: str
+    at: int
+    words: tuple[str, str]
+
+
+class SqliteBackend:
+    """`open` is called at the first use, and only once; that it could be used makes no file."""
+
+    name = "sqlite"
+    is_cloud = False
+
+    def __init__(self, path: Path, open: Callable[[Path], Database], wording: Wording, clock: Clock) -> None:
+        self._path = path
+        self._open = open
+        self._wording = wording
+        self._clock = clock
+        self._opened: Database | None = None
+
+    async def available(self) -> Availability:
+        if self._opened is None and not self._path.exists():
+            return _room(self._path.absolute().parent)
+        try:
+            await self._database.read(
+                lambda connection: connection.execute("SELECT 1 FROM memos LIMIT 1").get
+            )
+        except StoreError as error:
+            return Availability(str(error))
+        return Availability()
+
+    async def store(
+        self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
+    ) -> Memo:
+        words = (self._wording.spaced(key), self._wording.spaced(value))
+        at = (self._clock.now() - EPOCH) // MICROSECOND
+        draft = _Draft(user_id, key, value, canonical(dict(metadata or {})), at, words)
+        return await self._database.write(partial(_store, draft=draft))
+
+    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+        return await self._database.read(partial(_get, user=user_id, key=key))
+
+    async def query(
+        self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
+    ) -> Sequence[Memo]:
+        terms = [f'"{term}"' for term in self._wording.asked(text)]
+        return await self._database.read(partial(_search, user=user_id, terms=terms, limit=limit))
+
+    async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
+        def work(connection: apsw.Connection) -> tuple[str, ...]:
+            return tuple(key for (key,) in connection.execute(NEWEST, (user_id, limit)))
+
+        return await self._database.read(work)
+
+    async def delete(self, user_id: str, key: str) -> Deleted:
+        def work(connection: apsw.Connection) -> Deleted:
+            return Deleted.ABSENT if _taken(connection, user_id, key) is None else Deleted.GONE
+
+        return await self._database.write(work)
+
+    async def close(self) -> None:
+        if self._opened:
+            await self._opened.close()
+
+    @property
+    def _database(self) -> Database:
+        if self._opened is None:
+            self._opened = self._open(self._path)
+        return self._opened
+
+
+def _room(folder: Path) -> Availability:
+    """Whether a file could be made there, or the folders on the way to it."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    fits = there.is_dir() and os.access(there, os.W_OK)
+    return Availability() if fits else Availability(f"{there} cannot be written.")
+
+
+def _store(connection: apsw.Connection, draft: _Draft) -> Memo:
+    created = _taken(connection, draft.user, draft.key)
+    created = draft.at if created is None else created
+    # Clocks jump: what is stored again was not updated before it was made.
+    row = (draft.user, draft.key, draft.value, draft.metadata, created, max(created, draft.at))
+    connection.execute(INDEX, (connection.execute(PUT, row).get, *draft.words))
+    return _memo((draft.key, draft.value, draft.user, created, max(created, draft.at), draft.metadata))
+
+
+def _taken(connection: apsw.Connection, user: str, key: str) -> int | None:
+    """Takes a memo away; gives back when it was made."""
+    row: Any = connection.execute(OLD, (user, key)).fetchone()
+    if row is None:
+        return None
+    connection.execute(UNINDEX, row[:1])
+    return int(row[1])
+
+
+def _get(connection: apsw.Connection, user: str, key: str) -> Memo | None:
+    row = connection.execute(GET, (user, key)).fetchone()
+    return None if row is None else _memo(row)
+
+
+def _search(connection: apsw.Connection, user: str, terms: Sequence[str], limit: int) -> tuple[Memo, ...]:
+    counts = [(int(connection.execute(COUNT, (term, BUDGET + 1)).get), term) for term in terms]
+    wanted = " OR ".join(within(counts, BUDGET))
+    if not wanted:
+        return ()
+    # A word that stands everywhere ranks nothing; to weigh it would mean to read every memo.
+    if min(count for count, _ in counts if count) > BUDGET:
+        return tuple(_memo(row) for row in connection.execute(EVERYWHERE, (wanted, user, limit)))
+    return tuple(_memo(row) for row in connection.execute(SEARCH, (wanted, user, BUDGET, limit)))
+
+
+def _memo(row: Sequence[Any]) -> Memo:
+    key, value, user, created, updated, metadata = row
+    try:
+        known = json.loads(metadata)
+        if not isinstance(known, dict):
+            raise ValueError("no object")
+        times = [EPOCH + int(each) * MICROSECOND for each in (created, updated)]
+    except (ValueError, TypeError, OverflowError) as error:
+        raise BackendError(f"The memo {key!r} is damaged; store it again.") from error
+    return Memo(key, value, user, times[0], times[1], known)

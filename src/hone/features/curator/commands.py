@@ -1,0 +1,215 @@
+"""`hone curator`: how the skills that were learned are kept few, and what to say about it."""
+
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from hone.cli import skills
+from hone.cli.main import FAILED, Options
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.cli.paint import Paint
+    from hone.core.curation import Round
+    from hone.core.ledger import Entry
+    from hone.features.curator.curator import Preview
+    from hone.features.curator.retention import Aged
+
+SHOWN = 20
+"""Skills in the status, those that were not used longest first."""
+NONE = "There was no round yet."
+Result = TypeVar("Result")
+
+
+@click.group()
+def curator() -> None:
+    """See and steer what keeps the learned skills few.
+
+    Once a week, when nobody has used Hone for two hours, the curator puts away what was not used on 90 days
+    and asks a model which skills should be one. It touches learned skills only, deletes nothing, and each
+    round can be taken back with hone undo.
+    """
+
+
+for _command in (skills.pin, skills.unpin, skills.archive, skills.restore):
+    curator.add_command(_command)
+
+
+@curator.command(short_help="Do a round now.")
+@click.option("--again", is_flag=True, help="Ask a model though no skill has changed since the last time.")
+@click.pass_obj
+def run(options: Options, again: bool) -> int:
+    """Do a round now, without waiting for the week or for quiet."""
+    from hone.core.errors import Conflict
+
+    async def act(hone: "Hone") -> "tuple[Round, tuple[Entry, ...]]":
+        done = await _closed(hone).curator.work(again=again)
+        if done is None:
+            raise Conflict("Another process is at it already. Look again with: hone curator show")
+        return done
+
+    round, entries = _with(options, act)
+    from hone.features.curator.reports import markdown
+
+    click.echo(markdown(round))
+    click.echo(summary(round, entries))
+    return FAILED if round.error else 0
+
+
+@curator.command("dry-run", short_help="Show what a round would do, and change nothing.")
+@click.option("--again", is_flag=True, help="Ask a model though no skill has changed since the last time.")
+@click.pass_obj
+def dry_run(options: Options, again: bool) -> int:
+    """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
+    from hone.cli.paint import paint_for
+
+    preview = _with(options, lambda hone: _closed(hone).curator.preview(again=again))
+    for row in previewed(preview, paint_for(sys.stdout)):
+        click.echo(row)
+    return FAILED if preview.refused or preview.thought.advice.error else 0
+
+
+def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
+    from hone.cli.changes import diff, indented
+    from hone.core.ledger import Standing, skill
+    from hone.core.visible import visible
+    from hone.features.curator.curator import report
+    from hone.knowledge.folding import steps
+
+    yield visible(report(preview.thought, [each.change for each in preview.entries], preview.refused))
+    standing = {each.change.target: each.change.standing for each in preview.entries}
+    for batch in preview.thought.batches:
+        for move in batch.moves:
+            if skill(move.name) in standing:
+                waits = standing[skill(move.name)] is Standing.PENDING
+                yield f"\n{paint.bold(f'{move.name}, {move.deed}')}{' (would wait for you)' if waits else ''}"
+                yield from indented(diff(skill(move.name), steps(move.before, move.after), paint))
+    yield "\nNothing was changed."
+
+
+@curator.command(short_help="Show when it was last at work, and what is next.")
+@click.pass_obj
+def status(options: Options) -> None:
+    """Show when the curator was last at work, what waits, and how long learned skills were not used."""
+    from hone.core.ledger import Actor
+
+    async def act(hone: "Hone") -> list[str]:
+        keeper = hone.curator
+        rounds = await hone.rounds.rounds(1)
+        lines = [_state(rounds, paused=keeper.is_paused, due=await keeper.due())]
+        pending = await hone.library.keeper.ledger.pending()
+        if any(entry.change.author.actor is Actor.CURATOR for entry in pending):
+            lines.append("What it would like to do waits for you: hone pending")
+        return [*lines, *_ages(await keeper.ages())]
+
+    for line in _with(options, act):
+        click.echo(line)
+
+
+def _state(rounds: "Sequence[Round]", *, paused: bool, due: str) -> str:
+    last = f"The last round was {rounds[0].id}, {_when(rounds[0])}." if rounds else NONE
+    if paused:
+        return f"{last} It is paused: hone curator resume"
+    if due:
+        return f"{last} The next one is due: {due}. hone worker or the next conversation does it."
+    when = "a week after it, once nobody" if rounds else "once something was learned and nobody"
+    return f"{last} The next one comes {when} has used Hone for two hours."
+
+
+def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
+    if not aged:
+        yield "No learned skill can age."
+        return
+    yield f"{len(aged):,} learned skill{'s' if len(aged) > 1 else ''} can age; days without use:"
+    longest = sorted(aged, key=lambda each: (-each.unused, each.name))[:SHOWN]
+    width = max(len(each.name) for each in longest)
+    yield from (f"  {each.name:<{width}}  {each.unused:>4}  {each.grade}" for each in longest)
+
+
+@curator.command(short_help="Print the report of a round.")
+@click.argument("id", type=click.IntRange(1), required=False)
+@click.option("--list", "as_list", is_flag=True, help="One line for each round.")
+@click.pass_obj
+def show(options: Options, id: int | None, as_list: bool) -> None:
+    """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
+    from hone.core.errors import Missing
+    from hone.features.curator.reports import markdown
+
+    async def act(hone: "Hone") -> "Sequence[Round]":
+        rounds = await hone.rounds.rounds()
+        hone.curator.reports.catch_up(rounds)
+        return rounds
+
+    rounds = _with(options, act)
+    if as_list:
+        for each in rounds:
+            click.echo(f"{each.id:>4}  {_when(each)}  {len(each.changes)} changes  {each.why}")
+        return
+    found = next((each for each in rounds if id in (None, each.id)), None)
+    if found is None:
+        raise Missing(
+            f"There is no round {id}." if id else "There was no round yet. Do one: hone curator run"
+        )
+    click.echo(markdown(found).rstrip("\n"))
+
+
+@curator.command()
+@click.pass_obj
+def pause(options: Options) -> None:
+    """Begin no round until `hone curator resume`."""
+
+    async def act(hone: "Hone") -> None:
+        _closed(hone).curator.reports.pause()
+
+    _with(options, act)
+    click.echo("The curator is paused. Let it go on with: hone curator resume")
+
+
+@curator.command()
+@click.pass_obj
+def resume(options: Options) -> None:
+    """Begin rounds again."""
+
+    async def act(hone: "Hone") -> None:
+        _closed(hone).curator.reports.resume()
+
+    _with(options, act)
+    click.echo("The curator goes on.")
+
+
+def summary(round: "Round", entries: "Sequence[Entry]") -> str:
+    """One line on a round that has ended."""
+    groups: dict[str, Entry] = {}
+    for entry in entries:
+        groups.setdefault(entry.change.group, entry)
+    told = [_answer(first) for first in groups.values()]
+    changed = "1 skill" if len(entries) == 1 else f"{len(entries)} skills"
+    said = f"{changed} ({'; '.join(told)})" if entries else "no skill changed"
+    return f"curator, round {round.id}: {said}"
+
+
+def _answer(first: "Entry") -> str:
+    from hone.core.ledger import Standing
+
+    waits = first.change.standing is Standing.PENDING
+    return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"
+
+
+def _when(round: "Round") -> str:
+    return round.at.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _closed(hone: "Hone") -> "Hone":
+    """Raises Refused where nothing can be changed."""
+    from hone.cli.home import ledger_of
+
+    ledger_of(hone)
+    return hone
+
+
+def _with(options: Options, act: "Callable[[Hone], Awaitable[Result]]") -> Result:
+    from hone.cli.home import with_home
+
+    return with_home(options, act)

@@ -1,0 +1,124 @@
+"""What the curator may touch, and what is known of each: how it was used, what it is made of."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from hone.core.ledger import SKILL, Actor, ChangeId, Entry, Standing
+from hone.core.messages import digest
+from hone.core.skill import DOCUMENT, Birth, Listed
+from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
+from hone.features.curator import consolidation
+from hone.knowledge import places
+from hone.knowledge.folding import Files
+from hone.knowledge.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """Of the skills that may be changed: their files, their lines, the changes each is made of, how far those
+    can be trusted, the days on which it was used. `changed` says which skill was made or changed on which
+    day, in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""
+
+    shelf: Mapping[str, Files]
+    listed: Mapping[str, Listed]
+    others: frozenset[str]
+    grounds: Mapping[str, tuple[ChangeId, ...]]
+    labels: Mapping[str, Trust]
+    used: Mapping[str, frozenset[date]]
+    changed: tuple[tuple[str, date], ...]
+    waiting: bool
+
+    def without(self, names: Collection[str]) -> "Stock":
+        """The same, with these left alone."""
+        shelf = {name: files for name, files in self.shelf.items() if name not in names}
+        listed = {name: each for name, each in self.listed.items() if name not in names}
+        return replace(self, shelf=shelf, listed=listed, others=self.others | set(names))
+
+    @property
+    def digest(self) -> str:
+        return digest(repr([(name, files[DOCUMENT]) for name, files in sorted(self.shelf.items())]).encode())
+
+
+async def stock(library: Library) -> Stock:
+    listed = await library.listed(archived=True)
+    ledger = library.keeper.ledger
+    waiting = [each for each in await ledger.pending() if _is_curators(each)]
+    busy = {places.name_of(each.change.target) for each in waiting}
+    own = {each.name: each for each in listed if is_own(each) and each.name not in busy}
+    entries = await ledger.entries(target=SKILL)
+    history: dict[str, list[Entry]] = {name: [] for name in own}
+    for entry in entries:
+        history.get(_name(entry), []).append(entry)
+    forebears, days = _forebears(entries), await library.days()
+    return Stock(
+        {name: await library.files(name) for name in own},
+        own,
+        frozenset(each.name for each in listed) - own.keys(),
+        {name: tuple(each.id for each in made if _counts(each)) for name, made in history.items()},
+        {name: _label(made) for name, made in history.items()},
+        {
+            name: frozenset().union(*(days.get(each, ()) for each in (name, *forebears.get(name, ()))))
+            for name in own
+        },
+        tuple(_changed(reversed(entries), forebears)),
+        any(each.change.deed == consolidation.MERGE for each in waiting),
+    )
+
+
+def is_own(skill: Listed) -> bool:
+    return skill.birth is Birth.AGENT and not skill.pinned and not skill.archived
+
+
+def _is_curators(entry: Entry) -> bool:
+    return entry.change.author.actor is Actor.CURATOR
+
+
+def _name(entry: Entry) -> str:
+    return places.name_of(entry.change.target)
+
+
+def _changed(
+    entries: Iterable[Entry], forebears: Mapping[str, Collection[str]]
+) -> Iterator[tuple[str, date]]:
+    """Who was changed when, the oldest first; with a skill those that it was merged into."""
+    for entry in entries:
+        if _touches(entry):
+            heirs = (name for name, merged in forebears.items() if _name(entry) in merged)
+            yield from (
+                (name, entry.at.astimezone().date()) for name in dict.fromkeys((_name(entry), *heirs))
+            )
+
+
+def _touches(entry: Entry) -> bool:
+    """Whether somebody made or changed it. What the curator does makes nothing younger."""
+    return _counts(entry) and not _is_curators(entry)
+
+
+def _forebears(entries: Sequence[Entry]) -> Mapping[str, set[str]]:
+    """The skills that each was merged from, and those that they were: it is as young as the youngest."""
+    named = {entry.id: _name(entry) for entry in entries}
+    found: dict[str, set[str]] = {}
+    for entry in reversed(entries):
+        if entry.change.deed == consolidation.MERGE:
+            sources = {named[each] for each in entry.change.sources if each in named}
+            earlier = set[str]().union(*(found.get(each, ()) for each in sources))
+            found.setdefault(_name(entry), set()).update(sources | earlier)
+    return found
+
+
+def _counts(entry: Entry) -> bool:
+    return entry.change.standing is Standing.ACTIVE and bool(entry.change.deltas)
+
+
+def _label(history: Sequence[Entry]) -> Trust:
+    """The lowest label that is in it. That the owner approved it says nothing of where it came from."""
+    own = {entry.id: entry.change for entry in history}
+    active = [change for change in own.values() if change.standing is Standing.ACTIVE]
+    approved = [own[change.about] for change in active if change.about in own]
+    return lowest(
+        label
+        for change in (*active, *approved)
+        for label in (change.author.ground, *(each.trust for each in change.author.evidence))
+    )

@@ -1,0 +1,303 @@
+"""The curator: puts away what nobody uses, and asks a model which skills should be one.
+
+A round is thought of first, with nothing written, and then made in one transaction with its own record. What
+a model wants is a plan as data; it may read skills and change nothing. A round that is killed leaves nothing
+behind and is due again.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from hone.core.agent import Agent, Limits
+from hone.core.clock import Clock
+from hone.core.curation import UNNUMBERED, Round, RoundId, Rounds
+from hone.core.errors import HoneError, Refused
+from hone.core.events import Curated, Emit
+from hone.core.ids import SessionId
+from hone.core.ledger import (
+    NO_SESSION,
+    START,
+    Actor,
+    Author,
+    Change,
+    Entry,
+    Evidence,
+    Standing,
+    skill,
+)
+from hone.core.permits import CURATE
+from hone.core.ports import Header, Sessions
+from hone.core.skill import DOCUMENT
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust, lowest
+from hone.core.turn import Origin, Stop
+from hone.core.value import dataclass
+from hone.features.curator import consolidation
+from hone.features.curator.curated_skills import Stock, is_own, stock
+from hone.features.curator.question import Offer, question
+from hone.features.curator.reports import FOLDER, PAUSED, Reports
+from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
+from hone.knowledge.admission import Mode, stricter
+from hone.knowledge.drafts import Batch, Move
+from hone.knowledge.library import Library
+from hone.learning.budget import USUAL, Bounds, spent
+from hone.models.metered import Metered
+from hone.prompt.review import text
+from hone.runtime.claims import claim
+from hone.runtime.session import Services, Session, new_id
+
+WEEK, DAY, QUIET = timedelta(days=7), timedelta(days=1), timedelta(hours=2)
+"""Between two rounds; after one that failed; without a turn before one begins."""
+HAND = "by hand"
+FEW = "There are fewer than two learned skills that may be changed."
+SAME = "No learned skill has changed since a model was last asked."
+WAITS = "An earlier plan waits for you: hone pending"
+OFF = "Merging is switched off."
+PLAIN = "The model is too small to be asked."
+
+
+@dataclass(frozen=True, slots=True)
+class Workroom:
+    """What a curator works with. `agent` is whom it asks."""
+
+    home: Path
+    sessions: Sessions
+    rounds: Rounds
+    library: Library
+    clock: Clock
+    agent: Callable[[], Awaitable[Agent]]
+    services: Services
+    bounds: Bounds = USUAL
+    terms: Terms = TERMS
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a model said: its plan as moves, or why there is none. `skipped`: it was not asked."""
+
+    moves: tuple[Move, ...] = ()
+    session: SessionId = NO_SESSION
+    evidence: tuple[Evidence, ...] = ()
+    library: str = ""
+    error: str = ""
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What a round would do."""
+
+    why: str
+    aged: tuple[Aged, ...]
+    advice: Advice
+    batches: tuple[Batch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a round would make of it, and what of it would be refused. Nothing was changed."""
+
+    thought: Thought
+    entries: tuple[Entry, ...]
+    refused: tuple[str, ...]
+
+
+class Curator:
+    def __init__(self, room: Workroom) -> None:
+        self._room = room
+        self.reports = Reports(room.home / FOLDER)
+
+    @property
+    def is_paused(self) -> bool:
+        return (self._room.home / FOLDER / PAUSED).exists()
+
+    async def due(self) -> str:
+        """Why a round is due now; empty if none is."""
+        known = await self._room.rounds.rounds(1)
+        if self.is_paused or self._room.library.keeper.rules.closed or not self._is_over(known):
+            return ""
+        if not await self.is_idle() or not any(map(is_own, await self._room.library.listed())):
+            return ""
+        if not known:
+            return "it is the first one"
+        return "the last one failed" if known[0].error else "a week has passed"
+
+    def _is_over(self, known: Sequence[Round]) -> bool:
+        """Whether the time since the last round is; a clock that was put back ends it, too."""
+        since = self._room.clock.now() - known[0].at if known else WEEK
+        return not timedelta() <= since < (DAY if known and known[0].error else WEEK)
+
+    async def is_idle(self) -> bool:
+        """Whether nobody has had a turn in this home for a while, in whatever process."""
+        latest = await self._room.sessions.list(limit=1)
+        return not latest or self._room.clock.now() - latest[0].updated >= QUIET
+
+    async def tend(self, emit: Emit) -> None:
+        """A round if one is due. Whatever goes wrong, the next one is due all the same."""
+        try:
+            why = await self.due()
+            done = await self.work(why, due=True) if why else None
+        except HoneError:
+            return
+        if done:
+            emit(Curated(*done))
+
+    async def work(
+        self, why: str = HAND, *, again: bool = False, due: bool = False
+    ) -> tuple[Round, tuple[Entry, ...]] | None:
+        """One round. None if somebody else is at it, or has done it meanwhile where it must be `due`.
+        `again`: a model is asked though nothing has changed."""
+        with claim(self._room.home, FOLDER) as held:
+            if not held or (due and not await self.due()):
+                return None
+            known = await self._room.rounds.rounds()
+            thought = await self._think(why, known, again=again)
+            after = known[0].id if known else UNNUMBERED
+            made, entries = await self._close(thought, after)
+        self.reports.print(made)
+        return made, tuple(entries)
+
+    async def preview(self, *, again: bool = False) -> Preview:
+        """The same thoughts, on a ledger that nobody else sees."""
+        thought = await self._think("dry run", await self._room.rounds.rounds(), again=again)
+        library, _ = self._room.library.staged()
+        reasons: list[str] = []
+
+        async def close(
+            changes: Sequence[Change], _: Mapping[str, bytes], refused: Sequence[str]
+        ) -> Sequence[Entry]:
+            reasons.extend(refused)
+            return [Entry(START, self._room.clock.now(), change) for change in changes]
+
+        entries = await library.keeper.arrange(thought.batches, close)
+        return Preview(thought, tuple(entries), tuple(reasons))
+
+    async def ages(self) -> tuple[Aged, ...]:
+        """How long each learned skill has not been used."""
+        return await self._aged(await stock(self._room.library))
+
+    async def _close(self, thought: Thought, after: RoundId) -> tuple[Round, Sequence[Entry]]:
+        room = self._room
+        made: list[Round] = []
+
+        async def close(
+            changes: Sequence[Change], contents: Mapping[str, bytes], refused: Sequence[str]
+        ) -> Sequence[Entry]:
+            advice = thought.advice
+            error = " ".join((*((advice.error,) if advice.error else ()), *refused))
+            round = Round(room.clock.now(), thought.why, advice.session, advice.library, error)
+            said = replace(round, report=report(thought, changes, refused))
+            done, entries = await room.rounds.complete(said, after, changes, contents)
+            made.append(done)
+            return entries
+
+        entries = await room.library.keeper.arrange(thought.batches, close)
+        return made[0], entries
+
+    async def _think(self, why: str, rounds: Sequence[Round], *, again: bool) -> Thought:
+        """What is old enough to be put away is not offered to a model."""
+        asked = next((each.library for each in rounds if each.library and not each.error), "")
+        known = await stock(self._room.library)
+        offered = known.without([each.name for each in _ripe(await self._aged(known))])
+        advice = await self._consult(offered, "" if again else asked)
+        batches: list[Batch] = []
+        if advice.moves:
+            label = lowest(known.labels.get(move.name, Trust.AGENT) for move in advice.moves)
+            author = Author(Actor.CURATOR, advice.session, evidence=advice.evidence, ground=label)
+            batches.append(Batch(advice.moves, author))
+        # Once more, so that what was used while a model thought does not count as unused.
+        known = await stock(self._room.library)
+        aged = await self._aged(known)
+        planned = {move.name for move in advice.moves}
+        gone = [each for each in _ripe(aged) if each.name not in planned]
+        if gone:
+            moves = [consolidation.aged(each.name, known.shelf[each.name], each.unused) for each in gone]
+            batches.append(Batch(tuple(moves), Author(Actor.CURATOR), counted=True))
+        return Thought(why, aged, advice, tuple(batches))
+
+    async def _aged(self, known: Stock) -> tuple[Aged, ...]:
+        spending = await self._room.sessions.spending(origins=(Origin.USER,))
+        days = [each.at.astimezone().date() for each in spending]
+        return plan(known.listed.values(), known.used, known.changed, days, self._room.terms)
+
+    async def _consult(self, known: Stock, asked: str) -> Advice:
+        """`asked` is the library that a model was last asked about."""
+        room, rules = self._room, self._room.library.keeper.rules
+        if stricter(rules.modes.get(Actor.CURATOR, Mode.AUTO), rules.merges) is Mode.OFF:
+            return Advice(skipped=OFF)
+        for cause, skipped in (
+            (known.waiting, WAITS),
+            (len(known.shelf) < 2, FEW),
+            (known.digest == asked, SAME),
+        ):
+            if cause:
+                return Advice(skipped=skipped)
+        if reason := await spent(room.sessions, room.bounds, room.clock.now()):
+            return Advice(error=reason)
+        try:
+            return await self._ask(known)
+        except TimeoutError:
+            return Advice(error=f"It took more than {room.bounds.seconds:.0f} seconds.")
+        except HoneError as error:
+            return Advice(error=str(error))
+        except Exception as error:  # noqa: BLE001  the wall: a model that raises is a line in a report
+            return Advice(error=f"It broke off with {type(error).__name__}.")
+
+    async def _ask(self, known: Stock) -> Advice:
+        room = self._room
+        agent = await room.agent()
+        if not agent.prefix.tools:
+            return Advice(skipped=PLAIN)
+        narrow = agent.narrowed(CURATE, Limits(calls=room.bounds.calls))
+        narrow = replace(narrow, model=Metered(agent.model, room.bounds.tokens))
+        header = Header(new_id(), room.clock.now(), origin=Origin.CURATOR)
+        voice = min(Trust.AGENT, lowest(known.labels.values()))
+        session = Session(header, narrow, Transcript(narrow.prefix.digest), room.services, voice=voice)
+        async with room.clock.timeout(room.bounds.seconds):
+            turn = await session.send(question(_offers(known), self._text))
+        if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
+            return Advice(session=session.id, error=turn.error)
+        try:
+            proposal = consolidation.read(turn.text)
+            moves = consolidation.moves(proposal, known.shelf, known.others, known.grounds)
+        except Refused as error:
+            return Advice(session=session.id, error=str(error))
+        last = session.transcript.nodes[-1]
+        evidence = Evidence(session.id, len(session.transcript), last.trust, last.digest)
+        return Advice(moves, session.id, (evidence,), known.digest)
+
+    def _text(self, name: str) -> str:
+        return text(name, self._room.home / "prompts")
+
+
+def _offers(known: Stock) -> list[Offer]:
+    return [
+        Offer(name, listed.description, known.shelf[name][DOCUMENT].decode(), listed.tally.uses)
+        for name, listed in sorted(known.listed.items())
+    ]
+
+
+def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) -> str:
+    """Markdown, for a person."""
+    waits = {change.target for change in changes if change.standing is Standing.PENDING}
+    done = {change.target for change in changes} - waits
+    undone = (thought.advice.error, thought.advice.skipped, *refused)
+    rows = {move.name: move.reason for batch in thought.batches for move in batch.moves}
+    parts = [
+        ("Done", [f"- {name}: {reason}" for name, reason in rows.items() if skill(name) in done]),
+        ("Waits for you", [f"- {name}: {reason}" for name, reason in rows.items() if skill(name) in waits]),
+        ("Stale", [f"- {each.name}: not used on {each.unused} days" for each in _stale(thought)]),
+        ("Not done", [f"- {each}" for each in undone if each]),
+    ]
+    told = [f"## {title}\n\n{chr(10).join(lines)}" for title, lines in parts if lines]
+    return "\n\n".join(told) or "Nothing had to be done."
+
+
+def _ripe(aged: Sequence[Aged]) -> list[Aged]:
+    return [each for each in aged if each.grade is Grade.ARCHIVED]
+
+
+def _stale(thought: Thought) -> list[Aged]:
+    return [each for each in thought.aged if each.grade is Grade.STALE]

@@ -1,0 +1,372 @@
+"""`hone experiment`: does a lesson help? The same task with it and without it, many times."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hone.cli.main import Options
+from hone.core.errors import HoneError, Missing, Refused
+from hone.features.experiments.values import PAIRS, Check, Kind
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.features.experiments.findings import Finding
+    from hone.features.experiments.recording import Recorded
+    from hone.features.experiments.runner import Progress
+    from hone.features.experiments.values import Study, Task
+
+EMPTY = "There are no experiments yet. Record a task: hone experiment new --from SESSION"
+EPILOG = """\b
+Examples:
+  hone experiment new --from 3f2a --name notes --expect-file NOTES.md:1.4.0
+  hone experiment run notes --skill release-notes
+  hone experiment report notes --plot notes.svg
+  hone experiment demo                   see one, without a key
+"""
+
+
+@click.group(epilog=EPILOG, short_help="Measure whether a lesson helps.")
+def experiment() -> None:
+    """Measure whether a skill, an entry of the journal or a template helps.
+
+    A task is taken from a session, with a check that you write. It is then done again and again, in pairs of
+    runs: with the lesson and without it. Your own home and folders are not touched.
+    """
+
+
+def _pair(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    parts = (each.partition(":") for each in value)
+    return tuple((path, words) for path, _, words in parts)
+
+
+@experiment.command(short_help="Make a task from a session.")
+@click.option("--from", "session", required=True, metavar="SESSION", help="A session; a beginning will do.")
+@click.option("--name", default="", help="1 to 64 of a-z, 0-9 and -. [default: from the request]")
+@click.option(
+    "--at", type=click.IntRange(1), metavar="N", help="Your message that asks. [default: the first]"
+)
+@click.option(
+    "--files", multiple=True, metavar="PATTERN", help="Files to begin with. [default: those it named]"
+)
+@click.option(
+    "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where they are."
+)
+@click.option("--expect-text", default="", metavar="WORDS", help="Must stand in the answer.")
+@click.option("--expect-file", multiple=True, callback=_pair, metavar="PATH[:WORDS]", help="Must be there.")
+@click.option(
+    "--check-script",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Must end with 0.",
+)
+@click.pass_obj
+def new(
+    options: Options,
+    /,
+    session: str,
+    name: str,
+    at: int | None,
+    files: tuple[str, ...],
+    folder: Path | None,
+    **expected: Any,
+) -> None:
+    """Make a task from a session: what you asked for, the files it began with, and a check.
+
+    The check says whether a run succeeded; all that you give must hold. --check-script is run in the sandbox,
+    in the folder of the run, with a file that has the answer in it as its argument; exit code 0 is success.
+    Files are taken as they are now. With --at, the messages before that one are the beginning of each run.
+    """
+    from hone.cli.home import with_home
+    from hone.cli.typed import at_terminal
+    from hone.core.clock import SystemClock
+    from hone.core.visible import visible
+    from hone.features.experiments.recording import Wish, record
+
+    check = _check(**expected)
+    if not check and at_terminal():
+        check = Check(text=click.prompt("Words that must stand in a good answer"))
+    wish = Wish(name, at or 0, folder, files, check)
+
+    async def act(hone: "Hone") -> "Recorded":
+        studies = hone.laboratory.studies
+        studies.place(name or "unnamed")
+        recorded = await record(hone.sessions, session, wish, studies.names(), SystemClock())
+        studies.add(recorded.task)
+        return recorded
+
+    recorded = with_home(options, act)
+    task = recorded.task
+    click.echo("\n".join(_told(task)))
+    if recorded.changed:
+        changed = ", ".join(visible(path) for path in recorded.changed)
+        click.echo(f"Mind that the session has changed {changed}: each run begins with what it left.")
+    click.echo(f"Try a lesson on it: hone experiment run {task.name} --skill NAME")
+
+
+def _check(expect_text: str, expect_file: tuple[tuple[str, str], ...], check_script: Path | None) -> Check:
+    try:
+        script = check_script.read_text("utf-8") if check_script else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{check_script} cannot be read as text: {error}.") from error
+    return Check(script, expect_text, expect_file)
+
+
+@experiment.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@click.pass_obj
+def list_(options: Options, as_json: bool) -> None:
+    """List experiments by name, and what was found out."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+    from hone.core.visible import one_line
+    from hone.features.experiments.findings import found
+    from hone.features.experiments.report import data
+
+    async def act(hone: "Hone") -> "list[tuple[Task, list[Finding]]]":
+        studies, known = hone.laboratory.studies, []
+        for name in studies.names():
+            try:
+                known.append((studies.task(name), [found(each) for each in studies.studies(name)]))
+            except HoneError as error:
+                hone.notices.append(str(error))
+        return known
+
+    known = with_home(options, act)
+    if as_json:
+        echo_json([_summary(task) | {"studies": [data(each) for each in each_]} for task, each_ in known])
+        return
+    for task, findings in known:
+        click.echo(f"{task.name}: {one_line(task.request, 80)}")
+        for each in findings:
+            click.echo(f"  {each.study.lesson}: {each.verdict}, {each.gist.partition(': ')[2]}")
+    if not known:
+        click.echo(EMPTY)
+
+
+@experiment.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print all that the file says.")
+@click.pass_obj
+def show(options: Options, name: str, as_json: bool) -> None:
+    """Print the task of experiment NAME: request, files, check."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+    from hone.features.experiments.task_file import to_dict
+
+    async def act(hone: "Hone") -> "Task":
+        return hone.laboratory.studies.task(name)
+
+    task = with_home(options, act)
+    if as_json:
+        echo_json(to_dict(task))
+    else:
+        click.echo("\n".join(_told(task)))
+
+
+def lesson(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name one."""
+    for option in (
+        click.option("--template", "templates", default="", metavar="NAME", help="A template."),
+        click.option(
+            "--entry", "entries", default="", metavar="ID", help="An entry: its change, or words of it."
+        ),
+        click.option("--skill", "skills", default="", metavar="NAME", help="A skill."),
+    ):
+        command = option(command)
+    return command
+
+
+def _named(skill: str, entry: str, template: str) -> tuple[Kind, str] | None:
+    named = [
+        (kind, name)
+        for kind, name in ((Kind.SKILL, skill), (Kind.ENTRY, entry), (Kind.TEMPLATE, template))
+        if name
+    ]
+    if len(named) > 1:
+        raise click.UsageError("One lesson at a time: --skill, --entry or --template.")
+    return named[0] if named else None
+
+
+@experiment.command(short_help="Do the task with a lesson and without it.")
+@click.argument("name")
+@lesson
+@click.option("--pairs", type=click.IntRange(1, 10_000), default=PAIRS, show_default=True, help="How many.")
+@click.option("--model", default="", metavar="PROVIDER/NAME", help="Another model than the one you use.")
+@click.pass_obj
+def run(
+    options: Options, name: str, skills: str, entries: str, templates: str, pairs: int, model: str
+) -> None:
+    """Do the task NAME in pairs of runs: with a lesson and without it.
+
+    Each run has a folder and a home of its own, with all that Hone knows, but for the lesson. Runs that are
+    done are kept: after a Ctrl-C, a crash or a provider's fault the same command goes on. With fewer than 20
+    pairs nothing is concluded.
+    """
+    from hone.cli.home import with_home
+    from hone.features.experiments.findings import conclude, found
+    from hone.features.experiments.report import table
+    from hone.features.experiments.subjects import find
+
+    wanted = _named(skills, entries, templates)
+    if wanted is None:
+        raise click.UsageError("Name the lesson: --skill, --entry or --template.")
+
+    async def act(hone: "Hone") -> "tuple[Finding, list[str]]":
+        laboratory = hone.laboratory
+        task = laboratory.studies.task(name)
+        subject = await find(hone, Path(task.folder), *wanted)
+        with Bar(f"{name}: {subject.lesson}", pairs) as bar:
+            study = await laboratory.run(task, subject, model or options.model, pairs, bar.tell)
+        finding = found(study)
+        now = await find(hone, Path(task.folder), wanted[0], subject.entry or wanted[1])
+        return finding, await conclude(hone, laboratory.studies, now, finding)
+
+    finding, lines = with_home(options, act)
+    click.echo("\n".join((*table(finding), *lines)))
+
+
+class Bar:
+    """How far it is, on standard error; where nobody watches, nothing."""
+
+    def __init__(self, label: str, pairs: int) -> None:
+        self._bar = click.progressbar(
+            length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
+        )
+
+    def __enter__(self) -> "Bar":
+        self._bar.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._bar.__exit__(*error)
+
+    def tell(self, progress: "Progress") -> None:
+        self._bar.update(progress.done - self._bar.pos)
+
+
+@experiment.command(short_help="Print what was found out.")
+@click.argument("name")
+@lesson
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, with every run.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Draw it.")
+@click.pass_obj
+def report(
+    options: Options, name: str, skills: str, entries: str, templates: str, as_json: bool, plot: Path | None
+) -> None:
+    """Print each difference that experiment NAME found, with a 95 % interval, the latest study first.
+
+    Differences are with the lesson minus without it. A turn is one reply of the model, an error a call that
+    failed; the first success is the first call that did not.
+    """
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+    from hone.features.experiments.findings import found
+    from hone.features.experiments.report import data, table
+    from hone.features.experiments.subjects import find
+
+    wanted = _named(skills, entries, templates)
+
+    async def act(hone: "Hone") -> "list[Study]":
+        studies = hone.laboratory.studies
+        task, known = studies.task(name), studies.studies(name)
+        if wanted is None:
+            return known
+        if wanted[0] is Kind.ENTRY:
+            subject = await find(hone, Path(task.folder), *wanted)
+            return [each for each in known if each.lesson == subject.lesson]
+        return [each for each in known if (each.lesson.kind, each.lesson.name) == wanted]
+
+    findings = [found(each) for each in with_home(options, act)]
+    if not findings:
+        raise Missing(f"Nothing was tried yet: hone experiment run {name} --skill NAME")
+    if plot:
+        draw(findings[0], plot)
+    if as_json:
+        echo_json([data(each) for each in findings])
+    else:
+        click.echo("\n\n".join("\n".join(table(each)) for each in findings))
+
+
+def draw(finding: "Finding", path: Path) -> None:
+    from hone.features.experiments.report import picture
+
+    try:
+        path.write_text(picture(finding), "utf-8")
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}.") from error
+
+
+@experiment.command()
+@click.argument("name")
+@click.pass_obj
+def delete(options: Options, name: str) -> None:
+    """Delete experiment NAME: its task and every run of it."""
+    from hone.cli.home import with_home
+    from hone.features.experiments.findings import forget
+
+    async def act(hone: "Hone") -> int:
+        studies = hone.laboratory.studies
+        gone = studies.delete(name)
+        await forget(hone, studies, gone)
+        return sum(len(each.runs) for each in gone)
+
+    click.echo(f"Deleted experiment {name}, with {with_home(options, act):,} runs.")
+
+
+@experiment.command(short_help="See a cold and a seeded start measured, without a key.")
+@click.option("--pairs", type=click.IntRange(1, 1_000), default=PAIRS, show_default=True, help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, with every run.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Draw it.")
+def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
+    """Measure starting with a template against starting without one, on a small task.
+
+    The model is scripted: the figures show how an experiment goes, not that templates help. All else is real.
+    """
+    import asyncio
+
+    from hone.cli.log import echo_json
+    from hone.features.experiments.demo import rehearse
+    from hone.features.experiments.report import data, table
+
+    with Bar("cold versus seeded", pairs) as bar:
+        finding, lines = asyncio.run(rehearse(pairs, bar.tell))
+    if plot:
+        draw(finding, plot)
+    if as_json:
+        echo_json([data(finding)])
+    else:
+        click.echo("\n".join((*table(finding), *lines)))
+
+
+def _summary(task: "Task") -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "session": task.session,
+        "request": task.request,
+        "files": [path for path, _ in task.files],
+    }
+
+
+def _told(task: "Task") -> list[str]:
+    from hone.core.visible import one_line, visible
+
+    check = task.check
+    rows = [f"{task.name}, from session {task.session}", f"request: {one_line(task.request, 500)}"]
+    rows += [f"after {len(task.begun)} messages"] if task.begun else []
+    files = ", ".join(visible(path) for path, _ in task.files)
+    rows.append(f"files: {files or 'none'}")
+    rows += [f"check: the answer has {one_line(check.text, 200)!r} in it"] if check.text else []
+    for path, words in check.files:
+        having = f" with {one_line(words, 200)!r} in it" if words else ""
+        rows.append(f"check: there is a file {visible(path)}{having}")
+    rows += ["check: this script ends with 0:", *_indented(check.script)] if check.script else []
+    return rows
+
+
+def _indented(text: str) -> list[str]:
+    from hone.core.visible import visible
+
+    return [f"  {row}" for row in visible(text).rstrip("\n").split("\n")]

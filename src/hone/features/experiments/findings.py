@@ -1,0 +1,154 @@
+"""What follows from a study: a lesson that helps is confirmed, putting away one that harms is proposed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from hone.core.errors import Missing, Refused, StoreError
+from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
+from hone.core.value import dataclass
+from hone.features.experiments.scratch_home import House
+from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, Verdict, differences, verdict
+from hone.features.experiments.store import Studies
+from hone.features.experiments.subjects import Subject, change_of
+from hone.features.experiments.values import Kind, Study
+from hone.knowledge.journal import Remove
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.skills.folder import Archive
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A study with what it says."""
+
+    study: Study
+    differences: tuple[Difference, ...]
+    verdict: Verdict
+
+    @property
+    def success(self) -> Difference:
+        return next(each for each in self.differences if each.name == SUCCESS)
+
+    @property
+    def gist(self) -> str:
+        """In a few words, for whoever looks at the lesson or at a change."""
+        count = f"{self.success.pairs} of {self.study.pairs} pairs"
+        if not self.success.pairs:
+            return f"experiment {self.study.task}: {count}"
+        low, mean, high = (points(each) for each in (self.success.low, self.success.mean, self.success.high))
+        return f"experiment {self.study.task}: success {mean} points ({low} to {high}), {count}"
+
+
+def found(study: Study, *, briefly: bool = False) -> Finding:
+    """A study that is not whole decides nothing. `briefly`: of its figures the one that decides."""
+    apart = differences(study, FIGURES[:1] if briefly else FIGURES)
+    return Finding(study, apart, verdict(apart) if study.whole else Verdict.UNDECIDED)
+
+
+def points(share: float) -> str:
+    """In percentage points, with a sign. Zero has none."""
+    number = round(100 * share)
+    return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number)}"
+
+
+async def conclude(house: House, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
+    """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
+    owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
+    if not finding.study.whole:
+        return ["Nothing follows yet: not all pairs are done."]
+    if subject.lesson != finding.study.lesson:
+        return [f"Nothing follows: {subject.lesson} has changed since."]
+    if subject.lesson.kind is Kind.TEMPLATE:
+        return await _rated(house, studies, subject)
+    keeper = house.library.keeper
+    try:
+        match finding.verdict:
+            case Verdict.HELPS:
+                return [await _confirmed(keeper, subject, finding)]
+            case Verdict.HARMS:
+                return [await _proposed(keeper, subject, finding)]
+    except Refused as refusal:
+        return [f"Nothing was changed: {refusal}"]
+    return []
+
+
+async def _confirmed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
+    change = await change_of(keeper, subject)
+    if change is None or (await keeper.ledger.entry(change)).change.confirmed:
+        return "It needs no confirmation."
+    entry = await keeper.ledger.entry(change)
+    if entry.settled:
+        return f"Change {change} was settled by change {entry.settled} already."
+    made = await keeper.confirm(change, _author(finding))
+    return f"Change {change} is confirmed by change {made.id}."
+
+
+async def _proposed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
+    lesson = subject.lesson
+    target = Target(lesson.name) if lesson.kind is Kind.ENTRY else skill(lesson.name)
+    waiting = [each for each in await keeper.ledger.pending() if _is_ours(each, target, finding)]
+    if waiting:
+        return _ask(waiting[0].id)
+    if lesson.kind is Kind.SKILL:
+        return _ask((await keeper.shelve(lesson.name, Archive(), _author(finding))).id)
+    [made] = await keeper.note([(target, Remove(subject.entry))], _author(finding))
+    return _ask(made.id)
+
+
+def _is_ours(entry: Entry, target: Target, finding: Finding) -> bool:
+    author = entry.change.author
+    return entry.change.target == target and author == _author(finding)
+
+
+def _author(finding: Finding) -> Author:
+    return Author(Actor.EXPERIMENT, reason=finding.gist)
+
+
+def _ask(id: ChangeId) -> str:
+    return f"Putting it away waits for you: hone approve {id}   or   hone reject {id}"
+
+
+async def _rated(house: House, studies: Studies, subject: Subject) -> list[str]:
+    name = subject.lesson.name
+    effect = await rate(house, studies, name, subject.lesson.digest)
+    if effect is None:
+        return []
+    if effect < 0:
+        return [f"--template auto leaves it out from now on. Delete it with: hone templates delete {name}"]
+    return [f"--template auto prefers it from now on ({points(effect)} points)."]
+
+
+async def rate(house: House, studies: Studies, name: str, digest: str) -> float | None:
+    """Writes the effect of a template into its file: the mean of all studies of it that decided something."""
+    known = [
+        found(each, briefly=True) for each in studies.of(Kind.TEMPLATE, name) if each.lesson.digest == digest
+    ]
+    decided = [each.success.mean for each in known if each.verdict is not Verdict.UNDECIDED]
+    effect = fmean(decided) if decided else None
+    await house.templates.rate(name, effect)
+    return effect
+
+
+async def forget(house: House, studies: Studies, gone: Sequence[Study]) -> None:
+    """A template is rated by what is left."""
+    for lesson in {each.lesson for each in gone if each.lesson.kind is Kind.TEMPLATE}:
+        try:
+            await rate(house, studies, lesson.name, lesson.digest)
+        except Missing:
+            continue
+
+
+def beside(home: Path, kind: Kind, name: str, digest: str) -> list[str]:
+    """What was measured, to be shown with the lesson: one line for each study, the latest first."""
+    try:
+        known = Studies(home).of(kind, name)
+    except StoreError as error:
+        return [str(error)]
+    rows = []
+    for study in known:
+        same = study.lesson.digest == digest
+        if same or kind is not Kind.ENTRY:
+            other = "" if same else ", with other words than now"
+            finding = found(study, briefly=True)
+            rows.append(f"{finding.verdict}: {finding.gist}, {study.model}{other}")
+    return rows

@@ -1,0 +1,111 @@
+"""Homes for runs: what the owner's Hone knows, with one lesson or without it, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from hone.core.ledger import SKILL, Target, project
+from hone.core.ports import Sessions
+from hone.core.skill import ARCHIVED
+from hone.core.value import dataclass
+from hone.features.experiments.values import Arm, Kind, Lesson
+from hone.features.templates.store import Templates
+from hone.features.templates.values import Template
+from hone.knowledge import journal, places
+from hone.knowledge.folding import Files
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.library import Library
+from hone.knowledge.skills import folder
+from hone.knowledge.snapshots import journals
+from hone.runtime.instructions import Found, Instructions, look
+from hone.runtime.session import Session
+from hone.runtime.trust import Folders
+
+
+class House(Protocol):
+    """As much of a Hone as an experiment needs."""
+
+    folders: Folders
+    instructions: Instructions
+
+    @property
+    def templates(self) -> Templates: ...
+
+    @property
+    def library(self) -> Library: ...
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    async def session(self, model: str = "", template: str = "") -> Session: ...
+
+    async def resume(self, beginning: str, model: str = "") -> Session: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What is known: the texts of the journal by target, the skills by name."""
+
+    texts: Mapping[Target, str]
+    skills: Mapping[str, Files]
+    template: Template | None = None
+
+
+async def gathered(house: House, from_folder: Path, to: Path) -> Stock:
+    """What the owner's Hone knows in a folder, as it would be known in another one."""
+    keeper = house.library.keeper
+    await house.library.listed()  # takes in what was edited by hand
+    texts = {target: await keeper.text(target) for target in journals(from_folder)}
+    own = texts.pop(project(str(from_folder)))
+    held = await keeper.ledger.holdings(SKILL)
+    skills = {places.name_of(target): await keeper.files(target) for target in held}
+    return Stock({**texts, project(str(to)): own}, skills)
+
+
+def altered(stock: Stock, lesson: Lesson, arm: Arm, entry: str = "") -> Stock:
+    """With the lesson in effect, or without it."""
+    match lesson.kind, arm:
+        case Kind.TEMPLATE, Arm.WITHOUT:
+            return replace(stock, template=None)
+        case Kind.SKILL, Arm.WITH:
+            files = stock.skills[lesson.name]
+            active = {path: data for path, data in files.items() if path != ARCHIVED}
+            return replace(stock, skills={**stock.skills, lesson.name: active})
+        case Kind.SKILL, Arm.WITHOUT:
+            rest = {name: files for name, files in stock.skills.items() if name != lesson.name}
+            return replace(stock, skills=rest)
+        case Kind.ENTRY, Arm.WITHOUT:
+            texts = {target: _less(text, entry) for target, text in stock.texts.items()}
+            return replace(stock, texts=texts)
+    return stock
+
+
+def _less(text: str, entry: str) -> str:
+    return journal.apply(text, [journal.Remove(entry)], None) if entry in journal.entries(text) else text
+
+
+async def furnish(house: House, home: Path, stock: Stock) -> None:
+    """Fills an empty home. The journal is laid down as an owner would, by hand: so no limit is in its way."""
+    for target, text in stock.texts.items():
+        if text:
+            place = home / places.folder_of(target) / places.path_of(target)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_text(text, "utf-8")
+            await house.library.keeper.text(target)
+    for name, files in sorted(stock.skills.items()):
+        await house.library.keeper.shelve(name, folder.Become(files), OWNER)
+    if stock.template:
+        await house.templates.add(replace(stock.template, uses=(), effect=None))
+
+
+def trusted(owner: House, from_folder: Path, house: House, to: Path) -> None:
+    """What the owner trusts there is trusted here, to the byte."""
+    if not owner.folders.trusts(from_folder):
+        return
+    house.folders.trust(to)
+    known, found = owner.instructions.of(from_folder), look(to)
+    if isinstance(known, Found) and isinstance(found, Found) and known.digest == found.digest:
+        house.instructions.trust(to, found)

@@ -1,0 +1,225 @@
+"""Experiments as files of the home: a task and, for each lesson tried on it, the runs that are done.
+
+A run is a line of its own that is on the disk before the next one begins. What a killed process left of a
+line is cut off.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
+from hone.core.ids import SessionId
+from hone.core.messages import canonical, digest
+from hone.core.regex import regex
+from hone.core.visible import one_line
+from hone.features.experiments.task_file import described, undescribed
+from hone.features.experiments.values import Kind, Run, Study, Task
+from hone.files.atomic import draft
+
+FOLDER, TASK = "experiments", "task.json"
+LONGEST = 64
+_SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+class Studies:
+    """One folder for each experiment, for the owner only."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / FOLDER
+
+    def place(self, name: str) -> Path:
+        """Raises Refused for what is no name."""
+        if not _SHAPE.fullmatch(name) or len(name) > LONGEST:
+            raise Refused(
+                f"{one_line(name, 80)!r} cannot be the name of an experiment: it has 1 to {LONGEST} of a-z, "
+                "0-9 and - between them."
+            )
+        return self.folder / name
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(each for each in os.listdir(self.folder) if _SHAPE.fullmatch(each))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"{self.folder} cannot be read: {error.strerror}.") from error
+
+    def add(self, task: Task) -> None:
+        """Raises Conflict if there is one of that name."""
+        folder = self.place(task.name)
+        with _writing(folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if (folder / TASK).exists():
+                raise Conflict(f"There is an experiment {task.name} already. Choose another name.")
+            _write(folder / TASK, described(task))
+
+    def task(self, name: str) -> Task:
+        """Raises Missing, or Corrupt for a file that is not as it was written."""
+        path = self.place(name) / TASK
+        try:
+            return undescribed(path.read_bytes(), name)
+        except (FileNotFoundError, NotADirectoryError):
+            raise Missing(f"There is no experiment {name}. See hone experiment list.") from None
+        except (OSError, ValueError) as error:
+            raise Corrupt(
+                f"{path} cannot be used: {error}. Put back what was there, or remove it with "
+                f"hone experiment delete {name}."
+            ) from error
+
+    def is_from(self, name: str, sessions: Collection[SessionId]) -> bool:
+        """Whether the task was recorded from one of these. Of a file that cannot be used nobody knows."""
+        try:
+            return self.task(name).session in sessions
+        except StoreError:
+            return False
+
+    def delete(self, name: str) -> list[Study]:
+        """Gives what had been found out. Raises Missing, or Refused while it is at work."""
+        folder = self.place(name)
+        if not folder.is_dir():
+            raise Missing(f"There is no experiment {name}.")
+        with self.busy(name), _writing(folder):
+            known = self.studies(name)
+            shutil.rmtree(folder)
+        return known
+
+    def studies(self, name: str) -> list[Study]:
+        """The one begun last comes first. Files that cannot be used are left out; `study` tells why."""
+        found = []
+        for path in self.place(name).glob("*.jsonl"):
+            try:
+                found.append(_read(path))
+            except HoneError:
+                continue
+        return sorted(found, key=lambda each: each.begun, reverse=True)
+
+    def study(self, new: Study) -> Study:
+        """As it stands, or this new one, begun. Another number of pairs holds from now on."""
+        path = self._path(new)
+        if not path.exists():
+            with _writing(path.parent):
+                _write(path, _head(new))
+            return new
+        known = _read(path)
+        if known.pairs == new.pairs:
+            return known
+        with _writing(path.parent):
+            changed = replace(known, pairs=new.pairs)
+            _write(path, _head(changed) + b"".join(map(_line, known.runs)))
+        return changed
+
+    def append(self, study: Study, run: Run) -> Study:
+        """Durable when it returns. Raises Conflict if that run is there already."""
+        path = self._path(study)
+        if any(run.place == each.place for each in _read(path).runs):
+            raise Conflict(f"Pair {run.pair} has been run {run.arm} it already; nothing was stored.")
+        with _writing(path.parent), open(path, "rb+") as file:
+            data = file.read()
+            file.truncate(data.rfind(b"\n") + 1)
+            file.seek(0, os.SEEK_END)
+            file.write(_line(run))
+            file.flush()
+            os.fsync(file.fileno())
+        return replace(study, runs=(*study.runs, run))
+
+    def of(self, kind: Kind, name: str) -> list[Study]:
+        """All that was tried with this lesson, in whatever words it had, the latest first."""
+        found = [study for each in self.names() for study in self.studies(each)]
+        same = [each for each in found if (each.lesson.kind, each.lesson.name) == (kind, name)]
+        return sorted(same, key=lambda each: each.begun, reverse=True)
+
+    @contextmanager
+    def busy(self, name: str) -> Iterator[None]:
+        """Only one process at a time works on an experiment; its lock goes with it."""
+        with _opened(self.place(name) / ".lock") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise Refused(f"Another process is at work on experiment {name}.") from None
+            yield
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """A folder outside of the home, gone at the end, together with one that a killed process left."""
+        import tempfile
+
+        note = self.place(name) / ".scratch"
+        if note.exists():
+            _clear(Path(note.read_text("utf-8")))
+        root = Path(tempfile.mkdtemp(prefix=_MARK)).resolve()
+        note.write_text(str(root), "utf-8")
+        try:
+            yield root
+        finally:
+            _clear(root)
+            note.unlink(missing_ok=True)
+
+    def _path(self, study: Study) -> Path:
+        told = [study.lesson.kind, study.lesson.name, study.lesson.digest, study.model]
+        return self.place(study.task) / f"{digest(canonical(told).encode())[:16]}.jsonl"
+
+
+_MARK = "hone-experiment-"
+
+
+def _clear(root: Path) -> None:
+    from hone.sandbox.workspace import cleared
+
+    if root.name.startswith(_MARK) and root.is_dir() and not root.is_symlink():
+        cleared(root)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror}.") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with draft(path.parent, 0o600) as (file, new):
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        new.replace(path)
+
+
+def _line(value: Run | dict[str, Any]) -> bytes:
+    return canonical(value if isinstance(value, dict) else asdict(value)).encode() + b"\n"
+
+
+def _head(study: Study) -> bytes:
+    head = {name: value for name, value in asdict(study).items() if name not in ("begun", "runs")}
+    return _line(head | {"begun": study.begun.isoformat()})
+
+
+def _read(path: Path) -> Study:
+    try:
+        head, *lines = path.read_bytes().split(b"\n")[:-1]
+        study = msgspec.convert(json.loads(head), Study)
+        return replace(study, runs=tuple(msgspec.json.decode(line, type=Run) for line in lines))
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise Corrupt(f"{path} cannot be used: {error}. It is left as it is.") from error

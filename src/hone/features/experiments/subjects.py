@@ -1,0 +1,101 @@
+"""Which lesson is meant, and what it holds right now."""
+
+from pathlib import Path
+
+from hone.core.errors import Missing, Refused
+from hone.core.ledger import ChangeId, Standing, Target, skill
+from hone.core.messages import canonical, digest
+from hone.core.skill import Birth
+from hone.core.value import dataclass
+from hone.core.visible import one_line, visible
+from hone.features.experiments.scratch_home import House
+from hone.features.experiments.values import Kind, Lesson
+from hone.features.templates.template_file import to_dict
+from hone.features.templates.values import Template
+from hone.knowledge import places
+from hone.knowledge.folding import Files
+from hone.knowledge.journal import entries, normal
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.sections import come
+from hone.knowledge.skills.facts import facts, parted
+from hone.knowledge.snapshots import journals
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A lesson as it stands. `entry` is its text in the journal."""
+
+    lesson: Lesson
+    entry: str = ""
+    template: Template | None = None
+
+
+async def find(house: House, folder: Path, kind: Kind, name: str) -> Subject:
+    """Raises Missing or Refused. An entry is named by the change it came with, or by its words."""
+    match kind:
+        case Kind.SKILL:
+            files = await house.library.files(name)
+            if facts(files).birth is Birth.BUNDLED:
+                raise Refused(f"{name} comes with Hone: there is no Hone without it to compare with.")
+            return Subject(Lesson(kind, name, of_skill(files)))
+        case Kind.TEMPLATE:
+            template = await house.templates.read(name)
+            return Subject(Lesson(kind, name, of_template(template)), template=template)
+        case Kind.ENTRY:
+            target, entry = await _entry(house.library.keeper, folder, name)
+            return Subject(Lesson(kind, target, of_entry(entry)), entry)
+
+
+def of_skill(files: Files) -> str:
+    """By its files: who made it and whether it is pinned is no part of it."""
+    return digest(canonical({path: digest(data) for path, data in parted(files)[0].items()}).encode())
+
+
+def of_template(template: Template) -> str:
+    return digest(canonical(to_dict(template)["examples"]).encode())
+
+
+def of_entry(entry: str) -> str:
+    return digest(entry.encode())
+
+
+async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
+    """The latest change that made the lesson what it is."""
+    entry = subject.lesson.kind is Kind.ENTRY
+    target = Target(subject.lesson.name) if entry else skill(subject.lesson.name)
+    for each in await keeper.ledger.entries(target=target):
+        made = each.change.standing is Standing.ACTIVE and each.change.deltas
+        if made and (not entry or subject.entry in await come(keeper, each)):
+            return each.id
+    return None
+
+
+async def _entry(keeper: Keeper, folder: Path, wanted: str) -> tuple[Target, str]:
+    if wanted.isascii() and wanted.isdigit():
+        return await _by_change(keeper, ChangeId(int(wanted)))
+    words = normal(wanted)
+    known = [
+        (target, each) for target in journals(folder) for each in entries(await keeper.text(target)) if words
+    ]
+    exact = [each for each in known if words in (each[1], visible(each[1]))]
+    found = exact or [each for each in known if words in each[1] or words in visible(each[1])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = "".join(f"\n- {one_line(entry, 100)}" for _, entry in found[:10])
+        raise Refused(f"Several entries have {words!r} in them; name one with more words:{listed}")
+    raise Missing(f"No entry has {one_line(words, 80)!r} in it. hone memory show lists them.")
+
+
+async def _by_change(keeper: Keeper, id: ChangeId) -> tuple[Target, str]:
+    change = await keeper.ledger.entry(id)
+    target = change.change.target
+    if not places.is_journal(target):
+        raise Refused(f"Change {id} is about {target}, not about an entry of the journal.")
+    there = entries(await keeper.text(target))
+    came = [each for each in await come(keeper, change) if each in there]
+    if len(came) == 1:
+        return target, came[0]
+    if came:
+        raise Refused(f"Change {id} brought {len(came)} entries; name the one you mean by its words.")
+    raise Missing(f"No entry that came with change {id} is there any more. hone memory show lists them.")

@@ -1,0 +1,100 @@
+"""A task as the JSON of its file. A digest tells one that was changed by hand: the check decides."""
+
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from hone.core.ids import SessionId
+from hone.core.messages import canonical, decode, digest
+from hone.core.transcript import Node, Transcript
+from hone.core.trust import Trust
+from hone.features.experiments.values import Check, Task
+
+FORMAT = 1
+Moment = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Said(msgspec.Struct, forbid_unknown_fields=True):
+    message: str
+    trust: str
+    at: Moment
+
+
+class File(msgspec.Struct, forbid_unknown_fields=True):
+    format: int
+    name: str
+    session: str
+    created: Moment
+    folder: str
+    request: str
+    check: Check
+    files: dict[str, str]
+    begun: list[Said]
+    digest: str = ""
+
+
+def to_dict(task: Task) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "format": FORMAT,
+        "name": task.name,
+        "session": task.session,
+        "created": task.created.isoformat(),
+        "folder": task.folder,
+        "request": task.request,
+        "check": asdict(task.check),
+        "files": dict(task.files),
+        "begun": [
+            {"message": node.encoded.decode(), "trust": node.trust.name.lower(), "at": node.at.isoformat()}
+            for node in task.begun
+        ],
+    }
+
+
+def described(task: Task) -> bytes:
+    value = to_dict(task)
+    return (json.dumps(value | {"digest": _digest(value)}, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def undescribed(data: bytes, name: str) -> Task:
+    """Raises ValueError for what is not the file of that name as it was written."""
+    try:
+        file = msgspec.json.decode(data, type=File)
+        task = _task(file)
+    except (msgspec.DecodeError, KeyError, RecursionError) as error:
+        raise ValueError(str(error).rstrip(".")) from error
+    if task.name != name:
+        raise ValueError(f"it is the file of {task.name}")
+    if file.format != FORMAT:
+        raise ValueError(f"it is of format {file.format}, and this Hone reads {FORMAT}")
+    if file.digest != _digest(to_dict(task)):
+        raise ValueError("it was changed outside of Hone, and the check may be another one")
+    return task
+
+
+def _task(file: File) -> Task:
+    return Task(
+        file.name,
+        SessionId(file.session),
+        datetime.fromisoformat(file.created),
+        file.folder,
+        file.request,
+        file.check,
+        tuple(file.files.items()),
+        _nodes(file.begun),
+    )
+
+
+def _nodes(said: list[Said]) -> tuple[Node, ...]:
+    begun = Transcript("")
+    for each in said:
+        at = datetime.fromisoformat(each.at)
+        begun = begun.then(decode(each.message.encode()), Trust[each.trust.upper()], at)
+    return begun.nodes
+
+
+def _digest(value: dict[str, Any]) -> str:
+    return digest(canonical(value).encode())

@@ -1,0 +1,218 @@
+"""Claude Code: one JSON object a line; each block of a reply has a line of its own."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hone.core.messages import Part, Text, Thinking, ToolCall, canonical
+from hone.core.trust import Trust
+from hone.features.imports.conversation import (
+    HELPERS,
+    NOTES,
+    REPEATED,
+    SYMPTOMS,
+    UNKNOWN,
+    Account,
+    Conversation,
+    Piece,
+    Row,
+    assistant,
+    moment,
+    result,
+    string,
+    user,
+    words,
+)
+from hone.features.imports.wrapping import outside, typed, voice
+
+NAME = "claude-code"
+_TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
+_SPEAKERS = ("user", "assistant")
+_SYNTHETIC = "<synthetic>"
+"""In the place of a model: the program itself has answered."""
+_PROGRAM = (
+    *("agent_listing_delta", "deferred_tools_delta", "skill_listing", "todo_reminder", "task_reminder"),
+    *("tool_search_usage_reminder", "plan_mode", "plan_mode_exit", "plan_mode_reentry", "auto_mode"),
+    *("auto_mode_exit", "date_change", "output_style", "token_usage", "output_token_usage", "budget_usd"),
+)
+"""Kinds of attachments in which the program speaks for itself."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """What a line says, to which session it belongs and which one it follows."""
+
+    uuid: str
+    parent: str
+    own: str
+    folder: str
+    pieces: Sequence[Piece] = ()
+    mixed: bool = False
+
+
+def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+    """The conversations of a file: a file that was begun with the lines of another session holds those under
+    that session's name. A turn that was taken back stays where it was said."""
+    lines: list[_Line] = []
+    seen: set[str] = set()
+    titles: dict[str, str] = {}
+    for number, row in rows:
+        try:
+            kind = row.get("type")
+            if kind == "summary":
+                titles[string(row, "leafUuid")] = string(row, "summary")
+            elif kind in _TITLES:
+                titles[f"session {string(row, 'sessionId')}"] = string(row, _TITLES[str(kind)])
+            else:
+                lines.append(_line(row, name, seen, account))
+        except SYMPTOMS as error:
+            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+    yield from _conversations(lines, titles)
+
+
+def _conversations(lines: Sequence[_Line], titles: dict[str, str]) -> Iterator[Conversation]:
+    found: dict[str, Conversation] = {}
+    where = {line.uuid: line.own for line in lines}
+    for line in _followed(lines):
+        if line.pieces or line.mixed:
+            talk = found.setdefault(line.own, Conversation(line.own))
+            talk.folder = talk.folder or line.folder
+            talk.take(line.pieces, mixed=line.mixed)
+    for leaf, title in titles.items():
+        own = leaf.removeprefix("session ") if leaf.startswith("session ") else where.get(leaf, "")
+        if own in found:
+            found[own].title = title
+    yield from found.values()
+
+
+def _followed(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """In their order in the file, but none before the one it follows: they are written as they get ready, and
+    a reply may be ready before the question is on the disk."""
+    coming = {line.uuid for line in lines if line.uuid}
+    held: dict[str, list[_Line]] = {}
+    for line in lines:
+        if line.parent in coming and line.parent != line.uuid:
+            held.setdefault(line.parent, []).append(line)
+            continue
+        due = [line]
+        while due:
+            ready = due.pop()
+            coming.discard(ready.uuid)
+            yield ready
+            due += reversed(held.pop(ready.uuid, ()))
+    for rest in held.values():  # they follow each other in a circle
+        yield from rest
+
+
+def _line(row: Row, name: str, seen: set[str], account: Account) -> _Line:
+    line = _Line(
+        string(row, "uuid"), string(row, "parentUuid"), string(row, "sessionId") or name, string(row, "cwd")
+    )
+    kind = row.get("type")
+    if kind in _SPEAKERS or kind == "attachment":
+        if _is_fresh(row, seen, account):
+            line.pieces = list(_pieces(row, account))
+            line.mixed = _is_mixed(row)
+            seen.add(line.uuid)
+    else:
+        account.left[NOTES if kind else UNKNOWN] += 1
+    return line
+
+
+def _is_fresh(row: Row, seen: set[str], account: Account) -> bool:
+    if row.get("isSidechain"):
+        account.left[HELPERS] += 1
+        return False
+    if row.get("isMeta") or row.get("isApiErrorMessage"):
+        account.left[NOTES] += 1
+        return False
+    uuid = string(row, "uuid")
+    if uuid and uuid in seen:
+        account.left[REPEATED] += 1
+        return False
+    return True
+
+
+def _pieces(row: Row, account: Account) -> Iterator[Piece]:
+    if row["type"] == "attachment":
+        yield from _queued(row, account)
+        return
+    message = row["message"]
+    content = message["content"]
+    if row["type"] == "user":
+        yield from _said(row, content, account)
+    elif message.get("model") == _SYNTHETIC:
+        account.left[NOTES] += 1
+    else:
+        parts = [part for block in _blocks(content) for part in _part(block, account)]
+        if parts:
+            yield assistant(parts, moment(row.get("timestamp")))
+
+
+def _is_mixed(row: Row) -> bool:
+    """Whether it brought in words that nobody here said and that are not taken over."""
+    if row["type"] == "attachment":
+        return row["attachment"].get("type") not in ("queued_command", *_PROGRAM)
+    return row["type"] == "user" and outside(words(row["message"]["content"], Account()))
+
+
+def _queued(row: Row, account: Account) -> Iterator[Piece]:
+    """What was typed while the agent was at work. Whatever else is attached comes from the program."""
+    attached = row["attachment"]
+    if attached.get("type") != "queued_command" or attached.get("isMeta"):
+        account.left[NOTES] += 1
+        return
+    kept = {"origin": attached.get("origin"), "timestamp": row.get("timestamp")}
+    if attached.get("commandMode") not in (None, "prompt"):
+        kept["origin"] = {"kind": attached["commandMode"]}
+    yield from _said(kept, attached["prompt"], account)
+
+
+def _blocks(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise TypeError(content)
+    return content
+
+
+def _part(block: Row, account: Account) -> Iterator[Part]:
+    match block.get("type"):
+        case "text":
+            yield Text(string(block, "text"))
+        case "thinking":
+            yield Thinking(string(block, "thinking"))
+        case "redacted_thinking":
+            account.left["thoughts that nobody may read"] += 1
+        case "tool_use":
+            arguments = block.get("input")
+            yield ToolCall(
+                string(block, "id"), string(block, "name"), canonical(arguments if arguments else {})
+            )
+        case _:
+            account.left[UNKNOWN] += 1
+
+
+def _said(row: Row, content: Any, account: Account) -> Iterator[Piece]:
+    """Results first, as they answer what came before."""
+    at = moment(row.get("timestamp"))
+    texts: list[object] = []
+    for block in _blocks(content):
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            text = words(block.get("content"), account)
+            yield result(string(block, "tool_use_id"), text, at, failed=block.get("is_error") is True)
+        else:
+            texts.append(block)
+    text = words(texts, account)
+    said = typed(text)
+    if said.strip():
+        yield user(said, voice(said) if _is_human(row) else Trust.FOREIGN, at)
+    elif text.strip():
+        account.left[NOTES] += 1
+
+
+def _is_human(row: Row) -> bool:
+    """Newer versions say who speaks; older ones mark what a model wrote as a summary."""
+    origin = row.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else None
+    return kind in (None, "human") and not row.get("isCompactSummary")

@@ -1,0 +1,148 @@
+"""Codex CLI: rollout files, whose lines are the items that went to the model and came from it."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from hone.core.messages import Text, Thinking, ToolCall, canonical
+from hone.core.regex import regex
+from hone.features.imports.conversation import (
+    HELPERS,
+    INSTRUCTIONS,
+    NOTES,
+    SYMPTOMS,
+    UNKNOWN,
+    Account,
+    Conversation,
+    Piece,
+    Row,
+    assistant,
+    moment,
+    result,
+    string,
+    user,
+    words,
+)
+from hone.features.imports.wrapping import outside, typed, voice
+
+NAME = "codex"
+_COPIES = ("event_msg", "turn_context", "compacted", "world_state", "token_usage_record")
+"""What tells of an item a second time, or of the settings it was made under."""
+_HELPERS = ("subagent", "memory_consolidation")
+_ENDED = regex(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by user$", re.MULTILINE)
+"""How a command ended, said above its output."""
+
+
+def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+    """One conversation, named by its first line or, without one, by its file."""
+    conversation = Conversation(name)
+    begun = helper = False
+    for number, row in rows:
+        try:
+            if row.get("type") in _COPIES or "record_type" in row:
+                continue
+            meta = _meta(row)
+            if meta is not None and not begun:
+                begun = True
+                conversation.own = string(meta, "id", "session_id") or name
+                conversation.folder = string(meta, "cwd")
+                helper = isinstance(meta.get("source"), dict) or string(meta, "thread_source") in _HELPERS
+            elif meta is None:
+                item = row["payload"] if row.get("type") == "response_item" else row
+                at = moment(row.get("timestamp"))
+                conversation.take(_pieces(item, at, account), mixed=_is_mixed(item))
+        except SYMPTOMS as error:
+            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+    if helper:
+        account.left[HELPERS] += len(conversation.pieces)
+    else:
+        yield conversation
+
+
+def _meta(row: Row) -> Row | None:
+    """What a file says of itself. In the oldest ones it stands without a type."""
+    if row.get("type") == "session_meta":
+        payload = row["payload"]
+        return payload if isinstance(payload, dict) else {}
+    return row if "type" not in row and "id" in row else None
+
+
+def _pieces(item: Any, at: datetime | None, account: Account) -> Iterator[Piece]:
+    match item.get("type"):
+        case "message":
+            yield from _message(item, at, account)
+        case "reasoning":
+            thought = words([*(item.get("summary") or ()), *(item.get("content") or ())], account)
+            if thought:
+                yield assistant([Thinking(thought)], at)
+        case "function_call":
+            yield assistant([_call(item, string(item, "arguments"))], at)
+        case "custom_tool_call":
+            yield assistant([_call(item, canonical({"input": string(item, "input")}))], at)
+        case "local_shell_call":
+            yield assistant([_call(item, canonical(item.get("action") or {}), "shell")], at)
+        case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
+            text, failed = _output(item.get("output"), account)
+            yield result(string(item, "call_id", "id"), text, at, failed=failed)
+        case _:
+            account.left[UNKNOWN] += 1
+
+
+def _message(item: Row, at: datetime | None, account: Account) -> Iterator[Piece]:
+    text = words(_own(item), account)
+    match item.get("role"):
+        case "user":
+            said = typed(text)
+            if said.strip():
+                yield user(said, voice(said), at)
+            else:
+                account.left[NOTES] += 1
+        case "assistant":
+            yield assistant([Text(text)], at)
+        case "system" | "developer":
+            account.left[INSTRUCTIONS] += 1
+        case _:
+            account.left[UNKNOWN] += 1
+
+
+def _is_mixed(item: Row) -> bool:
+    return item.get("role") == "user" and outside(words(item.get("content"), Account()))
+
+
+def _own(item: Row) -> Any:
+    """What the one who speaks put in, if it says who put in what; else all of it."""
+    content = item.get("content")
+    if item.get("role") != "user":
+        return content
+    passed = item.get("internal_chat_message_metadata_passthrough")
+    made = passed.get("content_item_metadata") if isinstance(passed, dict) else None
+    if not isinstance(content, list) or not isinstance(made, list) or len(made) != len(content):
+        return content
+    sources = [each.get("provenance", {}).get("type", "user") for each in made]
+    return [block for block, source in zip(content, sources, strict=True) if source == "user"]
+
+
+def _call(item: Row, arguments: str, name: str = "") -> ToolCall:
+    return ToolCall(string(item, "call_id", "id"), string(item, "name") or name, arguments)
+
+
+def _output(output: Any, account: Account) -> tuple[str, bool]:
+    """A text, or an object with it; a text may be that object, in JSON."""
+    if isinstance(output, str) and output.startswith("{"):
+        try:
+            inner = json.loads(output)
+        except (ValueError, RecursionError):
+            return output, False
+        if "output" not in inner:
+            return output, False
+        output = inner
+    if isinstance(output, dict):
+        meta = output.get("metadata")
+        code = meta.get("exit_code") if isinstance(meta, dict) else 0
+        failed = output.get("success") is False or code not in (0, None)
+        return words(output.get("output", output.get("content")), account), failed
+    text = words(output, account)
+    head = _ENDED.search(text.partition("Output:\n")[0][:500])
+    return text, head is not None and head[1] != "0"

@@ -1,0 +1,179 @@
+"""`hone import`: conversations with other agents, brought in after a look at what there is."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import FAILED, Options
+from hone.core.visible import one_line, visible
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.features.imports.plan import Survey
+    from hone.features.imports.proposals import Gathered, Proposal
+
+NAMES = ("claude-code", "openai", "codex", "hermes")
+REASONS = 10
+"""How many of a kind are told."""
+
+
+@click.command("import", short_help="Bring in conversations with another agent.")
+@click.argument("source", type=click.Choice(NAMES))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--foreign", is_flag=True, help="They are not yours: whatever is said in them is foreign.")
+@click.option("--dry-run", is_flag=True, help="Tell what there is, and store nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def import_(options: Options, source: str, path: Path, foreign: bool, dry_run: bool, yes: bool) -> int:
+    """Bring in conversations with another agent from PATH, a file or a folder such as ~/.claude.
+
+    You see what there is first. What is here already is not stored again; a conversation that has gone on
+    gets what is new. From a home of hermes its memory and skills come along: they wait until you approve.
+    """
+    from hone.cli.home import with_home
+
+    path = path.expanduser()
+    return with_home(options, lambda hone: _import(hone, source, path, foreign, dry_run=dry_run, yes=yes))
+
+
+async def _import(hone: "Hone", source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
+    from hone.cli.home import ledger_of
+    from hone.features.imports.plan import survey
+    from hone.features.imports.proposals import fresh, gather
+    from hone.features.imports.sources import portions
+
+    keeper = ledger_of(hone)
+    there = portions(source, path)
+    with _progress("Reading", sum(portion.size for portion in there)) as told:
+        found = await survey(hone.sessions, source, there, told, foreign=foreign)
+    _tell(found, len(there), foreign=foreign)
+    learned = gather(path) if source == "hermes" else None
+    news = await fresh(keeper, learned.proposals) if learned else []
+    if learned:
+        _tell_learned(learned, news)
+    failed = bool(found.unreadable or (learned and learned.problems))
+    if not found.due and not news:
+        click.echo("There is nothing to bring in.")
+        return FAILED if failed else 0
+    if dry_run:
+        return FAILED if failed else 0
+    if not _agreed(found.due, len(news), yes=yes):
+        click.echo("Nothing was brought in.")
+        return FAILED
+    stored = await _stored(hone, source, found, foreign=foreign)
+    proposed = await _proposed(hone, news)
+    return 0 if stored and proposed and not failed else FAILED
+
+
+@contextmanager
+def _progress(label: str, length: int) -> "Iterator[Callable[[int], object]]":
+    """A bar for whoever looks on; a pipe gets none."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with click.progressbar(length=max(1, length), label=label, file=sys.stderr) as bar:
+        yield bar.update
+
+
+def _tell(found: "Survey", files: int, *, foreign: bool) -> None:
+    from hone.features.imports.carrying import Standing
+
+    talks = _count(len(found.standings), "conversation")
+    days = f", {found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else ""
+    messages = _count(found.messages, "message")
+    click.echo(f"Found {talks} with {messages} in {_count(files, 'file')}{days}.")
+    counts = found.counts
+    longer = counts[Standing.LONGER] + counts[Standing.CHANGED]
+    here = f"{longer:,} with more than here, {counts[Standing.SAME]:,} here already"
+    click.echo(f"{counts[Standing.NEW]:,} new, {here}; {_count(found.added, 'message')} to add.")
+    if counts[Standing.OTHER]:
+        others = [id for id, standing in found.standings.items() if standing is Standing.OTHER]
+        click.echo(f"{_count(len(others), 'conversation')} went on in another way here and stay as they are:")
+        click.echo(f"  {' '.join(others[:REASONS])}{' …' if len(others) > REASONS else ''}")
+    _tell_left(found)
+    if found.due and foreign:
+        click.echo("All of it counts as foreign: nothing becomes active on it.")
+    elif found.due:
+        click.echo(
+            "What the user says in them counts as said by you, and what tools brought as foreign. "
+            "If they are not your conversations, say --foreign."
+        )
+
+
+def _tell_left(found: "Survey") -> None:
+    account = found.account
+    if left := +account.left:
+        click.echo("Not taken over:")
+        for kind, number in left.most_common():
+            click.echo(f"  {number:,} {kind}")
+    if account.malformed:
+        click.echo(f"{_count(account.malformed, 'line')} cannot be read and are left out:")
+        _list(account.faults, account.malformed)
+    for sentence in found.unreadable:
+        click.echo(visible(sentence), err=True)
+
+
+def _tell_learned(learned: "Gathered", news: "Sequence[Proposal]") -> None:
+    skills = sum(proposal.target.startswith("skill:") for proposal in news)
+    notes = len(news) - skills
+    known = len(learned.proposals) - len(news)
+    entries = f"{notes:,} new {'entry' if notes == 1 else 'entries'} of its memory"
+    click.echo(f"{entries} and {_count(skills, 'new skill')} would wait for you; {known:,} known already.")
+    if learned.bundled:
+        click.echo(f"{_count(learned.bundled, 'skill')} came with it and are not taken over.")
+    for problem in learned.problems:
+        click.echo(f"Not taken over: {visible(problem)}", err=True)
+
+
+def _agreed(talks: int, news: int, *, yes: bool) -> bool:
+    from hone.cli.typed import at_terminal
+
+    parts = [_count(talks, "conversation")] * bool(talks) + [_count(news, "proposal")] * bool(news)
+    what = " and ".join(parts)
+    if not yes and not at_terminal():
+        raise click.UsageError(f"{what} would be brought in. Nobody can be asked here: say --yes.")
+    return yes or click.confirm(f"Bring in {what}?")
+
+
+async def _stored(hone: "Hone", source: str, found: "Survey", *, foreign: bool) -> bool:
+    from hone.features.imports.plan import bring
+
+    if not found.due:
+        return True
+    with _progress("Storing", sum(found.wanted.values())) as told:
+        stored, met = await bring(hone.sessions, source, found, told, foreign=foreign)
+    click.echo(f"Stored {_count(stored, 'conversation')}. See them: hone sessions list")
+    for id in met:
+        click.echo(f"{id} has changed here in the meantime and stays as it is.", err=True)
+    if not met and stored < found.due:
+        click.echo("Some files have changed in the meantime; import them once more.", err=True)
+    return stored == found.due
+
+
+async def _proposed(hone: "Hone", news: "Sequence[Proposal]") -> bool:
+    from hone.features.imports.proposals import propose
+
+    if not news:
+        return True
+    entries, problems = await propose(hone.library.keeper, news)
+    if entries:
+        waits = "1 change waits" if len(entries) == 1 else f"{len(entries):,} changes wait"
+        click.echo(f"{waits} for you. Read them: hone pending")
+    for problem in problems:
+        click.echo(f"Not taken over: {visible(problem)}", err=True)
+    return not problems
+
+
+def _list(sentences: "Sequence[str]", total: int) -> None:
+    for sentence in sentences[:REASONS]:
+        click.echo(f"  {one_line(sentence, 200)}")
+    if total > min(REASONS, len(sentences)):
+        click.echo(f"  … and {total - min(REASONS, len(sentences)):,} more")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,69 @@
+"""The files of another agent: where they lie, and their lines as objects. Nothing in them is changed."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from hone.core.errors import HoneError
+from hone.core.visible import one_line
+from hone.features.imports.conversation import Account, Row
+
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a line."""
+_PLAIN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def find(path: Path, below: str, pattern: str) -> list[Path]:
+    """The file, or those of a folder (and rather those `below` it, if there is such a folder), oldest first.
+    Raises HoneError if there is no such path."""
+    if not path.is_dir():
+        if not path.exists():
+            raise HoneError(f"{one_line(str(path), 200)} is not there.")
+        return [path]
+    top = path / below if (path / below).is_dir() else path
+    return sorted(
+        (each for each in top.rglob(pattern) if each.is_file()), key=lambda each: (_age(each), each)
+    )
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def opened(path: Path) -> BinaryIO:
+    """Raises OSError; a pipe or device is not waited for."""
+    handle = os.open(path, _PLAIN)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(0, "it is no plain file", str(path))
+    return open(handle, "rb")
+
+
+def rows(file: BinaryIO, name: str, account: Account) -> Iterator[tuple[int, Row]]:
+    """Each line that is a JSON object, with its number. The others are counted."""
+    number = 0
+    while line := file.readline(LONGEST):
+        number += 1
+        whole = line.endswith(b"\n") or len(line) < LONGEST
+        while not whole:
+            rest = file.readline(LONGEST)
+            whole = rest.endswith(b"\n") or len(rest) < LONGEST
+            line = b""
+        if not line:
+            account.fault(f"{name}, line {number}", "it is too long")
+        elif line.strip():
+            try:
+                value = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                account.fault(f"{name}, line {number}", "it is no JSON")
+                continue
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                account.fault(f"{name}, line {number}", "it is no object")

@@ -1,0 +1,181 @@
+"""Hermes Agent: rows of its database and its session files, entries of its memory, its skills."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from hone.core.trust import Trust
+from hone.features.imports.conversation import (
+    HELPERS,
+    REPEATED,
+    SYMPTOMS,
+    UNKNOWN,
+    Account,
+    Conversation,
+    Piece,
+    Row,
+    result,
+    string,
+)
+from hone.features.imports.openai import pieces, when
+
+NAME = "hermes"
+SECTION = "§"
+"""Alone on a line, it stands between two entries of the memory."""
+WITHDRAWN = "messages that were taken back"
+MOMENT = 0.0005
+"""Seconds. What is written in one go has times that are less apart."""
+_OWN = ("cli", "tui", "desktop", "acp")
+"""Where only the owner can have typed. Of what came through a messenger nobody knows whose words they are."""
+_ENCODED = ("\x00json:", "\x01json:")
+_HELPERS = ("subagent", "tool")
+_FOLLOWS = ("_branched_from", "_reset_from")
+_ENDS = ("compression", "compaction", "branched")
+Messages = Callable[[str], Iterable[Row]]
+
+
+def read(sessions: Iterable[Row], messages: Messages, account: Account) -> Iterator[Conversation]:
+    """The conversations of the database. What was shortened there is here as it was said."""
+    known: dict[str, Row] = {}
+    for session in sessions:
+        id = string(session, "id")
+        known[id] = session
+        config = string(session, "model_config")
+        if string(session, "source") in _HELPERS or "_delegate_from" in config:
+            account.left[HELPERS] += sum(1 for _ in messages(id))
+            continue
+        voiced = Trust.OWNER if _is_own(session, known) else Trust.FOREIGN
+        conversation = Conversation(id, title=string(session, "title"), folder=string(session, "cwd"))
+        conversation.pieces = list(_said(messages(id), voiced, f"session {id}", account))
+        yield conversation
+
+
+def _is_own(session: Row, known: dict[str, Row]) -> bool:
+    """A child that nothing says the user went on with may be the agent's own."""
+    if string(session, "source") not in _OWN or string(session, "chat_type") == "group":
+        return False
+    parent = string(session, "parent_session_id")
+    follows = any(mark in string(session, "model_config") for mark in _FOLLOWS)
+    return not parent or follows or string(known.get(parent, {}), "end_reason") in _ENDS
+
+
+def _said(rows: Iterable[Row], voiced: Trust, where: str, account: Account) -> Iterator[Piece]:
+    seen: set[tuple[Any, ...]] = set()
+    for row, written in _together(rows):
+        if row.get("active") == 0 and not row.get("compacted"):
+            account.left[WITHDRAWN] += 1
+            continue
+        words = tuple(row.get(name) for name in ("role", "content", "tool_call_id", "tool_calls"))
+        same = (*words, row.get("timestamp"))
+        if same in seen or (written and words in seen):
+            account.left[REPEATED] += 1
+            continue
+        seen |= {words, same}
+        try:
+            owned = not any(row.get(name) for name in ("_compressed_summary", "observed", "display_kind"))
+            yield from _pieces(row, account, voiced if owned else Trust.FOREIGN)
+        except SYMPTOMS as error:
+            account.fault(where, f"message {row.get('id')} is not as it should be ({type(error).__name__})")
+
+
+def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
+    """With each row whether it was written in one go with a neighbour: when a conversation is shortened, what
+    is kept of it is written once more, under other times."""
+    given = list(rows)
+    if not given:
+        return
+    times = [row.get("timestamp") for row in given]
+    near = [
+        isinstance(one, float) and isinstance(other, float) and abs(other - one) < MOMENT
+        for one, other in pairwise(times)
+    ]
+    for row, before, after in zip(given, [False, *near], [*near, False], strict=True):
+        yield row, before or after
+
+
+def _pieces(row: Row, account: Account, voiced: Trust) -> Iterator[Piece]:
+    failed = row.get("role") == "tool" and _is_failure(row.get("content"))
+    for piece in pieces(_message(row), account, voiced=voiced):
+        answered = piece.message.result
+        yield result(answered.call, answered.text, piece.at, failed=failed) if answered else piece
+
+
+def _is_failure(content: object) -> bool:
+    """Its tools answer with an object, and say in it how they ended."""
+    try:
+        told = json.loads(content) if isinstance(content, str) and content.startswith("{") else None
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(told, dict):
+        return False
+    ended = told.get("exit_code") in (0, None) and told.get("success") is not False
+    return not ended or bool(told.get("error"))
+
+
+def _message(row: Row) -> Row:
+    """A row as a message of the chat endpoint."""
+    content, calls = row.get("content"), row.get("tool_calls")
+    if isinstance(content, str) and content.startswith(_ENCODED):
+        content = json.loads(content[len(_ENCODED[0]) :])
+    if isinstance(calls, str):
+        calls = json.loads(calls)
+    return {**row, "content": content, "tool_calls": calls}
+
+
+def read_file(row: Row, name: str, account: Account) -> Conversation | None:
+    """A session file: one object with all messages. None if it is another kind of file."""
+    messages = row.get("messages")
+    if not isinstance(messages, list):
+        account.left[UNKNOWN] += 1
+        return None
+    voiced = Trust.OWNER if string(row, "platform", "source") in _OWN else Trust.FOREIGN
+    conversation = Conversation(string(row, "session_id", "id") or name, title=string(row, "title"))
+    begun = when({"timestamp": row.get("session_start", row.get("started_at"))})
+    for number, message in enumerate(messages, 1):
+        try:
+            conversation.pieces += pieces(message, account, voiced=voiced, at=begun)
+        except SYMPTOMS as error:
+            why = f"message {number} is not as it should be ({type(error).__name__})"
+            account.fault(name, why)
+    return conversation
+
+
+def read_lines(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+    """A transcript of the messenger gateway: a message a line."""
+    conversation = Conversation(name)
+    for number, row in rows:
+        try:
+            if row.get("role") != "session_meta":
+                conversation.pieces += pieces(row, account, voiced=Trust.FOREIGN)
+        except SYMPTOMS as error:
+            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+    yield conversation
+
+
+def entries(text: str) -> list[str]:
+    """The entries of MEMORY.md or USER.md, each once."""
+    found: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.strip() == SECTION:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return list(dict.fromkeys(entry for lines in found if (entry := "\n".join(lines).strip())))
+
+
+def plain_skill(text: str) -> tuple[str, str, str]:
+    """Name, description and body of a SKILL.md, whose front matter may say more than the open format knows.
+    Raises ValueError."""
+    import yaml
+
+    start, front, body = text.split("---", 2)
+    if start.strip() or len(front) > 20_000:
+        raise ValueError("it has no front matter")
+    try:
+        fields = yaml.load(front, yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError("its front matter cannot be read") from error
+    if not isinstance(fields, dict) or not string(fields, "name") or not string(fields, "description"):
+        raise ValueError("it has no name or no description")
+    return string(fields, "name").strip(), " ".join(string(fields, "description").split()), body

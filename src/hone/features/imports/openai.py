@@ -1,0 +1,124 @@
+"""Messages as OpenAI's chat endpoint takes them: a conversation a line, or a message a line."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from hone.core.messages import Part, Text, Thinking, ToolCall, canonical, digest
+from hone.core.trust import Trust
+from hone.features.imports.conversation import (
+    INSTRUCTIONS,
+    NOTES,
+    SYMPTOMS,
+    UNKNOWN,
+    Account,
+    Conversation,
+    Piece,
+    Row,
+    assistant,
+    moment,
+    result,
+    string,
+    user,
+    words,
+)
+from hone.features.imports.wrapping import typed, voice
+
+NAME = "openai"
+_IDS = ("conversation_id", "session_id", "thread_id", "id")
+_TIMES = ("timestamp", "created_at", "create_time", "created", "ts")
+
+
+def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+    """A line with `messages` is a conversation: by its id, or else by what is said in it. Lines with a `role`
+    are the messages of one, or of as many as they name: by the name of the file and how it begins."""
+    found: dict[str, Conversation] = {}
+    for number, row in rows:
+        try:
+            if isinstance(row.get("messages"), list):
+                yield whole(row, account)
+            elif isinstance(row.get("role"), str):
+                key = string(row, *_IDS[:-1])
+                own = found.setdefault(key, Conversation(key))
+                own.pieces += pieces(row, account)
+            else:
+                account.left[UNKNOWN] += 1
+        except SYMPTOMS as error:
+            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+    for key, conversation in found.items():
+        conversation.own = key or f"{name} {_beginning(conversation)}"
+        yield conversation
+
+
+def whole(row: Row, account: Account, name: str = "") -> Conversation:
+    at = when(row)
+    conversation = Conversation(string(row, *_IDS) or name, title=string(row, "title"))
+    conversation.folder = string(row, "cwd")
+    for message in row["messages"]:
+        if isinstance(message, dict):
+            conversation.pieces += pieces(message, account, at=at)
+        else:
+            account.left[UNKNOWN] += 1
+    conversation.own = conversation.own or digest(canonical(row["messages"]).encode("utf-8", "replace"))
+    return conversation
+
+
+def _beginning(conversation: Conversation) -> str:
+    first = conversation.pieces[0].message if conversation.pieces else None
+    return digest(repr(first).encode("utf-8", "replace"))
+
+
+def when(row: Row) -> datetime | None:
+    return next((at for at in (moment(row.get(name)) for name in _TIMES) if at), None)
+
+
+def pieces(
+    row: Row, account: Account, *, voiced: Trust = Trust.OWNER, at: datetime | None = None
+) -> Iterator[Piece]:
+    """One message. `voiced` is the best label for what stands under the user's name."""
+    at = when(row) or at
+    content = row.get("content")
+    match row.get("role"):
+        case "user":
+            text = words(content, account)
+            said = typed(text)
+            if said.strip():
+                yield user(said, min(voiced, voice(said)), at)
+            elif text.strip():
+                account.left[NOTES] += 1
+        case "assistant":
+            parts = [*_spoken(row, account), *_calls(row)]
+            if parts:
+                yield assistant(parts, at)
+        case "tool":
+            yield result(string(row, "tool_call_id"), words(content, account), at)
+        case "function":
+            yield result(f"function {string(row, 'name')}", words(content, account), at)
+        case "system" | "developer":
+            account.left[INSTRUCTIONS] += 1
+        case _:
+            account.left[UNKNOWN] += 1
+
+
+def _spoken(row: Row, account: Account) -> Iterator[Part]:
+    if thought := string(row, "reasoning_content", "reasoning"):
+        yield Thinking(thought)
+    if text := words(row.get("content"), account) or string(row, "refusal"):
+        yield Text(text)
+
+
+def _calls(row: Row) -> Iterator[ToolCall]:
+    calls = row.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function")
+        made = function if isinstance(function, dict) else call
+        yield ToolCall(string(call, "id", "call_id"), string(made, "name"), _arguments(made))
+    former = row.get("function_call")
+    if isinstance(former, dict):
+        name = string(former, "name")
+        yield ToolCall(f"function {name}", name, _arguments(former))
+
+
+def _arguments(made: Any) -> str:
+    given = made.get("arguments")
+    return given if isinstance(given, str) else canonical(given or {})

@@ -1,0 +1,195 @@
+"""Messages that any provider takes: each call with its result right behind it, and nothing hidden in any."""
+
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hone.core.messages import (
+    Message,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    canonical,
+    sound,
+)
+from hone.core.messages import user as said
+from hone.core.normalize import settle
+from hone.core.secrets import redact
+from hone.core.trust import Trust
+from hone.core.visible import visible
+from hone.features.imports.conversation import Account, Piece, result
+from hone.runtime.export import cleaned
+
+LONGEST = 50_000
+"""Characters of a tool's result."""
+UNANSWERED = "calls without a result, which got one that says so"
+UNASKED = "results without a call"
+THOUGHTS = "thoughts that nothing was said after"
+CUT = "ends of long results"
+LOST = "(The beginning of this conversation is not there.)"
+
+
+def paired(pieces: Iterable[Piece], account: Account) -> list[Piece]:
+    """What is left open at the very end stays open: the rest may come with the next import."""
+    given = list(pieces)
+    pairs = _Pairs(account, Counter(piece.message.result.call for piece in given if piece.message.result))
+    for piece in given:
+        pairs.feed(piece)
+    return pairs.ended()
+
+
+class _Pairs:
+    """`open` has the calls that wait for a result: by the ids they have here, what their source calls them.
+    As long as one of them is to come, whatever else is said is `held` back."""
+
+    def __init__(self, account: Account, coming: Counter[str]) -> None:
+        self._account = account
+        self._coming = coming
+        self._placed: list[Piece] = []
+        self._open: dict[str, str] = {}
+        self._held: deque[Piece] = deque()
+        self._due: deque[Piece] = deque()
+        self._ids: set[str] = set()
+
+    def feed(self, piece: Piece) -> None:
+        self._due.append(piece)
+        while self._due:
+            self._take(self._due.popleft())
+            if self._held and not self._open:
+                self._due.extendleft(reversed(self._held))
+                self._held.clear()
+
+    def ended(self) -> list[Piece]:
+        while self._held:
+            self._close(self._open)
+            again, self._held = self._held, deque()
+            for piece in again:
+                self.feed(piece)
+        kept = [piece for piece in self._placed if not _is_mute(piece.message)]
+        self._account.left[THOUGHTS] += len(self._placed) - len(kept)
+        if kept and kept[0].message.role is Role.ASSISTANT:
+            kept.insert(0, Piece(said(LOST), Trust.AGENT, kept[0].at))
+        return kept
+
+    def _take(self, piece: Piece) -> None:
+        answered = piece.message.result
+        if answered is None:
+            self._hear(piece)
+        elif call := next((id for id, theirs in self._open.items() if theirs == answered.call), ""):
+            self._coming[answered.call] -= 1
+            self._answer(call, answered, piece.at)
+        elif self._held:
+            self._held.append(piece)  # its call may be held, too
+        else:
+            self._coming[answered.call] -= 1
+            self._account.left[UNASKED] += 1
+
+    def _hear(self, piece: Piece) -> None:
+        same = self._open and piece.message.role is Role.ASSISTANT is self._placed[-1].message.role
+        if self._open and not (same and not self._held):
+            self._close([call for call, theirs in self._open.items() if self._coming[theirs] <= 0])
+        if self._open and (self._held or not same):
+            self._held.append(piece)
+        elif piece.message.role is Role.USER:
+            words = visible(sound(piece.message.text))
+            if words.strip():
+                self._placed.append(replace(piece, message=said(words)))
+        else:
+            self._reply(piece)
+
+    def _close(self, calls: Iterable[str]) -> None:
+        for call in tuple(calls):
+            self._account.left[UNANSWERED] += 1
+            closing = ToolResult(call, "not run to its end: there is no result", failed=True)
+            self._answer(call, closing, self._placed[-1].at)
+
+    def _answer(self, call: str, answered: ToolResult, at: datetime | None) -> None:
+        text = _clean(answered.text[:LONGEST])
+        if len(answered.text) > LONGEST:
+            self._account.left[CUT] += 1
+            text += f"\n[… {len(answered.text) - LONGEST:,} more characters were not brought in]"
+        del self._open[call]
+        self._placed.append(result(call, text, at, failed=answered.failed))
+
+    def _reply(self, piece: Piece) -> None:
+        parts = self._settled([part for each in piece.message.parts if (part := _fit(each))])
+        if not parts:
+            return
+        before = self._placed[-1] if self._placed else None
+        if before and before.message.role is Role.ASSISTANT:
+            message = Message(Role.ASSISTANT, _joined(before.message.parts, parts))
+            self._placed[-1] = replace(before, message=message, trust=min(before.trust, piece.trust))
+        else:
+            self._placed.append(replace(piece, message=Message(Role.ASSISTANT, parts)))
+
+    def _settled(self, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """With calls that are fit to be kept. They are open from here on."""
+        if not any(isinstance(part, ToolCall) for part in parts):
+            return tuple(parts)
+        number, reply = len(self._placed), Message(Role.ASSISTANT, tuple(parts))
+        settled = settle(reply, self._near(reply, number), number).message
+        if any(call.id in self._ids for call in settled.calls):
+            settled = settle(reply, self._ids, number).message
+        for theirs, call in zip(reply.calls, settled.calls, strict=True):
+            self._open[call.id] = theirs.id
+            self._ids.add(call.id)
+        return settled.parts
+
+    def _near(self, reply: Message, number: int) -> set[str]:
+        """Of all ids so far, those that could be met: there may be very many."""
+        wanted = {call.id for call in reply.calls}
+        return (wanted | {f"call_{number}_{index}" for index in range(len(reply.parts))}) & self._ids
+
+
+def _is_mute(message: Message) -> bool:
+    """A thought that nothing follows: no provider takes it for a reply."""
+    return message.role is Role.ASSISTANT and not message.text and not message.calls
+
+
+def _joined(before: Sequence[Part], after: Sequence[Part]) -> tuple[Part, ...]:
+    """Two texts of one reply do not run into each other."""
+    apart = any(isinstance(part, Text) for part in before)
+    return (
+        *before,
+        *(Text(f"\n\n{part.text}") if apart and isinstance(part, Text) else part for part in after),
+    )
+
+
+def _clean(text: str) -> str:
+    """In the form and without the secrets that a tool's result or a reply would have here."""
+    return redact(visible(sound(text)))
+
+
+def _fit(part: Part) -> Part | None:
+    match part:
+        case Text(text) if text.strip():
+            return Text(_clean(text))
+        case Thinking(text) if text.strip():
+            return Thinking(_clean(text))
+        case ToolCall(id, name, arguments):
+            return ToolCall(id, name, _arguments(arguments))
+    return None
+
+
+def _arguments(text: str) -> str:
+    try:
+        value = json.loads(text) if text.strip() else {}
+        return cleaned(canonical(_seen(value)), redact)
+    except (ValueError, RecursionError):
+        return _clean(text)
+
+
+def _seen(value: object) -> object:
+    match value:
+        case str():
+            return visible(sound(value))
+        case list():
+            return [_seen(each) for each in value]
+        case dict():
+            return {visible(sound(key)): _seen(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,156 @@
+"""What another agent had learned, as changes that wait: nothing of it counts before the owner has read it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from hone.core.errors import Conflict, Refused
+from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Target, skill
+from hone.core.messages import digest
+from hone.core.skill import DOCUMENT
+from hone.core.trust import Trust
+from hone.core.value import dataclass
+from hone.core.visible import one_line
+from hone.features.imports.files import opened
+from hone.features.imports.hermes import entries, plain_skill
+from hone.knowledge import journal, places
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.skills.document import DESCRIPTION, written
+from hone.knowledge.skills.folder import Install
+from hone.knowledge.skills.install import pack
+
+TOOL = "import"
+FILES: Mapping[str, Target] = {"MEMORY.md": MEMORY, "USER.md": USER}
+LARGEST = 1_000_000
+"""Bytes of a memory file."""
+DEEPEST = 4
+"""How far below the folder of skills one may lie: they are kept by category."""
+_MANIFEST = ".bundled_manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """`mark` is the digest of what is brought, so that nothing is proposed twice, and nothing that the owner
+    has turned down comes back."""
+
+    target: Target
+    edit: journal.Add | Install
+    mark: str
+    source: str
+
+
+@dataclass(slots=True)
+class Gathered:
+    """`bundled` are skills that came with the other agent and are not proposed; `problems` say what cannot
+    be."""
+
+    proposals: list[Proposal] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    bundled: int = 0
+
+
+def gather(home: Path) -> Gathered:
+    """What there is in a home of Hermes."""
+    found = Gathered()
+    for name, target in FILES.items():
+        path = next((each for each in (home / "memories" / name, home / name) if each.is_file()), None)
+        for entry in _entries(path, found) if path else ():
+            mark = digest(entry.encode("utf-8", "replace"))
+            found.proposals.append(Proposal(target, journal.Add(entry), mark, f"Hermes' {name}"))
+    top = home / "skills"
+    bundled = _bundled(top / _MANIFEST)
+    for folder in _folders(top):
+        try:
+            proposal = _skill(folder)
+        except (Refused, ValueError) as error:
+            found.problems.append(f"{one_line(str(folder), 200)}: {one_line(str(error), 300)}")
+            continue
+        if {folder.name, places.name_of(proposal.target)} & bundled:
+            found.bundled += 1
+        else:
+            found.proposals.append(proposal)
+    return found
+
+
+def _entries(path: Path, found: Gathered) -> list[str]:
+    try:
+        with opened(path) as file:
+            return entries(file.read(LARGEST).decode())
+    except OSError as error:
+        found.problems.append(f"{one_line(str(path), 200)} cannot be read: {error.strerror}.")
+    except UnicodeDecodeError:
+        found.problems.append(f"{one_line(str(path), 200)} is not text in UTF-8.")
+    return []
+
+
+def _bundled(manifest: Path) -> set[str]:
+    try:
+        with opened(manifest) as file:
+            lines = file.read(LARGEST).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return set()
+    return {line.partition(":")[0].strip() for line in lines if line.strip()}
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(top):
+        if DOCUMENT in files and Path(place) != top:
+            folders.clear()
+            yield Path(place)
+        deep = len(Path(place).relative_to(top).parts) >= DEEPEST
+        folders[:] = [] if deep else sorted(each for each in folders if not each.startswith("."))
+
+
+def _skill(folder: Path) -> Proposal:
+    parcel = pack(folder, adapt=_adapted)
+    parts = sorted((path, digest(data)) for path, data in parcel.files.items())
+    edit = Install(parcel.files, str(folder.resolve()))
+    return Proposal(skill(parcel.name), edit, digest(repr(parts).encode()), "Hermes' skills")
+
+
+def _adapted(text: str) -> str:
+    """Its front matter says more than the open format knows; what is not name or description goes."""
+    name, description, body = plain_skill(text)
+    fit = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")
+    return written(fit, description[:DESCRIPTION], body)
+
+
+async def fresh(keeper: Keeper, proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Those that were never proposed and are not known anyway."""
+    made: dict[Target, set[str]] = {}
+    held: dict[Target, tuple[str, ...]] = {}
+    for target in dict.fromkeys(each.target for each in proposals):
+        past = await keeper.ledger.entries(target=target, actor=Actor.OWNER)
+        made[target] = {each.change.author.call for each in past if each.change.author.tool == TOOL}
+        held[target] = journal.entries(await keeper.text(target)) if places.is_journal(target) else ()
+    return [
+        each
+        for each in proposals
+        if each.mark not in made[each.target]
+        and not (isinstance(each.edit, journal.Add) and journal.normal(each.edit.text) in held[each.target])
+    ]
+
+
+async def propose(keeper: Keeper, proposals: Sequence[Proposal]) -> tuple[list[Entry], list[str]]:
+    """The changes that wait now, and why others could not be made."""
+    entries: list[Entry] = []
+    problems: list[str] = []
+    for proposal in proposals:
+        try:
+            entries.append(await _made(keeper, proposal))
+        except (Refused, Conflict) as error:
+            first = str(error).partition("\n")[0]
+            problems.append(f"{one_line(proposal.target, 80)}: {one_line(first, 300)}")
+    return entries, problems
+
+
+async def _made(keeper: Keeper, proposal: Proposal) -> Entry:
+    """The owner hands it in, and has not said it: so it waits."""
+    author = Author(
+        Actor.OWNER, tool=TOOL, call=proposal.mark, reason=f"from {proposal.source}", ground=Trust.FOREIGN
+    )
+    if isinstance(proposal.edit, Install):
+        return await keeper.shelve(places.name_of(proposal.target), proposal.edit, author)
+    return (await keeper.note([(proposal.target, proposal.edit)], author))[0]

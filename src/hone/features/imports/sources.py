@@ -1,0 +1,111 @@
+"""Where each agent keeps its conversations, as portions that are read one after the other."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hone.core.errors import HoneError
+from hone.core.value import dataclass
+from hone.core.visible import one_line
+from hone.features.imports import claude, codex, hermes, openai
+from hone.features.imports.conversation import REPEATED, Account, Conversation, Row
+from hone.features.imports.files import find, opened, rows
+
+Reader = Callable[[Iterable[tuple[int, Row]], str, Account], Iterator[Conversation]]
+Content = Callable[[Path, Account], Iterator[Conversation]]
+LINES: Mapping[str, tuple[Reader, str, str]] = {
+    claude.NAME: (claude.read, "projects", "*.jsonl"),
+    openai.NAME: (openai.read, ".", "*.jsonl"),
+    codex.NAME: (codex.read, "sessions", "rollout-*.jsonl"),
+}
+SOURCES = (*LINES, hermes.NAME)
+STATE = "state.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """A file with conversations in it. What it yields may be read twice."""
+
+    path: Path
+    content: Content
+
+    def read(self, account: Account) -> Iterator[Conversation]:
+        """Raises OSError or StoreError where it cannot be read, or not to its end."""
+        return self.content(self.path, account)
+
+    @property
+    def size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    @property
+    def at(self) -> datetime:
+        try:
+            return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
+        except OSError:
+            return datetime.now(UTC)
+
+
+def portions(source: str, path: Path) -> list[Portion]:
+    """Raises HoneError if there is nothing of the kind."""
+    if source == hermes.NAME:
+        return _hermes(path)
+    reader, below, pattern = LINES[source]
+    return [Portion(file, _lines(reader)) for file in find(path, below, pattern)]
+
+
+def _lines(reader: Reader) -> Content:
+    def content(path: Path, account: Account) -> Iterator[Conversation]:
+        with opened(path) as file:
+            yield from reader(rows(file, path.name, account), path.stem, account)
+
+    return content
+
+
+def _hermes(home: Path) -> list[Portion]:
+    """The database first; of the files that older versions wrote beside it, what it does not have."""
+    from hone.features.imports.statedb import conversations
+
+    seen: set[str] = set()
+
+    def kept(path: Path, account: Account) -> Iterator[Conversation]:
+        for each in conversations(path, account):
+            seen.add(each.own)
+            yield each
+
+    def others(content: Content) -> Content:
+        def filtered(path: Path, account: Account) -> Iterator[Conversation]:
+            for each in content(path, account):
+                if each.own in seen:
+                    account.left[REPEATED] += len(each.pieces)
+                else:
+                    yield each
+
+        return filtered
+
+    state = home if home.is_file() else home / STATE
+    if not home.exists():
+        raise HoneError(f"{one_line(str(home), 200)} is not there.")
+    found = [Portion(state, kept)] if state.is_file() else []
+    folder = home / "sessions"
+    files = find(folder, ".", "*.json*") if home.is_dir() and folder.is_dir() else []
+    for file in files:
+        content = _lines(hermes.read_lines) if file.suffix == ".jsonl" else _object
+        found.append(Portion(file, others(content)))
+    return found
+
+
+def _object(path: Path, account: Account) -> Iterator[Conversation]:
+    with opened(path) as file:
+        data = file.read()
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        account.fault(path.name, "it is no JSON")
+        return
+    found = hermes.read_file(value, path.stem, account) if isinstance(value, dict) else None
+    if found:
+        yield found

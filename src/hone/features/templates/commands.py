@@ -1,0 +1,261 @@
+"""`hone templates`: calls that worked, kept as examples for the beginning of other sessions."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hone.cli.main import Options
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.features.templates.values import Template
+
+EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
+FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
+WORK = click.Choice(["code", "file", "research", "mixed"])
+EPILOG = """\b
+Examples:
+  hone templates create 3f2a --name release-notes --tags release,git
+  hone --template release-notes          a new conversation that begins with them
+  hone run --template auto "…"           the one that fits the task best
+"""
+
+
+@click.group(epilog=EPILOG, short_help="Keep calls that worked as examples for new sessions.")
+def templates() -> None:
+    """Keep calls that worked in one session as examples for the beginning of others.
+
+    A template is a file in Hone's home, below templates/. Foreign text and secrets do not get into it.
+    """
+
+
+def _tags(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    words = (word.strip().casefold() for each in value for word in each.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+@templates.command()
+@click.argument("session")
+@click.option("--name", default="", help="1 to 64 of a-z, 0-9 and -. [default: from the description]")
+@click.option("--type", "work", type=WORK, help="The kind of work. [default: found out from the calls]")
+@click.option(
+    "--max-examples",
+    "most",
+    type=click.IntRange(1, 50),
+    default=10,
+    show_default=True,
+    help="How many calls to keep at most.",
+)
+@click.option("--description", default="", help="What it is for. [default: your first words in the session]")
+@click.option("--tags", multiple=True, callback=_tags, help="Words to find it by: a,b or several --tags.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.pass_obj
+def create(
+    options: Options,
+    session: str,
+    name: str,
+    work: str | None,
+    most: int,
+    description: str,
+    tags: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make a template of the calls in SESSION that succeeded."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+    from hone.core.trust import Trust
+    from hone.features.templates.seeding import Wish
+    from hone.features.templates.template_file import to_dict
+    from hone.features.templates.values import Work
+
+    wish = Wish(name, Work(work) if work else None, most, description, tags)
+    made = with_home(options, lambda hone: hone.template(session, wish))
+    if as_json:
+        echo_json(to_dict(made))
+        return
+    click.echo(f"Made template {made.name} ({made.work}, {_count(made)}):")
+    click.echo("\n".join(_briefly(made)))
+    if any(Trust.FOREIGN in (each.said, each.trust) for each in made.examples):
+        click.echo(FOREIGN)
+    click.echo(f"Begin with it: hone --template {made.name}")
+
+
+@templates.command("list")
+@click.option("--type", "work", type=WORK, help="Only this kind of work.")
+@click.option("--tags", multiple=True, callback=_tags, help="Only those that have all of these tags.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@click.pass_obj
+def list_(options: Options, work: str | None, tags: tuple[str, ...], as_json: bool) -> None:
+    """List templates by name."""
+    from hone.cli.log import echo_json
+
+    found = [
+        each for each in _all(options) if (work is None or each.work == work) and set(tags) <= set(each.tags)
+    ]
+    if as_json:
+        echo_json([_summary(each) for each in found])
+    elif found:
+        click.echo(_table(found, shutil.get_terminal_size().columns))
+    else:
+        click.echo("There are no such templates." if work or tags else EMPTY)
+
+
+@templates.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print all that the file says.")
+@click.pass_obj
+def show(options: Options, name: str, as_json: bool) -> None:
+    """Print the template NAME with its examples."""
+    from hone.cli.home import with_home
+    from hone.cli.log import echo_json
+    from hone.core.visible import one_line
+    from hone.features.experiments.findings import beside
+    from hone.features.experiments.subjects import of_template
+    from hone.features.experiments.values import Kind
+    from hone.features.templates.template_file import to_dict
+
+    async def act(hone: "Hone") -> "tuple[Template, list[str]]":
+        found = await hone.templates.read(name)
+        return found, beside(hone.home, Kind.TEMPLATE, name, of_template(found))
+
+    found, measured = with_home(options, act)
+    if as_json:
+        echo_json(to_dict(found))
+        return
+    click.echo(f"{found.name} ({found.work}, {_count(found)}, {_used(found)})")
+    if found.description:
+        click.echo(one_line(found.description, 200))
+    click.echo(f"made from session {found.session} on {found.created.astimezone():%Y-%m-%d}")
+    if found.tags:
+        click.echo(one_line(f"tags: {', '.join(found.tags)}", 200))
+    for row in measured:
+        click.echo(row)
+    click.echo("\n".join(_wholly(found)))
+
+
+@templates.command()
+@click.argument("name")
+@click.pass_obj
+def delete(options: Options, name: str) -> None:
+    """Delete the template NAME: its file is removed.
+
+    Sessions that began with it keep their examples.
+    """
+    from hone.cli.home import with_home
+
+    with_home(options, lambda hone: hone.templates.delete(name))
+    click.echo(f"Deleted template {name}.")
+
+
+@templates.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.pass_obj
+def stats(options: Options, as_json: bool) -> None:
+    """Count templates, their examples and their use, in all and by type."""
+    from hone.cli.log import echo_json
+
+    found = _all(options)
+    figures = statistics(found)
+    if as_json:
+        echo_json(figures)
+    elif not found:
+        click.echo(EMPTY)
+    else:
+        click.echo(f"{'type':<10}{'templates':>10}{'examples':>10}{'uses':>8}")
+        rows = [*figures["by_type"].items(), ("all", figures)]
+        for name, each in rows:
+            click.echo(f"{name:<10}{each['total']:>10,}{each['examples']:>10,}{each['uses']:>8,}")
+
+
+def statistics(found: "Sequence[Template]") -> dict[str, Any]:
+    """In all, and for each type there is."""
+    kinds = sorted({each.work for each in found})
+    return {
+        **_figures(found),
+        "by_type": {str(kind): _figures([each for each in found if each.work is kind]) for kind in kinds},
+    }
+
+
+def _figures(found: "Sequence[Template]") -> dict[str, int]:
+    return {
+        "total": len(found),
+        "examples": sum(len(each.examples) for each in found),
+        "uses": sum(len(each.uses) for each in found),
+    }
+
+
+def _all(options: Options) -> "list[Template]":
+    """Those that can be used; what is wrong with the others goes to standard error."""
+    from hone.cli.home import with_home
+
+    async def act(hone: "Hone") -> "list[Template]":
+        found, faults = await hone.templates.all()
+        hone.notices += faults
+        return found
+
+    return with_home(options, act)
+
+
+def _summary(template: "Template") -> dict[str, object]:
+    from hone.features.templates.template_file import to_dict
+
+    counted = {"examples": len(template.examples), "uses": len(template.uses)}
+    return {name: value for name, value in to_dict(template).items() if name != "format"} | counted
+
+
+def _table(found: "Sequence[Template]", width: int) -> str:
+    from hone.core.visible import one_line
+
+    titles = ("name", "type", "examples", "uses", "about")
+    rows = [titles, *map(_row, found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    room = max(20, width - sum(widths) - 2 * len(widths))
+    aligned = "  ".join(f"{{:{side}{size}}}" for side, size in zip("<<>>", widths, strict=True))
+    return "\n".join(f"{aligned.format(*row)}  {one_line(row[4], room)}".rstrip() for row in rows)
+
+
+def _row(each: "Template") -> tuple[str, str, str, str, str]:
+    return each.name, str(each.work), f"{len(each.examples)}", f"{len(each.uses):,}", _about(each)
+
+
+def _about(template: "Template") -> str:
+    tags = f"[{', '.join(template.tags)}] " if template.tags else ""
+    return tags + template.description
+
+
+def _briefly(template: "Template") -> "Iterator[str]":
+    """One line a call; whole where the model had read foreign text before it wrote the arguments."""
+    from hone.cli.render import describe, extent
+    from hone.core.messages import ToolCall
+    from hone.core.trust import Trust
+    from hone.core.visible import visible
+
+    for example in template.examples:
+        call = describe(ToolCall("", example.tool, example.arguments))
+        if example.said is Trust.FOREIGN:
+            call = visible(f"{example.tool} {example.arguments}")
+        unkept = f"{example.size:,} characters of foreign text, not kept"
+        yield f"  → {call}: {unkept if example.trust is Trust.FOREIGN else extent(example.result)}"
+
+
+def _wholly(template: "Template") -> "Iterator[str]":
+    from hone.cli.listing import folded
+
+    for example in template.examples:
+        yield ""
+        yield from folded(f"→ {example.tool} {example.arguments}", full=True)
+        yield from (f"  {line}" for line in folded(example.result, full=True))
+        labels = f"call {example.said.name.lower()}, result {example.trust.name.lower()}"
+        yield f"  ({example.size:,} characters; {labels})"
+
+
+def _count(template: "Template") -> str:
+    count = len(template.examples)
+    return "1 example" if count == 1 else f"{count} examples"
+
+
+def _used(template: "Template") -> str:
+    uses = len(template.uses)
+    return "not used yet" if not uses else "used once" if uses == 1 else f"used {uses:,} times"

@@ -1,0 +1,128 @@
+"""From a session to a template, and from a template to the beginning of a session."""
+
+import asyncio
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from hone.core.clock import Clock
+from hone.core.errors import Refused
+from hone.core.ids import SessionId
+from hone.core.messages import Role
+from hone.core.ports import Sessions, Stored
+from hone.core.screen import screen
+from hone.core.secrets import redact
+from hone.core.tool import Toolbox
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.value import dataclass
+from hone.core.visible import one_line
+from hone.features.templates.examples import seeded
+from hone.features.templates.selection import MOST, choose, extract, happened, usable
+from hone.features.templates.store import AUTO, Templates
+from hone.features.templates.values import Template, Work
+from hone.knowledge.skills.similar import words as split
+
+DESCRIPTION = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the owner wants of a template; what is left open is found out."""
+
+    name: str = ""
+    work: Work | None = None
+    most: int = MOST
+    description: str = ""
+    tags: tuple[str, ...] = ()
+
+
+async def make(
+    templates: Templates, store: Sessions, beginning: str, tools: Toolbox, wish: Wish, clock: Clock
+) -> Template:
+    """Makes a template of a session and keeps it. Raises Refused if there is nothing to make it of."""
+    session = await store.find(beginning)
+    stored = await store.load(session)
+    lines = [line.transcript.nodes for line in (*await store.earlier(session), stored)]
+    surfaces = {name: tool.surface for name, tool in tools.items()}
+    work, examples = extract(
+        happened(lines),
+        surfaces,
+        redact,
+        lambda text: bool(screen(text).flags),
+        work=wish.work,
+        most=wish.most,
+    )
+    if not examples:
+        raise Refused(f"Session {session} has no call that succeeded and could be an example.")
+    about = one_line(redact(wish.description), DESCRIPTION) or _about(stored)
+    taken = await asyncio.to_thread(templates.names)
+    name = wish.name or _free(_named(about) or f"{work}-{session[:6]}", taken)
+    made = Template(name, work, session, clock.now(), examples, about, wish.tags)
+    await templates.add(made)
+    return made
+
+
+def _is_odd(text: str) -> bool:
+    return bool(screen(text).flags)
+
+
+def _about(stored: Stored) -> str:
+    """The owner's first words. Nobody else's: they would be said again in Hone's own voice."""
+    for node in stored.transcript.nodes:
+        if node.message.role is Role.USER and node.trust is Trust.OWNER and node.message.text.strip():
+            return one_line(redact(node.message.text), DESCRIPTION)
+    return ""
+
+
+def _named(about: str) -> str:
+    """A name out of the first words of a description; nothing where its letters are others."""
+    return "-".join(re.findall(r"[a-z0-9]+", about.casefold())[:5])[:40].strip("-") if about.isascii() else ""
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return name if name not in {*taken, AUTO} else next(each for each in numbered if each not in taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Seeding:
+    """How a new conversation begins with a template: the one that was named, or the one that fits."""
+
+    templates: Templates
+    wanted: str
+    clock: Clock
+
+    async def begin(self, words: str, transcript: Transcript, tools: Toolbox) -> tuple[Transcript, str]:
+        if self.wanted != AUTO:
+            chosen, why = await self.named(tools), ""
+        else:
+            found, _ = await self.templates.all()
+            choice = choose(_fitting(found, tools), split(words), split)
+            if choice is None:
+                return transcript, _none(found)
+            chosen, why = choice.template, f" ({choice.why})"
+        count = f"{len(chosen.examples)} examples" if len(chosen.examples) > 1 else "1 example"
+        line = f"Begins with template {chosen.name}: {count} from an earlier session{why}."
+        return seeded(chosen, transcript.root, self.clock.now()), line
+
+    async def named(self, tools: Toolbox) -> Template:
+        """Raises Missing, Corrupt, or Refused if none of its tools is here."""
+        template = await self.templates.read(self.wanted)
+        fit = usable(template, tools)
+        if not fit.examples:
+            names = ", ".join(sorted({each.tool for each in template.examples}))
+            raise Refused(f"Template {self.wanted} shows calls of {names}, and this agent has no such tool.")
+        return fit
+
+    async def count(self, template: str, session: SessionId) -> None:
+        await self.templates.count(template, session)
+
+
+def _fitting(templates: Sequence[Template], tools: Collection[str]) -> Iterator[Template]:
+    return (fit for each in templates if (fit := usable(each, tools)).examples)
+
+
+def _none(found: Sequence[Template]) -> str:
+    if found:
+        return "No template fits: they show tools that are not here, or were measured to harm."
+    return "There is no template yet; hone templates create SESSION makes one."

@@ -1,0 +1,1 @@
+"""Export conversations as JSON lines without repeats, and import them with the same hashes."""

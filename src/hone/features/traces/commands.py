@@ -1,0 +1,248 @@
+"""`hone traces`: conversations out as a file, in again, and the tree they form."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hone.cli.main import FAILED, Options
+from hone.core.value import dataclass
+from hone.core.visible import one_line, visible
+
+if TYPE_CHECKING:
+    from hone.app import Hone
+    from hone.core.ids import SessionId
+    from hone.core.ports import Header, Sessions, Summary
+    from hone.features.traces.export import Tree
+    from hone.features.traces.restore import Found, Step
+
+FAULTS = 10
+"""Lines that did not hold, of which the reason is told."""
+
+
+@click.group()
+def traces() -> None:
+    """Take conversations out as a file, bring them back, draw their tree."""
+
+
+@traces.command(short_help="Write the conversations as JSON, each message once.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a new file.")
+@click.option(
+    "--since", metavar="TIME", help="Active since then: 12h, 30d, 8w, or a date such as 2026-03-01."
+)
+@click.option("--session", "ids", metavar="ID", multiple=True, help="This one and what was forked from it.")
+@click.option("--include-reviews/--no-reviews", "reviews", default=True, help="With what Hone learned from.")
+@click.option("--raw", is_flag=True, help="The exact bytes, secrets included; only so do all hashes stay.")
+@click.pass_obj
+def export(
+    options: Options, output: Path | None, since: str | None, ids: tuple[str, ...], reviews: bool, raw: bool
+) -> int:
+    """Write the leaves as JSON, a line each: the conversations that no other one extends.
+
+    What several share is written once. Secrets are taken out unless you say --raw.
+    """
+    from hone.cli.sessions import with_store
+    from hone.core.secrets import redact
+    from hone.features.traces.export import choose, gather
+    from hone.features.traces.export import export as write
+
+    limit = parse_since(since) if since else None
+
+    async def act(store: "Sessions") -> "Tree":
+        wanted = [await store.find(id) for id in ids]
+        chosen = choose(await store.list(None, None), since=limit, sessions=wanted, reviews=reviews)
+        return await gather(store, chosen, None if raw else redact)
+
+    tree = with_store(options, act)
+    lines = write(tree, redacted=not raw)
+    if output is None or str(output) == "-":
+        for line in lines:
+            click.echo(line)
+    else:
+        from hone.cli.files import create
+
+        create(output, "".join(f"{line}\n" for line in lines))
+        click.echo(f"Wrote {one_line(str(output), 200)}: {_contents(tree)}.")
+    if raw:
+        click.echo("Nothing was taken out: secrets that were said are in it.", err=True)
+    for sentence in tree.damaged:
+        click.echo(visible(sentence), err=True)
+    return FAILED if tree.damaged else 0
+
+
+def parse_since(text: str) -> datetime:
+    """An age, or a date in the time of this place."""
+    from hone.cli.sessions import parse_age
+
+    try:
+        return datetime.combine(date.fromisoformat(text), time()).astimezone()
+    except ValueError:
+        return datetime.now(UTC) - parse_age(text)
+
+
+@traces.command("import", short_help="Store the sessions of a file that export wrote.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--own", is_flag=True, help="You vouch for the file: what it says the owner said, you said.")
+@click.option("--dry-run", is_flag=True, help="Tell what there is, and store nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def import_(options: Options, file: Path, own: bool, dry_run: bool, yes: bool) -> int:
+    """Store the sessions of a FILE that `export` wrote, with the same ids and hashes.
+
+    You see what it holds first. What is here already is not stored again, and nothing is overwritten. Lines
+    that do not hold are left out and counted.
+    """
+    from hone.cli.home import with_home
+    from hone.features.traces.restore import compare, read
+
+    found = read(_read(file).split(b"\n"))
+
+    async def act(hone: "Hone") -> int:
+        steps = await compare(hone.sessions, found.tree, own=own)
+        _tell(found, steps, own=own)
+        return 0 if dry_run else await _store(hone, found, steps, yes=yes)
+
+    return with_home(options, act) or (FAILED if found.faults else 0)
+
+
+def _read(file: Path) -> bytes:
+    import sys
+
+    from hone.core.errors import HoneError
+
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise HoneError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _tell(found: "Found", steps: "Sequence[Step]", *, own: bool) -> None:
+    from hone.features.traces.restore import Standing
+
+    click.echo(f"Found {_contents(found.tree)}.")
+    ids: dict[Standing, list[str]] = defaultdict(list)
+    for step in steps:
+        ids[step.standing].append(step.trace.header.id)
+    news, longer, same, other = (ids[each] for each in Standing)
+    click.echo(f"{len(news):,} new, {len(longer):,} longer than here, {len(same):,} here already.")
+    if other:
+        click.echo(f"{_count(len(other), 'session')} of the same name went on in another way here and stay:")
+        click.echo(f"  {' '.join(other)}")
+    if found.faults:
+        click.echo(f"{_count(len(found.faults), 'line')} did not hold and were left out:")
+        for fault in found.faults[:FAULTS]:
+            click.echo(f"  {one_line(fault, 200)}")
+    if (news or longer) and not own:
+        click.echo(
+            "Their words count as foreign: nothing becomes active on them. --own vouches for the file."
+        )
+
+
+async def _store(hone: "Hone", found: "Found", steps: "Sequence[Step]", *, yes: bool) -> int:
+    from hone.cli.typed import at_terminal
+    from hone.features.traces.restore import Standing, restore
+
+    due = [step for step in steps if step.standing in (Standing.NEW, Standing.LONGER)]
+    count = _count(len(due), "session")
+    if not due:
+        click.echo("There is nothing to store.")
+        return 0
+    if not yes and not at_terminal():
+        raise click.UsageError(f"{count} would be stored. Nobody can be asked here: say --yes.")
+    if not yes and not click.confirm(f"Store {count}?"):
+        click.echo("Nothing was stored.")
+        return FAILED
+    failed = await restore(hone.sessions, found.tree, due)
+    click.echo(f"Stored {_count(len(due) - len(failed), 'session')}.")
+    for step in failed:
+        click.echo(f"{step.trace.header.id} has changed here in the meantime and stays as it is.", err=True)
+    return FAILED if failed else 0
+
+
+def _contents(tree: "Tree") -> str:
+    marked = f"; secrets are taken out of {_count(len(tree.redacted), 'message')}" if tree.redacted else ""
+    counts = (len(tree.traces), "session"), (len(tree.leaves()), "leaf"), (len(tree.nodes), "message")
+    return ", ".join(_count(*each) for each in counts) + marked
+
+
+def _count(number: int, noun: str) -> str:
+    plural = "leaves" if noun == "leaf" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+@traces.command(short_help="Draw which sessions came from which.")
+@click.argument("session", required=False)
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="How many trees.")
+@click.pass_obj
+def tree(options: Options, session: str | None, limit: int) -> None:
+    """Draw which sessions came from which: branches, reviews, compressions and tasks given away.
+
+    With a SESSION only the tree it belongs to.
+    """
+    import shutil
+
+    from hone.cli.sessions import with_store
+    from hone.features.traces.export import lineage
+
+    async def act(store: "Sessions") -> list[str]:
+        found = await store.list(None, None)
+        headers = {each.header.id: each.header for each in found}
+        tops = {each.header.id: lineage(headers, each.header)[-1].id for each in found}
+        roots = list(dict.fromkeys(tops.values()))[:limit]
+        if session:
+            roots = [tops[await store.find(session)]]
+        shown = [each for each in found if tops[each.header.id] in roots]
+        rows = {each.header.id: await _row(store, each) for each in shown}
+        return [line for root in roots for line in _draw(root, rows)]
+
+    lines = with_store(options, act)
+    width = shutil.get_terminal_size().columns
+    for line in lines:
+        click.echo(one_line(line, max(60, width)))
+    if not lines:
+        click.echo("There are no sessions yet. Start one: hone")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    header: "Header"
+    words: str
+    left: tuple[str, ...]
+    """What it was before it was shortened or moved."""
+
+
+async def _row(store: "Sessions", summary: "Summary") -> Row:
+    header = summary.header
+    spent = [each.usage for each in await store.spending(header.id)]
+    tokens = sum(use.input + use.output for use in spent)
+    origin = "branch" if header.parent and header.origin == "user" else header.origin
+    shared = f" ({header.shared:,} shared)" if header.shared else ""
+    counts = f"{_count(summary.messages, 'message')}{shared}, {tokens:,} tokens"
+    left = [
+        f"before: {_count(len(line.transcript), 'message')} under {line.prefix.model}"
+        for line in await store.earlier(header.id)
+    ]
+    about = header.title or summary.opening if header.origin == "user" and not header.shared else header.title
+    return Row(header, f"{origin}: {counts}" + (f" · {about}" if about else ""), tuple(left))
+
+
+def _draw(root: "SessionId", rows: "Mapping[SessionId, Row]") -> Iterator[str]:
+    """Without recursion: a chain of branches can be longer than the stack."""
+    children: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(rows.values(), key=lambda row: (row.header.shared, row.header.created, row.header.id)):
+        if row.header.parent and row.header.id != root:
+            children[row.header.parent].append(row)
+    waiting = [(rows[root], "", "")]
+    while waiting:
+        row, lead, below = waiting.pop()
+        yield f"{lead}{row.header.id} {row.words}"
+        own = children[row.header.id]
+        for words in row.left:
+            yield f"{below}{'│' if own else ' '}  {words}"
+        last = len(own) - 1
+        for index in reversed(range(len(own))):
+            corner, under = ("└─ ", "   ") if index == last else ("├─ ", "│  ")
+            waiting.append((own[index], below + corner, below + under))

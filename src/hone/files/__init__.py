@@ -1,0 +1,1 @@
+"""Read and write files safely: locks, durable atomic writes, descriptor-relative opens."""

@@ -1,0 +1,95 @@
+"""Who may make what active. The boundary is where the words come from; what they look like is only a hint."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from hone.core.errors import Refused
+from hone.core.ledger import Actor, Author, Standing
+from hone.core.trust import Trust, lowest
+from hone.core.value import dataclass
+from hone.knowledge.quoting import quotes
+
+Quoted = Callable[[str, Sequence[str]], bool]
+
+BROUGHT = "it was brought in from elsewhere"
+ASKED = "the user wants to be asked"
+MEASURED = "an experiment only proposes"
+_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
+
+class Mode(StrEnum):
+    """What the owner lets an actor do on its own."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`cause` says why a change waits; what is `confirmed` rests on what the owner said or did."""
+
+    standing: Standing
+    confirmed: bool = False
+    cause: str = ""
+
+
+def judge(
+    author: Author,
+    mode: Mode,
+    *,
+    entries: Sequence[str] | None,
+    flags: Sequence[str] = (),
+    scripts: bool = False,
+    quoted: Quoted = quotes,
+) -> Verdict:
+    """`entries` are the journal entries that would be new; None for a change of a skill, which no quote can
+    cover. What the owner hands in without having said it, as with an import, waits to be read, and so does
+    what an experiment proposes. Raises Refused where the actor may not, or rests on nothing."""
+    if author.actor is Actor.OWNER and author.ground is Trust.OWNER:
+        return Verdict(Standing.ACTIVE, confirmed=True)
+    if author.actor is Actor.OWNER:
+        return Verdict(Standing.PENDING, cause="; ".join((BROUGHT, *flags)))
+    if author.actor is Actor.EXPERIMENT:
+        return Verdict(Standing.PENDING, cause="; ".join((MEASURED, *flags)))
+    if mode is Mode.OFF:
+        raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
+    if not author.evidence:
+        raise Refused(
+            "Name what it rests on: quote the words from this conversation, or give message numbers."
+        )
+    try:
+        cause, confirmed = _weighed(author, entries, flags, scripts=scripts, quoted=quoted)
+    except _FAULTS as error:
+        cause, confirmed = f"it could not be judged ({type(error).__name__})", False
+    if mode is not Mode.AUTO:
+        cause = cause or ASKED
+    return Verdict(Standing.PENDING, cause=cause) if cause else Verdict(Standing.ACTIVE, confirmed)
+
+
+def stricter(one: Mode, other: Mode) -> Mode:
+    return max(one, other, key=list(Mode).index)
+
+
+def routine(author: Author, mode: Mode) -> Verdict:
+    """For what follows from counting and brings no words: only the mode decides. Raises Refused if it is
+    off."""
+    if mode is Mode.OFF:
+        raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
+    return Verdict(Standing.PENDING, cause=ASKED) if mode is Mode.ASK else Verdict(Standing.ACTIVE)
+
+
+def _weighed(
+    author: Author, entries: Sequence[str] | None, flags: Sequence[str], *, scripts: bool, quoted: Quoted
+) -> tuple[str, bool]:
+    """Why it must wait, or nothing; and whether it only says what the owner said."""
+    if flags:
+        return "; ".join(flags), False
+    if scripts:
+        return "it brings or changes a script", False
+    owners = bool(entries and author.quotes and all(quoted(entry, author.quotes) for entry in entries))
+    if owners:
+        return "", True
+    if lowest((author.ground, *(each.trust for each in author.evidence))) >= Trust.LOCAL:
+        return "", False
+    return "it rests on foreign text", False

@@ -1,0 +1,121 @@
+"""What a change rests on: claims of a model, looked up in the conversation. What is not there is refused."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from hone.core.errors import Refused
+from hone.core.ids import SessionId
+from hone.core.ledger import Evidence
+from hone.core.messages import Message, Role
+from hone.core.regex import regex
+from hone.core.transcript import Node, Transcript
+from hone.core.trust import Trust
+from hone.core.value import dataclass
+from hone.core.visible import one_line, visible
+from hone.knowledge.language import sentences
+
+LEAST = 3
+"""Letters and digits of a quote: fewer stand everywhere. An ideograph counts as two."""
+_LONGEST = 12
+"""Sentences of a quote; a longer one stands for the whole message."""
+_NUMBER = regex(r"#?\s?(\d{1,9})")
+_SPACE = regex(r"\s+")
+_SIGNS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
+_WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """`quotes` are the owner's words among it, to the ends of their sentences."""
+
+    evidence: tuple[Evidence, ...]
+    quotes: tuple[str, ...]
+
+
+def locate(claims: Sequence[str], transcript: Transcript, session: SessionId) -> Located:
+    """A claim is a number of a message, counted from 1, or words that stand in one. Raises Refused."""
+    found = [_found(claim, transcript.nodes) for claim in claims]
+    evidence = dict.fromkeys(
+        Evidence(session, number, transcript.nodes[number - 1].trust, transcript.nodes[number - 1].digest)
+        for number, _ in found
+    )
+    return Located(tuple(evidence), tuple(dict.fromkeys(quote for _, quote in found if quote)))
+
+
+def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:
+    """The number of the message, and the owner's words if it is the owner's."""
+    if given := _NUMBER.fullmatch(claim.strip()):
+        return _numbered(int(given[1]), nodes)
+    wanted = _folded(claim).strip(" \"'.")
+    if _weight(wanted) < LEAST:
+        raise Refused(f"“{one_line(claim, 60)}” is too short; quote a few words, or give the message number.")
+    # The owner's words before all others, and what was said last before what was said first.
+    said = [(number, node) for number, node in enumerate(nodes, 1) if not node.message.template]
+    for number, node in sorted(said, key=lambda each: (_is_owners(each[1]), each[0]), reverse=True):
+        for text in _texts(node.message):
+            if _place(wanted, _folded(text)) >= 0:
+                return number, _widened(text, wanted) if _is_owners(node) else ""
+    words = one_line(claim, 120)
+    raise Refused(
+        f"The words “{words}” are not in this conversation; quote exactly, or give the message number."
+    )
+
+
+def _numbered(number: int, nodes: Sequence[Node]) -> tuple[int, str]:
+    if not 1 <= number <= len(nodes):
+        raise Refused(
+            f"There is no message {number}: this conversation has {len(nodes)}. Quote its words instead."
+        )
+    node = nodes[number - 1]
+    if node.message.template:
+        raise Refused(
+            f"Message {number} is an example from template {node.message.template}: it did not happen in "
+            "this conversation, and nothing can rest on it. Name what was said after the examples."
+        )
+    return number, node.message.text.strip() if _is_owners(node) else ""
+
+
+def _is_owners(node: Node) -> bool:
+    return node.trust is Trust.OWNER and node.message.role is Role.USER
+
+
+def _texts(message: Message) -> Iterator[str]:
+    if message.text:
+        yield message.text
+    if message.result:
+        yield message.result.text
+
+
+def _folded(text: str) -> str:
+    """Without differences of case, of white space and of signs that programs change on their own."""
+    plain = unicodedata.normalize("NFKC", visible(text).translate(_SIGNS)).casefold()
+    return _SPACE.sub(" ", plain).strip()
+
+
+def _place(wanted: str, text: str) -> int:
+    """Whole words only: `use` does not stand in `user`."""
+    at = text.find(wanted)
+    while at >= 0:
+        if not (_splits(text, at) or _splits(text, at + len(wanted))):
+            return at
+        at = text.find(wanted, at + 1)
+    return -1
+
+
+def _splits(text: str, at: int) -> bool:
+    sides = text[max(0, at - 1) : at + 1]
+    return 0 < at < len(text) and sides.isalnum() and not _WIDE.search(sides)
+
+
+def _weight(text: str) -> int:
+    return sum(2 if _WIDE.match(letter) else 1 for letter in text if letter.isalnum())
+
+
+def _widened(text: str, wanted: str) -> str:
+    """To the whole sentences that hold the words: half a sentence can be the opposite of the whole."""
+    spans = sentences(text)
+    for count in range(min(len(spans), _LONGEST)):
+        for (start, _), (_, end) in zip(spans, spans[count:], strict=False):
+            if _place(wanted, _folded(text[start:end])) >= 0:
+                return visible(text[start:end]).strip()
+    return visible(text).strip()

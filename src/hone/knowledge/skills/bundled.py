@@ -1,0 +1,44 @@
+"""The skills that come with Hone. They lie in the package and are the same in every home."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from hone.core.messages import digest
+from hone.core.skill import DOCUMENT, ORIGIN, Birth, Card, Listed
+from hone.knowledge.skills.document import parse
+
+_FOLDER = Path(__file__).with_name("bundled")
+
+
+@cache
+def names() -> tuple[str, ...]:
+    return tuple(sorted(path.parent.name for path in _FOLDER.glob(f"*/{DOCUMENT}")))
+
+
+@cache
+def files(name: str) -> Mapping[str, bytes]:
+    """Its files and where it comes from; nothing if none of this name comes with Hone."""
+    if name not in names():
+        return MappingProxyType({})
+    folder = _FOLDER / name
+    found = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    return MappingProxyType({**found, ORIGIN: Birth.BUNDLED.encode()})
+
+
+@cache
+def card(name: str) -> Card:
+    return parse(files(name)[DOCUMENT].decode()).card
+
+
+@cache
+def listed() -> tuple[Listed, ...]:
+    """By name, without tallies."""
+    return tuple(
+        Listed(name, card(name).description, digest(files(name)[DOCUMENT]), Birth.BUNDLED) for name in names()
+    )

@@ -1,0 +1,256 @@
+"""Edits of a skill's folder as values, and the one function that applies them. Knows no disk."""
+
+from collections.abc import Mapping
+
+from hone.core.errors import Conflict, Refused
+from hone.core.messages import digest
+from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth
+from hone.core.value import dataclass
+from hone.core.visible import amend, find, one_line
+from hone.knowledge.skills.document import decoded, validate
+from hone.knowledge.skills.facts import SET, facts, parted, seal
+from hone.knowledge.skills.naming import classed, shape
+from hone.knowledge.skills.paths import LONGEST_PATH, accept, check
+
+Files = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new skill of one document. `project` is the folder it is for; empty: for all."""
+
+    text: str
+    birth: Birth
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The whole document anew. `seen` here and below is the digest of what the editor saw; empty: any."""
+
+    text: str
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Replaces the one place where `find` stands, as it was shown."""
+
+    find: str
+    replace: str
+    path: str = DOCUMENT
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    path: str
+    content: bytes
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFile:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Unpin:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """Files from elsewhere, as the owner has seen them; in the place of those that were installed before."""
+
+    files: Files
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uninstall:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """The folder as somebody left it. Its facts stay; one that was not there before is the owner's."""
+
+    files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class Become:
+    """All that it shall hold, facts included, as undo or merge makes it; nothing takes the skill away."""
+
+    files: Files
+
+
+Edit = (
+    Create
+    | Rewrite
+    | Patch
+    | WriteFile
+    | RemoveFile
+    | Archive
+    | Restore
+    | Pin
+    | Unpin
+    | Install
+    | Uninstall
+    | Replace
+    | Become
+)
+
+
+def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
+    """What the skill holds after the edit; an empty mapping stands for no skill. Raises Refused with advice,
+    or Conflict if it is no longer what the editor saw."""
+    shape(name)
+    match edit:
+        case Create() | Install():
+            after = _born(name, files, edit)
+        case Become():
+            after = dict(edit.files)
+        case Replace():
+            after = _replaced(name, files, edit)
+        case _:
+            after = _changed(name, _present(name, files), edit)
+    if after:
+        validate(name, after)
+        facts(after)
+    return after
+
+
+def _born(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
+    if files and not (isinstance(edit, Install) and _is_installed(files)):
+        raise Refused(_taken(name, files))
+    if isinstance(edit, Install):
+        if any(path.startswith("@") for path in edit.files):
+            raise Refused(
+                f"The folder to install as {name} holds a file whose name begins with @; take it out."
+            )
+        pinned = {PINNED: files[PINNED]} if PINNED in files else {}
+        known = {ORIGIN: Birth.INSTALLED.encode(), SOURCE: _encoded(edit.source), **pinned}
+        return {**edit.files, **known, APPROVED: seal(edit.files).encode()}
+    if edit.birth not in (Birth.USER, Birth.AGENT):
+        raise Refused(f"A skill is created by the user or the agent; {edit.birth} ones come from elsewhere.")
+    classed(name)
+    project = {PROJECT: _encoded(edit.project)} if edit.project else {}
+    return {DOCUMENT: _encoded(edit.text), ORIGIN: edit.birth.encode(), **project}
+
+
+def _is_installed(files: Files) -> bool:
+    known = facts(files)
+    return known.birth is Birth.INSTALLED and not known.archived
+
+
+def _taken(name: str, files: Files) -> str:
+    known = facts(files)
+    if known.archived:
+        return f"There is an archived skill named {name}; restore it and change it, or choose another name."
+    if known.birth is Birth.BUNDLED:
+        return f"A skill named {name} comes with Hone; choose another name."
+    return f"There is a skill named {name} already; patch or edit it, or choose another name."
+
+
+def _present(name: str, files: Files) -> Files:
+    if not files:
+        raise Refused(
+            f"There is no skill named {name}; create it, or look for the right one with skills_list."
+        )
+    if facts(files).birth is Birth.BUNDLED:
+        raise Refused(f"The skill {name} comes with Hone and stays as it is; create one of another name.")
+    return files
+
+
+def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
+    match edit:
+        case Archive() | Restore():
+            return _flagged(name, files, ARCHIVED, "archived", on=isinstance(edit, Archive))
+        case Pin() | Unpin():
+            return _flagged(name, files, PINNED, "pinned", on=isinstance(edit, Pin))
+        case Uninstall():
+            return _uninstalled(name, files)
+    if ARCHIVED in files:
+        raise Refused(f"The skill {name} is archived; restore it before you change it.")
+    match edit:
+        case Rewrite():
+            _unchanged(name, files, DOCUMENT, edit.seen)
+            return {**files, DOCUMENT: _encoded(edit.text)}
+        case Patch():
+            return {**files, edit.path: _patched(name, files, edit)}
+        case WriteFile():
+            _unchanged(name, files, check(edit.path), edit.seen)
+            return {**files, edit.path: edit.content}
+        case RemoveFile():
+            _there(name, files, check(edit.path))
+            return {path: data for path, data in files.items() if path != edit.path}
+    raise TypeError(f"{type(edit).__name__} is no edit of a skill")
+
+
+def _flagged(name: str, files: Files, fact: str, word: str, *, on: bool) -> dict[str, bytes]:
+    if (fact in files) is on:
+        raise Refused(f"The skill {name} is {word} already." if on else f"The skill {name} is not {word}.")
+    return {**files, fact: SET} if on else {path: data for path, data in files.items() if path != fact}
+
+
+def _uninstalled(name: str, files: Files) -> dict[str, bytes]:
+    if facts(files).birth is not Birth.INSTALLED:
+        raise Refused(f"The skill {name} was not installed; archive it instead.")
+    return {}
+
+
+def _replaced(name: str, files: Files, edit: Replace) -> dict[str, bytes]:
+    if any(path.startswith("@") for path in edit.files):
+        raise Refused(f"The folder of the skill {name} holds a file whose name begins with @; take it out.")
+    known = parted(_present(name, files))[1] if files else {ORIGIN: Birth.USER.encode()}
+    return {**edit.files, **known}
+
+
+def _patched(name: str, files: Files, edit: Patch) -> bytes:
+    _there(name, files, edit.path if edit.path == DOCUMENT else accept(edit.path))
+    _unchanged(name, files, edit.path, edit.seen)
+    text = decoded(edit.path, files[edit.path])
+    places = find(text, edit.find)
+    if len(places) != 1:
+        count = f"{len(places)} times" if places else "nowhere"
+        advice = "add a line before or after it" if places else "view the skill and copy the words exactly"
+        raise Refused(f"The text to replace stands {count} in {edit.path} of {name}; {advice}.")
+    start, end = places[0]
+    return _encoded(text[:start] + amend(text[start:end], edit.replace) + text[end:])
+
+
+def _there(name: str, files: Files, path: str) -> None:
+    if path not in files:
+        others = ", ".join(sorted(parted(files)[0]))
+        raise Refused(f"The skill {name} has no {one_line(path, LONGEST_PATH)}; it has {others}.")
+
+
+def _unchanged(name: str, files: Files, path: str, seen: str) -> None:
+    if seen and seen != (digest(files[path]) if path in files else None):
+        raise Conflict(
+            f"{path} of the skill {name} is no longer what you saw; view it again and repeat the change."
+        )
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Refused("The text holds halves of letters that no file can take; write them anew.") from None

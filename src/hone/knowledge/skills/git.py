@@ -1,0 +1,147 @@
+"""A git repository as cargo: fetched bare and shallow, read object by object, never checked out.
+
+So nothing of it runs: no hook, no filter, no submodule, and no link is made that something could follow.
+"""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from hone.core.errors import Refused
+from hone.core.regex import regex
+from hone.core.visible import one_line
+from hone.knowledge.skills.source_tree import Cargo, hostile, refuse
+
+PATIENCE = 120.0
+"""Seconds."""
+LARGEST = 200 * 2**20
+"""Bytes of a repository with one commit."""
+GLANCE = 0.1
+_ADDRESS = regex(r"(?:https|ssh|file)://\S+|[\w.-]+@[\w.-]+:(?!//)\S+")
+_COMMIT = regex(r"[0-9a-f]{40,64}")
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "fetch.recurseSubmodules": "false",
+    "transfer.fsckObjects": "true",
+}
+_KEPT = regex(r"PATH|HOME|LANG|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy", re.IGNORECASE)
+_KINDS = {"120000": "is a link", "160000": "is a repository of its own"}
+
+
+def address(source: str) -> str:
+    """The address of a repository; empty if it is none."""
+    if _ADDRESS.fullmatch(source):
+        return source
+    path = Path(source).expanduser()
+    if (path / "HEAD").is_file() and (path / "objects").is_dir():
+        return path.resolve().as_uri()
+    return ""
+
+
+@contextmanager
+def fetched(url: str, ref: str = "") -> Iterator[tuple[Cargo, str]]:
+    """Its files, and the commit they are of. Raises Refused with git's own words."""
+    if not _ADDRESS.fullmatch(url) or ref.startswith("-"):
+        raise Refused("A repository is named by https://…, ssh://…, file://… or user@host:path.")
+    with TemporaryDirectory(prefix="hone-git-") as name:
+        folder = Path(name) / "repository"
+        branch = ("--branch", ref) if ref else ()
+        shallow = ("--bare", "--depth=1", "--single-branch", "--no-tags", "--template=")
+        _git(Path(name), "clone", "--quiet", *shallow, *branch, "--", url, str(folder))
+        commit = _git(folder, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+        if not _COMMIT.fullmatch(commit):
+            raise Refused("The repository has no commit to install from.")
+        yield _cargo(folder, commit), commit
+
+
+def _cargo(folder: Path, commit: str) -> Cargo:
+    sizes: dict[str, int] = {}
+    faults: dict[str, str] = {}
+    objects: dict[str, str] = {}
+    for row in _git(folder, "ls-tree", "-r", "-z", "-l", "--full-tree", commit).split(b"\0")[:-1]:
+        about, _, name = row.partition(b"\t")
+        mode, _, object, size = about.decode().split()
+        path = os.fsdecode(name)
+        objects[path] = object
+        if mode in _KINDS:
+            faults[path] = _KINDS[mode]
+        else:
+            sizes[path] = int(size)
+    refuse(f"{path!r} {hostile(path)}" for path in (*sizes, *faults) if hostile(path))
+
+    def read(paths: Sequence[str]) -> Mapping[str, bytes]:
+        return {path: _git(folder, "cat-file", "blob", objects[path]) for path in paths}
+
+    return Cargo(sizes, faults, read)
+
+
+def _git(folder: Path, *arguments: str) -> bytes:
+    settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
+    try:
+        process = subprocess.Popen(
+            ["git", *settings, *arguments],
+            cwd=folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise Refused("git is not installed, and a skill from a repository needs it.") from None
+    with process:
+        out, err = _ended(process, folder)
+    if process.returncode:
+        words = one_line(err.decode("utf-8", "replace").strip(), 500)
+        raise Refused(f"git could not do it: {words or f'it ended with {process.returncode}'}")
+    return out
+
+
+def _environment() -> dict[str, str]:
+    """Whatever else is set, also by the owner's own settings of git, has no say."""
+    kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+    return kept | {
+        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "LC_ALL": "C",
+    }
+
+
+def _ended(process: "subprocess.Popen[bytes]", folder: Path) -> tuple[bytes, bytes]:
+    """What it said. One that takes too long, or too much room, is ended with all its children."""
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            return process.communicate(timeout=GLANCE)
+        except subprocess.TimeoutExpired:
+            late, large = monotonic() > until, _size(folder) > LARGEST
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        if late or large:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            why = f"took more than {PATIENCE:.0f} seconds" if late else f"is larger than {LARGEST:,} bytes"
+            raise Refused(f"The repository {why}; nothing was installed.")
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(path, name)).st_size
+            except FileNotFoundError:
+                continue  # it was there a moment ago
+    return total

@@ -1,0 +1,85 @@
+"""Files from elsewhere, by name before content: the skill among them is chosen, and only then read."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from hone.core.errors import Refused
+from hone.core.skill import DOCUMENT
+from hone.core.value import dataclass
+from hone.core.visible import one_line
+from hone.knowledge.skills.install import Parcel, is_left, parcel
+from hone.knowledge.skills.paths import BYTES, FILE_BYTES, FILES
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cargo:
+    """`sizes` of plain files by path, `faults` of everything else: why it cannot be a file of a skill."""
+
+    sizes: Mapping[str, int]
+    faults: Mapping[str, str]
+    read: Callable[[Sequence[str]], Mapping[str, bytes]]
+
+
+def pick(cargo: Cargo, folder: str = "", name: str = "") -> Parcel:
+    """The skill in `folder`, or the only one there is. Raises Refused with advice."""
+    root = _root(cargo, folder.strip("/"))
+    paths = {path.removeprefix(root): path for path in (*cargo.sizes, *cargo.faults) if path.startswith(root)}
+    left = tuple(sorted(path for path in paths if is_left(path)))
+    wanted = {path: paths[path] for path in sorted(paths) if path not in left}
+    _sound(cargo, wanted)
+    data = cargo.read(tuple(wanted.values()))
+    return parcel({path: data[whole] for path, whole in wanted.items()}, left, name)
+
+
+def _root(cargo: Cargo, folder: str) -> str:
+    """What the skill's paths begin with."""
+    documents = [path for path in (*cargo.sizes, *cargo.faults) if path.rpartition("/")[2] == DOCUMENT]
+    roots = sorted({path.removesuffix(DOCUMENT) for path in documents})
+    if folder:
+        if f"{folder}/" not in roots:
+            raise Refused(f"{one_line(folder, 200)} is no skill in there. {_named(roots)}")
+        return f"{folder}/"
+    if not roots:
+        raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
+    outer = [root for root in roots if not any(root.startswith(other) for other in roots if other != root)]
+    if len(outer) > 1:
+        raise Refused(f"There are several skills in there; choose one with --path. {_named(outer)}")
+    return outer[0]
+
+
+def _named(roots: Sequence[str]) -> str:
+    shown = ", ".join(one_line(root.rstrip("/") or ".", 100) for root in roots[:SHOWN])
+    more = f" and {len(roots) - SHOWN} more" if len(roots) > SHOWN else ""
+    return f"There are: {shown}{more}." if roots else "There is none."
+
+
+def _sound(cargo: Cargo, wanted: Mapping[str, str]) -> None:
+    """Before a byte is read."""
+    faults = {path: cargo.faults[whole] for path, whole in wanted.items() if whole in cargo.faults}
+    sizes = {path: cargo.sizes[whole] for path, whole in wanted.items() if whole in cargo.sizes}
+    most = f"is larger than {FILE_BYTES:,} bytes"
+    faults |= {path: most for path, size in sizes.items() if size > FILE_BYTES}
+    refuse(f"{path} {fault}" for path, fault in sorted(faults.items()))
+    if len(sizes) > FILES or sum(sizes.values()) > BYTES:
+        raise Refused(f"A skill has at most {FILES} files and {BYTES:,} bytes; this one has more.")
+
+
+def refuse(faults: Iterable[str]) -> None:
+    """Raises Refused that names all of them, if there are any."""
+    found = [one_line(fault, 300) for fault in faults]
+    if found:
+        more = f"\n  and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        listed = "".join(f"\n  {fault}" for fault in found[:SHOWN])
+        raise Refused(f"Nothing was installed. A skill holds plain files only:{listed}{more}")
+
+
+def hostile(path: str) -> str:
+    """Why no honest archive has such a path; empty if one may."""
+    if "\0" in path or "\\" in path or any(ord(letter) < 32 for letter in path):
+        return "has signs in its name that are no part of a path"
+    if path.startswith("/") or path[1:2] == ":":
+        return "names a place outside"
+    if ".." in path.split("/"):
+        return "leads outside"
+    return ""

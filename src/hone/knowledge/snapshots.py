@@ -1,0 +1,129 @@
+"""What is known now, for the next prompt, and what has become known since, for one that is already fixed."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from hone.core.ids import SessionId
+from hone.core.knowledge import News, Snapshot
+from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, Entry, Standing, Target, project
+from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.core.value import dataclass
+from hone.core.waiting import Shared
+from hone.files.tree import TICK, Seen, Sight
+from hone.knowledge import places
+from hone.knowledge.journal import entries
+from hone.knowledge.library import Library
+
+TRIES = 5
+"""How often what is known is read while others change it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What was known in a folder, and how its places looked then."""
+
+    snapshot: Snapshot
+    day: date
+    places: tuple[str, ...]
+    seen: Seen
+
+
+class Moments:
+    """What is known in each folder. It is read again when a change was recorded or a file was touched, and
+    once for all conversations that ask at the same time."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._held: dict[Path, Held] = {}
+        self._asked: dict[Path, Shared[Snapshot]] = {}
+
+    async def snapshot(self, folder: Path) -> Snapshot:
+        """Parts of the journal that are switched off stay out."""
+        asked = self._asked.setdefault(folder, Shared(partial(self._current, folder)))
+        return await asked.ask()
+
+    async def news(self, folder: Path, known: ChangeId, session: SessionId) -> News:
+        """What others have changed since: a session has its own changes in its history."""
+        upto = (await self.snapshot(folder)).upto
+        return News(known) if upto == known else await news(self._library, folder, known, session)
+
+    async def _current(self, folder: Path) -> Snapshot:
+        held = self._held.get(folder)
+        if held is not None and held.day == self._library.today:
+            latest, sight = await self._seen(held.places)
+            if latest == held.snapshot.upto and sight.seen == held.seen:
+                return held.snapshot
+        return await self._read(folder)
+
+    async def _read(self, folder: Path) -> Snapshot:
+        """It is read again if something was changed meanwhile: what is not in it must not count as known."""
+        for _ in range(TRIES):
+            day = self._library.today
+            journal = tuple(places.place_of(target) for target in journals(folder))
+            before, earlier = await self._seen(journal)
+            found, ranking = await self._snapshot(folder, before)
+            latest, sight = await self._seen((*journal, *ranking))
+            if latest == before:
+                break
+        untouched = earlier.seen == sight.seen[: len(journal)]
+        if untouched and sight.touched < earlier.at - TICK:
+            self._held[folder] = Held(found, day, (*journal, *ranking), sight.seen)
+        return found
+
+    async def _seen(self, paths: tuple[str, ...]) -> tuple[ChangeId, Sight]:
+        keeper = self._library.keeper
+        latest, sight = await asyncio.gather(keeper.ledger.latest(), keeper.press.sight(paths))
+        return latest, sight
+
+    async def _snapshot(self, folder: Path, upto: ChangeId) -> tuple[Snapshot, tuple[str, ...]]:
+        keeper = self._library.keeper
+        said = {}
+        for target in journals(folder):
+            on = keeper.rules.limits[places.name_of(target)] > 0
+            said[target] = entries(await keeper.text(target)) if on else ()
+        memory, user, own = said.values()
+        ranking = await self._library.ranked(str(folder))
+        return Snapshot(memory, user, own, ranking.skills, ranking.total, upto), ranking.places
+
+
+def journals(folder: Path) -> tuple[Target, Target, Target]:
+    return MEMORY, USER, project(str(folder))
+
+
+async def news(library: Library, folder: Path, known: ChangeId, session: SessionId) -> News:
+    """What the ledger has, after this change, that is not this session's."""
+    keeper = library.keeper
+    made = await keeper.ledger.entries(after=known)
+    active = [entry for entry in made if entry.change.standing is Standing.ACTIVE and entry.change.deltas]
+    if not active:
+        return News(known)
+    theirs = {entry.change.target for entry in active if entry.change.author.session != session}
+    added, removed = [], []
+    for target in journals(folder):
+        if target in theirs and keeper.rules.limits[places.name_of(target)] > 0:
+            before, after = await _then(library, target, active), entries(await keeper.text(target))
+            added += [(places.name_of(target), entry) for entry in after if entry not in before]
+            removed += [(places.name_of(target), entry) for entry in before if entry not in after]
+    changed = {places.name_of(each) for each in theirs if each.startswith(SKILL) and _is_text(each, active)}
+    listed = {each.name: each for each in await library.listed()} if changed else {}
+    skills = tuple(listed[name] for name in sorted(changed & listed.keys()))
+    return News(made[0].id, tuple(added), tuple(removed), skills, tuple(sorted(changed - listed.keys())))
+
+
+async def _then(library: Library, target: Target, active: Sequence[Entry]) -> Sequence[str]:
+    """The entries before the first of these changes."""
+    first = [entry for entry in active if entry.change.target == target][-1]
+    before = first.change.deltas[0].before
+    contents = await library.keeper.ledger.contents({before} if before else set())
+    return entries(contents[before].decode() if before else "")
+
+
+def _is_text(target: Target, active: Sequence[Entry]) -> bool:
+    """Whether the document came, changed, went or was put away."""
+    touched = {
+        delta.path for entry in active if entry.change.target == target for delta in entry.change.deltas
+    }
+    return bool(touched & {DOCUMENT, ARCHIVED})

@@ -1,0 +1,180 @@
+"""Owns what runs beside the conversation: reviews, one at a time, and the post, out of the user's way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hone.core.clock import Clock
+from hone.core.errors import StoreError
+from hone.core.events import Emit
+from hone.core.jobs import Job, JobId, Jobs
+from hone.features.backends.outbox_worker import Courier
+from hone.models.polite import Aside
+from hone.runtime.session import ignore
+
+if TYPE_CHECKING:
+    from hone.learning.review import Reviewer
+
+BREATH = 0.1
+"""Seconds in which the prompt comes back before a review begins to share the processor with it."""
+PATIENCE = 60.0
+"""Seconds that a review steps aside in all: a turn that takes longer than that is mostly waiting itself."""
+
+GLANCE = 600.0
+"""Seconds between two looks for other work."""
+
+Tend = Callable[[Emit], Awaitable[None]]
+
+
+class Background:
+    """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
+    reviewer when one is needed. `pause` is how long the user must be quiet before a review begins: on a
+    server that does one thing at a time it would be in the way. `tend` is asked from time to time whether
+    there is other work, and does it."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        hire: "Callable[[], Reviewer]",
+        clock: Clock,
+        pause: float = 0.0,
+        tend: Tend | None = None,
+        courier: Courier | None = None,
+    ) -> None:
+        self._jobs = jobs
+        self._hire = hire
+        self._clock = clock
+        self._pause = pause
+        self._tend = tend
+        self._courier = courier
+        self._emit: Emit = ignore
+        self._turn = asyncio.Lock()
+        self._busy = self._turns = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._seen: set[JobId] = set()
+        self.working: JobId | None = None
+
+    @cached_property
+    def _reviewer(self) -> "Reviewer":
+        return self._hire()
+
+    def attend(self, emit: Emit) -> None:
+        """From now on, does what is queued, what an earlier process left included."""
+        self._emit = emit
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve())
+        self._wake.set()
+        if self._courier:
+            self._courier.attend()
+
+    def notify(self) -> None:
+        """Something was queued."""
+        self._wake.set()
+
+    def again(self, id: JobId) -> None:
+        """One that was tried here is to be tried once more."""
+        self._seen.discard(id)
+        self._wake.set()
+
+    def occupied(self, busy: bool) -> None:
+        """The user's turn begins or has ended."""
+        self._busy += 1 if busy else -1
+        self._turns += busy
+        if self._busy:
+            self._idle.clear()
+            return
+        self._idle.set()
+        if self._courier:
+            self._courier.notify()
+
+    async def drain(self) -> None:
+        """Does what is queued, and returns when it is done: what is at work already included."""
+        async with self._turn:
+            for job in await self._left():
+                await self._do(job)
+        if self._courier:
+            await self._courier.finish()
+
+    async def close(self) -> None:
+        """What is at work is left for later; it starts again from nothing."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _serve(self) -> None:
+        while True:
+            await self._woken()
+            await self._clock.sleep(BREATH)
+            self._wake.clear()
+            for job in await self._left():
+                await self._quiet()
+                async with self._turn:
+                    await self._do(job)
+            if self._tend:
+                await self._quiet()
+                await self._tend(self._emit)  # without the turn: whoever leaves need not wait for it
+
+    async def _woken(self) -> None:
+        """Until something was queued, or for a while."""
+        try:
+            async with self._clock.timeout(GLANCE):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _quiet(self) -> None:
+        """Until the user has been quiet for a while."""
+        while self._pause:
+            await self._idle.wait()
+            turns = self._turns
+            await self._clock.sleep(self._pause)
+            if self._idle.is_set() and turns == self._turns:
+                return
+
+    def _aside(self) -> Aside:
+        """For one review: waits while a turn of the user's is on."""
+        left = PATIENCE
+
+        async def aside() -> None:
+            nonlocal left
+            while left > 0 and not self._idle.is_set():
+                began = self._clock.monotonic()
+                with suppress(TimeoutError):
+                    async with self._clock.timeout(left):
+                        await self._idle.wait()
+                await self._clock.sleep(BREATH)
+                left -= self._clock.monotonic() - began
+
+        return aside
+
+    async def _left(self) -> Sequence[Job]:
+        """What is queued and was not tried here. Whoever next has the store has what we cannot read."""
+        try:
+            waiting = await self._jobs.waiting()
+            self._reviewer.tidy(waiting)
+        except StoreError:
+            return ()
+        return [job for job in waiting if job.id not in self._seen]
+
+    async def _do(self, job: Job) -> None:
+        """Once in this process, unless another one had it: what fails is tried again by the next one."""
+        if job.id in self._seen:
+            return
+        self.working = job.id
+        try:
+            await self._reviewer.work(job.id, self._emit, self._aside())
+            after = await self._jobs.job(job.id)
+            tried = after.tries > job.tries or bool(after.error)
+        except StoreError:
+            tried = True
+        finally:
+            self.working = None
+            if self._courier:
+                self._courier.notify()
+        if tried:
+            self._seen.add(job.id)

@@ -1,1 +1,0 @@
-"""The journal: what is known of the user and the situation, in plain text."""

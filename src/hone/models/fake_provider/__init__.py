@@ -1,0 +1,9 @@
+"""The scripted model behind real HTTP on loopback, in the wire formats of both providers.
+
+async with Stage(lines("Good morning.")) as stage: …         stage.url, stage.requests, stage.invalid
+python -m hone.models.fake_provider --script FILE --latency 0.05     prints its URL on the first line
+"""
+
+from hone.models.fake_provider.server import Stage
+
+__all__ = ["Stage"]

@@ -1,0 +1,192 @@
+"""Everything that can go wrong with a provider, by name, in the bytes and headers of the real ones."""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import Literal
+
+from hone.core.messages import Message, Role, Text, ToolCall
+from hone.core.model import Finish, Reply
+from hone.core.value import dataclass
+from hone.models.fake_provider.playback import Beat, Event, dump
+from hone.models.fake_provider.shapes import Format
+
+_KINDS: Mapping[int, tuple[str, str | None, str]] = {
+    400: ("invalid_request_error", None, "invalid_request_error"),
+    401: ("invalid_request_error", "invalid_api_key", "authentication_error"),
+    403: ("invalid_request_error", "permission_denied", "permission_error"),
+    404: ("invalid_request_error", "model_not_found", "not_found_error"),
+    405: ("invalid_request_error", "method_not_supported", "invalid_request_error"),
+    408: ("timeout", "request_timeout", "timeout_error"),
+    413: ("invalid_request_error", "request_too_large", "request_too_large"),
+    429: ("requests", "rate_limit_exceeded", "rate_limit_error"),
+    500: ("server_error", None, "api_error"),
+    503: ("server_error", "service_unavailable", "api_error"),
+    529: ("server_error", "overloaded", "overloaded_error"),
+}
+"""Status → type and code of OpenAI, type of Anthropic."""
+
+
+Bend = Callable[[Format, list[Event]], list[Event]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A status and the body each provider gives with it."""
+
+    status: int
+    bodies: Mapping[Format, bytes]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """No answer at all. `refused` is not in a server's power, since there is none: see `refusing`."""
+
+    how: Literal["refused", "reset", "silent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Twist:
+    """A reply that goes wrong: in what is said, or on its way. Where `torn`, the response has no end."""
+
+    alter: Callable[[Reply], Reply] = lambda reply: reply
+    bend: Bend | None = None
+    torn: bool = False
+
+
+Fault = Refusal | Absence | Twist
+Choice = Callable[[int], str | None]
+"""The number of a model call, from 0 → the fault that meets it."""
+
+
+def error(format: Format, status: int, message: str, code: str | None = None) -> bytes:
+    """A sentence in the provider's shape."""
+    type_, usual, kind = _KINDS[status]
+    if format == "openai":
+        shape = {"message": message, "type": type_, "param": None, "code": code or usual}
+        return dump({"error": shape})
+    return dump({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_scripted"})
+
+
+def refuse(status: int, message: str, other: str = "", **headers: str) -> Refusal:
+    """`other` is Anthropic's wording, where it differs."""
+    bodies: dict[Format, bytes] = {
+        "openai": error("openai", status, message),
+        "anthropic": error("anthropic", status, other or message),
+    }
+    return Refusal(status, bodies, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def first(count: int, name: str) -> Choice:
+    """The first calls fail, then it works."""
+    return lambda number: name if number < count else None
+
+
+@contextmanager
+def refusing() -> Iterator[str]:
+    """An address where every connection is refused: bound, so that nobody else gets it, but deaf."""
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+
+
+def _with_text(reply: Reply) -> Reply:
+    text = reply.message.text
+    long = (
+        text if len(text.split()) > 3 else f"{text} Here is a sentence that is long enough to be cut.".strip()
+    )
+    return Reply(Message(Role.ASSISTANT, (Text(long),)), Finish.DONE, reply.usage)
+
+
+def _with_call(reply: Reply) -> Reply:
+    calls = [call for call in reply.message.calls if len(call.arguments) > 24]
+    made = ToolCall("call_cut", "read_file", '{"path":"a/long/way/down/to/README.md"}')
+    parts = tuple(part for part in reply.message.parts if not isinstance(part, ToolCall))
+    return replace(
+        reply, message=Message(Role.ASSISTANT, (*parts, *(calls or [made])[:1])), finish=Finish.CALLS
+    )
+
+
+def _shortened(reply: Reply, finish: Finish) -> Reply:
+    text = _with_text(reply).message.text
+    half = text[: len(text) // 2].rstrip()
+    return replace(reply, message=Message(Role.ASSISTANT, (Text(half),)), finish=finish)
+
+
+def _emptied(reply: Reply) -> Reply:
+    return replace(reply, message=Message(Role.ASSISTANT, ()), finish=Finish.DONE)
+
+
+def _cut(beat: Beat, share: float) -> Bend:
+    """Ends when this share of the events of this kind is out."""
+
+    def bend(_: Format, events: list[Event]) -> list[Event]:
+        places = [index for index, event in enumerate(events) if event[0] is beat]
+        return events[: places[int(len(places) * share)]] if places else events[:1]
+
+    return bend
+
+
+def _nonsense(format: Format, events: list[Event]) -> list[Event]:
+    line = b'data: {"choices":[{"delta":{"content":"half a\n\n'
+    if format == "anthropic":
+        line = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n'
+    return [*events[: len(events) // 2], (Beat.FRAME, line), *events[len(events) // 2 :]]
+
+
+def _interjection(format: Format, events: list[Event]) -> list[Event]:
+    """Both providers report trouble that comes after the 200 as an event."""
+    data = error(format, 529, "Overloaded")
+    line = b"event: error\ndata: %s\n\n" if format == "anthropic" else b"data: %s\n\n"
+    return [*_cut(Beat.TEXT, 0.5)(format, events), (Beat.FRAME, line % data)]
+
+
+_OVERFLOW: Mapping[Format, bytes] = {
+    "openai": error(
+        "openai",
+        400,
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 204308 "
+        "tokens. Please reduce the length of the messages.",
+        "context_length_exceeded",
+    ),
+    "anthropic": error("anthropic", 400, "prompt is too long: 204308 tokens > 200000 maximum"),
+}
+_GATEWAY = (
+    b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1>"
+    b"</center>\r\n<hr><center>cloudflare</center>\r\n</body>\r\n</html>\r\n"
+)
+_LIMIT = "Rate limit reached for scripted on requests per min (RPM): Limit 3, Used 3, Requested 1."
+_BUSY = "The server is overloaded or not ready yet."
+
+FAULTS: Mapping[str, Fault] = {
+    "400": refuse(400, "Invalid value for 'temperature'.", "temperature: range: -1..1"),
+    "401": refuse(401, "Incorrect API key provided: sk-scripted.", "invalid x-api-key"),
+    "403": refuse(
+        403, "You are not allowed to sample from this model.", "Your API key may not use this model."
+    ),
+    "404-model": refuse(
+        404, "The model `scripted` does not exist or you do not have access to it.", "model: scripted"
+    ),
+    "408": refuse(408, "Request timed out."),
+    "429-after": refuse(429, _LIMIT, "This request would exceed your rate limit.", retry_after="1"),
+    "429-plain": refuse(429, _LIMIT, "This request would exceed your rate limit."),
+    "500": refuse(500, "The server had an error while processing your request.", "Internal server error"),
+    "502-html": Refusal(502, {"openai": _GATEWAY, "anthropic": _GATEWAY}, media_type="text/html"),
+    "503": refuse(503, _BUSY, "Service unavailable"),
+    "529": refuse(529, _BUSY, "Overloaded"),
+    "refused": Absence("refused"),
+    "reset": Absence("reset"),
+    "half-stream": Twist(_with_text, _cut(Beat.TEXT, 0.5), torn=True),
+    "cut-in-call": Twist(_with_call, _cut(Beat.CALL, 0.8)),
+    "bad-json": Twist(_with_text, _nonsense),
+    "empty": Twist(_emptied),
+    "overflow": Refusal(400, _OVERFLOW),
+    "length": Twist(lambda reply: _shortened(reply, Finish.LENGTH)),
+    "filter": Twist(lambda reply: _shortened(reply, Finish.FILTERED)),
+    "silent": Absence("silent"),
+    "error-event": Twist(_with_text, _interjection),
+}
+"""The twenty of the plan and silence, and an error that arrives within the stream."""

@@ -1,0 +1,186 @@
+"""Reads requests in the shapes of both providers, and says them again as our own messages."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from hone.core.messages import (
+    Image,
+    Message,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    unreminded,
+    untold,
+)
+from hone.core.value import dataclass
+from hone.models.fake_provider.shapes import (
+    AssistantSaid,
+    Chat,
+    DeveloperSaid,
+    Entry,
+    Format,
+    ImageBlock,
+    ImagePart,
+    Messages,
+    ResultBlock,
+    Said,
+    SealedBlock,
+    SystemSaid,
+    TextBlock,
+    TextPart,
+    ThinkingBlock,
+    ToolSaid,
+    UseBlock,
+    UserSaid,
+)
+
+_decode_chat = msgspec.json.Decoder(Chat).decode
+_decode_said = msgspec.json.Decoder(Said).decode
+_decode_messages = msgspec.json.Decoder(Messages).decode
+_decode_entry = msgspec.json.Decoder(Entry).decode
+
+_LARGE = 64 * 1024
+
+
+class Malformed(Exception):
+    """The body is not strict JSON, or not in the provider's shape; the text says where."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """One message as it was sent, and in our own words. It is compared by identity: a conversation is sent
+    again with every call, and the same bytes give the same item, unless they are too large to be kept."""
+
+    sent: Said | Entry
+    system: str
+    messages: tuple[Message, ...]
+    large: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`head` is the request but for its messages."""
+
+    head: Chat | Messages
+    items: tuple[Item, ...]
+
+    @property
+    def format(self) -> Format:
+        return "openai" if isinstance(self.head, Chat) else "anthropic"
+
+    @property
+    def system(self) -> str:
+        own = _plain(self.head.system) if isinstance(self.head, Messages) else ""
+        return "\n".join(text for text in (own, *(item.system for item in self.items)) if text)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(message for item in self.items for message in item.messages)
+
+
+def parse(format: Format, body: bytes) -> Asked:
+    try:
+        # What is kept raw is not looked into, so the letters are checked here.
+        body.decode()
+        head = _decode_chat(body) if format == "openai" else _decode_messages(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Malformed(f"the body cannot be read: {error}") from error
+    items: list[Item] = []
+    for index, raw in enumerate(head.messages):
+        try:
+            data = bytes(raw)
+            items.append(_item(format, data) if len(data) < _LARGE else _item.__wrapped__(format, data))
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Malformed(f"messages[{index}] cannot be read: {error}") from error
+    return Asked(head, tuple(items))
+
+
+@lru_cache(maxsize=4096)
+def _item(format: Format, raw: bytes) -> Item:
+    if format == "anthropic":
+        entry = _decode_entry(raw)
+        return Item(entry, "", tuple(_messages(entry)), len(raw) >= _LARGE)
+    said: Said = _decode_said(raw)
+    system = _plain(said.content) if isinstance(said, SystemSaid | DeveloperSaid) else ""
+    return Item(said, system, tuple(_message(said)), len(raw) >= _LARGE)
+
+
+def _message(said: Said) -> Iterator[Message]:
+    match said:
+        case UserSaid(str(text)):
+            yield Message(Role.USER, _noted([Text(text)]))
+        case UserSaid(list(parts)):
+            yield Message(Role.USER, _noted([_part(part) for part in parts]))
+        case AssistantSaid():
+            yield Message(Role.ASSISTANT, tuple(_spoken(said)))
+        case ToolSaid(identity, content):
+            yield Message(Role.TOOL, (ToolResult(identity, _plain(content)),))
+
+
+def _part(part: TextPart | ImagePart) -> Part:
+    if isinstance(part, TextPart):
+        return Text(part.text)
+    head, comma, data = part.image_url.url.partition(";base64,")
+    return Image(head.removeprefix("data:"), data) if comma else Image("", part.image_url.url)
+
+
+def _spoken(said: AssistantSaid) -> Iterator[Part]:
+    thought = said.reasoning_content or said.reasoning
+    if thought:
+        yield Thinking(thought)
+    text = _plain(said.content or "")
+    if text:
+        yield Text(text)
+    for call in said.tool_calls or ():
+        yield ToolCall(call.id, call.function.name, call.function.arguments)
+
+
+def _messages(entry: Entry) -> Iterator[Message]:
+    """Results are messages of their own with us, whatever else the user's message holds."""
+    parts: list[Part] = []
+    for block in entry.blocks:
+        if isinstance(block, ResultBlock):
+            text = _plain(block.content)
+            yield Message(Role.TOOL, (ToolResult(block.tool_use_id, text, block.is_error),))
+        else:
+            parts.append(_known(block))
+    if parts:
+        yield Message(Role(entry.role), _noted(parts) if entry.role == "user" else tuple(parts))
+
+
+def _noted(parts: list[Part]) -> tuple[Part, ...]:
+    """A note and a reminder that the user's words begin with are not theirs."""
+    told: list[Part] = []
+    for unframe in (untold, unreminded):
+        match parts:
+            case [Text(text), *others]:
+                found, rest = unframe(text)
+                if found:
+                    told.append(found)
+                    parts = [*([Text(rest)] if rest else []), *others]
+    return (*told, *parts)
+
+
+def _known(block: TextBlock | ImageBlock | ThinkingBlock | SealedBlock | UseBlock) -> Part:
+    match block:
+        case TextBlock(text):
+            return Text(text)
+        case ImageBlock(source):
+            return Image(source.media_type, source.data or source.url)
+        case ThinkingBlock(thinking, signature):
+            return Thinking(thinking, signature)
+        case SealedBlock(data):
+            return Thinking("", sealed=data)
+        case UseBlock(identity, name, given):
+            return ToolCall(identity, name, bytes(given).decode())
+
+
+def _plain(content: str | list[TextPart] | list[TextBlock] | list[TextBlock | ImageBlock]) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.text for part in content if not isinstance(part, ImageBlock))

@@ -1,0 +1,224 @@
+"""A reply as bytes: a stream of events or one JSON body, and refusals, in the shapes of both providers."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import Enum, auto
+from typing import Any
+
+import msgspec
+
+from hone.core.messages import Part, Text, Thinking, ToolCall, digest
+from hone.core.model import Finish, Reply, Usage
+from hone.core.value import dataclass
+from hone.models.fake_provider.shapes import Format
+from hone.models.scripted import words
+
+_STEP = 12
+"""Characters of a call's arguments in one event."""
+_OPENAI_FINISH = {
+    Finish.DONE: "stop",
+    Finish.CALLS: "tool_calls",
+    Finish.LENGTH: "length",
+    Finish.FILTERED: "content_filter",
+}
+_ANTHROPIC_FINISH = {
+    Finish.DONE: "end_turn",
+    Finish.CALLS: "tool_use",
+    Finish.LENGTH: "max_tokens",
+    Finish.FILTERED: "refusal",
+}
+
+
+class Beat(Enum):
+    """What an event carries: what can be cut in the middle must be told apart."""
+
+    FRAME = auto()
+    THINKING = auto()
+    TEXT = auto()
+    CALL = auto()
+
+
+Event = tuple[Beat, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """What surrounds a reply. `number` makes its id; the stage leaves it, so that the same request again is
+    answered with the same bytes. `counted` asks OpenAI's format for the usage."""
+
+    model: str
+    number: int = 0
+    counted: bool = True
+
+
+def dump(value: Any) -> bytes:
+    """Compact JSON; half a surrogate pair, which a model can utter, goes out as its escape."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def stream(format: Format, reply: Reply, framing: Framing) -> list[Event]:
+    if format == "openai":
+        return list(_chunks(reply, framing))
+    return [
+        (beat, b"event: %s\ndata: %s\n\n" % (data["type"].encode(), dump(data)))
+        for beat, data in _events(reply, framing)
+    ]
+
+
+def whole(format: Format, reply: Reply, framing: Framing) -> bytes:
+    return dump(_completion(reply, framing) if format == "openai" else _message(reply, framing))
+
+
+def pieces(arguments: str) -> list[str]:
+    return [arguments[at : at + _STEP] for at in range(0, len(arguments), _STEP)]
+
+
+def _chunks(reply: Reply, framing: Framing) -> Iterator[Event]:
+    head = dump(
+        {
+            "id": f"chatcmpl-scripted-{framing.number}",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": framing.model,
+            "system_fingerprint": "scripted",
+        }
+    )[:-1]
+    tail = b',"usage":null}\n\n' if framing.counted else b"}\n\n"
+    for beat, delta in _deltas(reply):
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
+        yield beat, b'data: %s,"choices":[%s]%s' % (head, dump(choice), tail)
+    last = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": _OPENAI_FINISH[reply.finish]}
+    yield Beat.FRAME, b'data: %s,"choices":[%s]%s' % (head, dump(last), tail)
+    if framing.counted:
+        usage = dump(_openai_usage(reply.usage))
+        yield Beat.FRAME, b'data: %s,"choices":[],"usage":%s}\n\n' % (head, usage)
+    yield Beat.FRAME, b"data: [DONE]\n\n"
+
+
+def _deltas(reply: Reply) -> Iterator[tuple[Beat, dict[str, Any]]]:
+    yield Beat.FRAME, {"role": "assistant", "content": "", "refusal": None}
+    parts = reply.message.parts
+    for thought in (part.text for part in parts if isinstance(part, Thinking)):
+        yield from ((Beat.THINKING, {"reasoning_content": word}) for word in words(thought))
+    yield from ((Beat.TEXT, {"content": word}) for word in words(reply.message.text))
+    for index, call in enumerate(reply.message.calls):
+        named = {"name": call.name, "arguments": ""}
+        opening = {"index": index, "id": call.id, "type": "function", "function": named}
+        yield Beat.CALL, {"tool_calls": [opening]}
+        for piece in pieces(call.arguments):
+            yield Beat.CALL, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _completion(reply: Reply, framing: Framing) -> dict[str, Any]:
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in reply.message.calls
+    ]
+    thoughts = "".join(part.text for part in reply.message.parts if isinstance(part, Thinking))
+    message: dict[str, Any] = {"role": "assistant", "content": reply.message.text or None, "refusal": None}
+    message |= {"reasoning_content": thoughts} if thoughts else {}
+    message |= {"tool_calls": calls} if calls else {}
+    finish = _OPENAI_FINISH[reply.finish]
+    return {
+        "id": f"chatcmpl-scripted-{framing.number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": framing.model,
+        "system_fingerprint": "scripted",
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        "usage": _openai_usage(reply.usage),
+    }
+
+
+def _openai_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+    }
+
+
+def _events(reply: Reply, framing: Framing) -> Iterator[tuple[Beat, dict[str, Any]]]:
+    opening = _message(replace(reply, message=replace(reply.message, parts=())), framing)
+    opening |= {"stop_reason": None, "usage": opening["usage"] | {"output_tokens": 1}}
+    yield Beat.FRAME, {"type": "message_start", "message": opening}
+    yield Beat.FRAME, {"type": "ping"}
+    for index, part in enumerate(reply.message.parts):
+        block, deltas, beat = _block(part)
+        yield beat, {"type": "content_block_start", "index": index, "content_block": block}
+        for delta in deltas:
+            yield beat, {"type": "content_block_delta", "index": index, "delta": delta}
+        yield Beat.FRAME, {"type": "content_block_stop", "index": index}
+    ending = {"stop_reason": _ANTHROPIC_FINISH[reply.finish], "stop_sequence": None}
+    yield Beat.FRAME, {"type": "message_delta", "delta": ending, "usage": _anthropic_usage(reply.usage)}
+    yield Beat.FRAME, {"type": "message_stop"}
+
+
+def _block(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]], Beat]:
+    """How a part begins, and what then comes of it bit by bit."""
+    match part:
+        case Text(text):
+            deltas = [{"type": "text_delta", "text": word} for word in words(text)]
+            return {"type": "text", "text": ""}, deltas, Beat.TEXT
+        case Thinking(sealed=sealed) if sealed:
+            return {"type": "redacted_thinking", "data": sealed}, [], Beat.FRAME
+        case Thinking(text, signature):
+            deltas = [{"type": "thinking_delta", "thinking": word} for word in words(text)]
+            deltas.append({"type": "signature_delta", "signature": signature or _seal(text)})
+            return {"type": "thinking", "thinking": "", "signature": ""}, deltas, Beat.THINKING
+        case ToolCall(identity, name, arguments):
+            deltas = [{"type": "input_json_delta", "partial_json": bit} for bit in ("", *pieces(arguments))]
+            return {"type": "tool_use", "id": identity, "name": name, "input": {}}, deltas, Beat.CALL
+    raise ValueError(f"a model does not say {type(part).__name__}")
+
+
+def _seal(text: str) -> str:
+    """The provider signs all reasoning that it shows, whether the script cares or not."""
+    return f"scripted-{digest(text.encode('utf-8', 'surrogatepass'))[:24]}"
+
+
+def _message(reply: Reply, framing: Framing) -> dict[str, Any]:
+    return {
+        "id": f"msg_scripted_{framing.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": framing.model,
+        "content": [_whole_block(part) for part in reply.message.parts],
+        "stop_reason": _ANTHROPIC_FINISH[reply.finish],
+        "stop_sequence": None,
+        "usage": _anthropic_usage(reply.usage),
+    }
+
+
+def _whole_block(part: Part) -> dict[str, Any]:
+    block, deltas, _ = _block(part)
+    for delta in deltas:
+        kind = delta["type"].removesuffix("_delta")
+        if kind in block:
+            block[kind] += delta[kind]
+    if isinstance(part, ToolCall):
+        block["input"] = _object(part.arguments)
+    return block
+
+
+def _object(arguments: str) -> Any:
+    """The format has no room for arguments that are not JSON, except as a string."""
+    try:
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return arguments
+
+
+def _anthropic_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input - usage.cached - usage.written,
+        "cache_creation_input_tokens": usage.written,
+        "cache_read_input_tokens": usage.cached,
+        "output_tokens": usage.output,
+    }

@@ -1,0 +1,267 @@
+"""The server: hears a request, decides what to answer, plays it."""
+
+import asyncio
+import base64
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hone.core.model import Usage
+from hone.core.value import dataclass
+from hone.models.fake_provider.caching import Cache, cache
+from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error
+from hone.models.fake_provider.intake import Asked, Malformed, parse
+from hone.models.fake_provider.playback import Framing, dump, stream, whole
+from hone.models.fake_provider.serving import (
+    END,
+    STREAM,
+    Caller,
+    Request,
+    Unacceptable,
+    chunks,
+    opening,
+    recut,
+)
+from hone.models.fake_provider.shapes import Chat, Format
+from hone.models.fake_provider.validity import objections
+from hone.models.scripted import Script, say, weigh
+
+_ROUTES: dict[str, Format] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
+_MODEL = {"id": "scripted", "object": "model", "type": "model", "created": 0, "owned_by": "hone"}
+_MODELS = dump({"object": "list", "data": [_MODEL], "has_more": False})
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """A reply on its way out. Where `torn`, the connection ends before the response does."""
+
+    parts: Sequence[bytes]
+    streamed: bool
+    torn: bool = False
+
+
+Answer = Performance | Refusal | Absence
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """Settings may be changed between requests. What a script or a fault function raises is raised again when
+    the stage closes; the caller only sees the connection break off.
+
+    latency   seconds before the first byte of an answer
+    pace      seconds between the pieces of a stream
+    recall    how many requests the cache remembers
+    key       the API key that callers must have
+    fault     a name of FAULTS for all model calls, or a function from their number, counted from 0
+    chunk     bytes of a stream that are sent together; 0 sends each event as one chunk, and all at once
+    cut_at    only so many bytes of a reply are sent, then the connection ends
+    raw       sent as the stream in place of what the script says
+    record    a file that gets each body as a line of JSON, before it is answered
+    keep      whether `requests` grows
+    """
+
+    script: Script = field(kw_only=False)
+    latency: float = 0.0
+    pace: float = 0.0
+    recall: int = 64
+    port: int = 0
+    key: str | None = None
+    fault: str | Choice | None = None
+    chunk: int = 0
+    cut_at: int | None = None
+    raw: bytes | None = None
+    record: Path | None = None
+    keep: bool = True
+    requests: list[Request] = field(default_factory=list, init=False)
+    invalid: list[str] = field(default_factory=list, init=False)
+    """What was wrong with requests, also with those that met a fault."""
+    _calls: int = field(default=0, init=False)
+    _caches: dict[Format, Cache] = field(default_factory=dict, init=False)
+    _server: asyncio.Server | None = field(default=None, init=False)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _errors: list[BaseException] = field(default_factory=list, init=False)
+    _file: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.fault, str) and (self.fault not in FAULTS or self.fault == "refused"):
+            raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
+        self._caches = {format: cache(format, self.recall) for format in _ROUTES.values()}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """Of the model calls only."""
+        return [request.body for request in self.requests if _format(request)]
+
+    async def __aenter__(self) -> Self:
+        if self.record is not None:
+            self._file = os.open(self.record, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._server = await asyncio.start_server(self._open, "127.0.0.1", self.port, backlog=1024)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        await asyncio.sleep(0)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+        if self._file is not None:
+            os.close(self._file)
+        if self._errors:
+            raise self._errors[0]
+
+    def _open(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(Caller(reader, writer)))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if failure:
+            self._errors.append(failure)
+
+    async def _serve(self, caller: Caller) -> None:
+        try:
+            # Callers may go away whenever they like.
+            with suppress(ConnectionError):
+                await self._converse(caller)
+                await caller.leave()
+        except BaseException:
+            caller.abandon()
+            raise
+
+    async def _converse(self, caller: Caller) -> None:
+        try:
+            while caller.persistent and (request := await caller.hear()):
+                await self._respond(request, caller)
+        except Unacceptable as reason:
+            await caller.answer(reason.status, error("openai", reason.status, str(reason)), {})
+
+    async def _respond(self, request: Request, caller: Caller) -> None:
+        self._note(request)
+        format = _format(request)
+        if format is None:
+            status, body = _aside(request)
+            await caller.answer(status, body, {})
+            return
+        answer = self._answer(format, request)
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        match answer:
+            case Performance():
+                await self._play(answer, caller)
+            case Refusal():
+                await caller.answer(answer.status, answer.bodies[format], answer.headers, answer.media_type)
+            case Absence("silent"):
+                await caller.gone()
+            case Absence():
+                caller.reset()
+
+    def _note(self, request: Request) -> None:
+        if self.keep:
+            self.requests.append(request)
+        if self._file is not None:
+            try:
+                line = {"path": request.path, "body": request.body.decode()}
+            except UnicodeDecodeError:
+                line = {"path": request.path, "base64": base64.b64encode(request.body).decode()}
+            os.write(self._file, dump(line) + b"\n")
+
+    def _answer(self, format: Format, request: Request) -> Answer:
+        number, self._calls = self._calls, self._calls + 1
+        if self.key is not None and _key(request) != self.key:
+            return _refusal(format, 401, "The API key is missing or wrong.")
+        try:
+            asked = parse(format, request.body)
+            wrong = objections(asked)
+        except Malformed as malformed:
+            asked, wrong = None, [str(malformed)]
+        self.invalid += wrong
+        name = self.fault(number) if callable(self.fault) else self.fault
+        fault = FAULTS[name] if name else Twist()
+        if not isinstance(fault, Twist):
+            return fault
+        if asked is None or wrong:
+            return _refusal(format, 400, "; ".join(wrong[:_SHOWN]))
+        return self._perform(asked, request.body, fault)
+
+    def _perform(self, asked: Asked, body: bytes, twist: Twist) -> Performance:
+        streamed, torn = bool(asked.head.stream) or self.raw is not None, twist.torn
+        parts = self._parts(asked, body, twist) if self.raw is None else [self.raw]
+        if self.cut_at is not None and self.cut_at < sum(map(len, parts)):
+            parts, torn = [b"".join(parts)[: self.cut_at]], True
+        return Performance(parts, streamed, torn)
+
+    def _parts(self, asked: Asked, body: bytes, twist: Twist) -> list[bytes]:
+        head, format = asked.head, asked.format
+        tokens = self._caches[format].count(body)
+        reply = twist.alter(say(self.script, asked.messages))
+        if reply.usage == Usage():
+            usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
+            reply = replace(reply, usage=usage)
+        options = head.stream_options if isinstance(head, Chat) else None
+        framing = Framing(head.model, counted=bool(options and options.include_usage))
+        if not head.stream:
+            data = whole(format, reply, framing)
+            return [data[: len(data) // 2] if twist.bend else data]
+        events = stream(format, reply, framing)
+        return [data for _, data in (twist.bend(format, events) if twist.bend else events)]
+
+    async def _play(self, performance: Performance, caller: Caller) -> None:
+        parts = recut(performance.parts, self.chunk) if self.chunk else performance.parts
+        start, end = STREAM, END
+        if performance.streamed:
+            parts = chunks(parts)
+        else:
+            size = sum(map(len, parts)) + performance.torn
+            start, end = opening(200, size, {}, "application/json"), b""
+        if performance.torn:
+            caller.persistent, end = False, b""
+        if not self.pace and not self.chunk:
+            await caller.send(start, *parts, end)
+            return
+        await caller.send(start)
+        for part in parts:
+            await caller.send(part)
+            await asyncio.sleep(self.pace)
+        await caller.send(end)
+
+
+def _format(request: Request) -> Format | None:
+    return _ROUTES.get(request.path.partition("?")[0]) if request.method == "POST" else None
+
+
+def _key(request: Request) -> str | None:
+    return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix(
+        "Bearer "
+    )
+
+
+def _refusal(format: Format, status: int, message: str) -> Refusal:
+    return Refusal(status, {format: error(format, status, message)})
+
+
+def _aside(request: Request) -> tuple[int, bytes]:
+    """Whatever is not a model call."""
+    path = request.path.partition("?")[0]
+    format: Format = "anthropic" if "anthropic-version" in request.headers else "openai"
+    if path == "/v1/models" and request.method == "GET":
+        return 200, _MODELS
+    if path in (*_ROUTES, "/v1/models"):
+        return 405, error(format, 405, f"{request.method} is not possible on {path}.")
+    return 404, error(format, 404, f"Nothing is at {path}; this is a scripted model.", "unknown_url")

@@ -1,0 +1,238 @@
+"""What a real provider would refuse: sentences about a request body, none if it is fine."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from hone.core.regex import regex
+from hone.core.value import dataclass
+from hone.models.fake_provider.intake import Asked, Item, Malformed, parse
+from hone.models.fake_provider.shapes import (
+    AssistantSaid,
+    Block,
+    Chat,
+    DeveloperSaid,
+    Entry,
+    Format,
+    ImageBlock,
+    Messages,
+    ResultBlock,
+    Said,
+    SealedBlock,
+    SystemSaid,
+    TextBlock,
+    TextPart,
+    ThinkingBlock,
+    ToolSaid,
+    UseBlock,
+)
+
+MARKERS = 4
+_NAME = regex(r"[A-Za-z0-9_-]{1,64}")
+_ID = regex(r"[A-Za-z0-9_-]+")
+_LONGEST_ID = 40
+"""OpenAI refuses longer ids of calls."""
+_read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What matters of one message: what is wrong with it by itself, whom it calls and answers."""
+
+    wrong: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    markers: int = 0
+
+
+def problems(format: Format, body: bytes) -> list[str]:
+    try:
+        return objections(parse(format, body))
+    except Malformed as malformed:
+        return [str(malformed)]
+
+
+def objections(asked: Asked) -> list[str]:
+    if not asked.items:
+        return ["messages: at least one message is needed"]
+    if isinstance(asked.head, Chat):
+        return [*_about_chat(asked.head), *_about_dialogue(asked.items)]
+    return [*_about_messages(asked.head, asked.items), *_about_entries(asked.items)]
+
+
+def _facts(item: Item) -> Facts:
+    return _gather.__wrapped__(item) if item.large else _gather(item)
+
+
+@lru_cache(maxsize=4096)
+def _gather(item: Item) -> Facts:
+    sent = item.sent
+    if isinstance(sent, Entry):
+        blocks = sent.blocks
+        return Facts(
+            wrong=tuple(_about_entry(sent)),
+            calls=tuple(block.id for block in blocks if isinstance(block, UseBlock)),
+            results=tuple(block.tool_use_id for block in blocks if isinstance(block, ResultBlock)),
+            markers=sum(map(_markers, blocks)),
+        )
+    calls = tuple(call.id for call in sent.tool_calls or ()) if isinstance(sent, AssistantSaid) else ()
+    results = (sent.tool_call_id,) if isinstance(sent, ToolSaid) else ()
+    return Facts(tuple(_about_said(sent)), calls, results)
+
+
+def _about_chat(chat: Chat) -> Iterator[str]:
+    if chat.stream_options and not chat.stream:
+        yield "stream_options: only allowed with stream"
+    if chat.tools is not None and not chat.tools:
+        yield "tools: an empty list is not allowed"
+    for index, offer in enumerate(chat.tools or ()):
+        yield from _about_offer(f"tools[{index}]", offer.function.name, offer.function.parameters)
+
+
+def _about_dialogue(items: Sequence[Item]) -> Iterator[str]:
+    """After a reply with calls come the tool messages that answer them, and nothing else before."""
+    waiting: list[str] = []
+    for index, facts in enumerate(map(_facts, items)):
+        for sentence in facts.wrong:
+            yield f"messages[{index}]: {sentence}"
+        for result in facts.results:
+            if result in waiting:
+                waiting.remove(result)
+            else:
+                yield f"messages[{index}]: {result!r} is answered, but was not called just before"
+        if not facts.results:
+            if waiting:
+                yield f"messages[{index}]: before it, no tool message answers {', '.join(waiting)}"
+            waiting = list(facts.calls)
+    if waiting:
+        yield f"messages: at the end, no tool message answers {', '.join(waiting)}"
+
+
+def _about_said(said: Said) -> Iterator[str]:
+    calls = said.tool_calls if isinstance(said, AssistantSaid) else None
+    if calls is not None:
+        if not calls:
+            yield "an empty list of tool_calls is not allowed"
+        yield from _about_repeats("ids of calls", [call.id for call in calls])
+        for call in calls:
+            if not 0 < len(call.id) <= _LONGEST_ID:
+                yield f"the id {call.id!r} of a call must have 1 to {_LONGEST_ID} letters"
+            yield from _about_call(call.function.name, call.function.arguments.encode())
+    if isinstance(said.content, list):
+        if not said.content:
+            yield "an empty list of parts is not allowed"
+        if any(isinstance(part, TextPart) and not part.text for part in said.content):
+            yield "a text part must not be empty"
+    if not said.content and not calls and not isinstance(said, SystemSaid | DeveloperSaid | ToolSaid):
+        yield "the message is empty"
+
+
+def _about_offer(place: str, name: str, schema: dict[str, object]) -> Iterator[str]:
+    if not _NAME.fullmatch(name):
+        yield f"{place}: {name!r} is not a name for a function"
+    if schema.get("type") != "object":
+        yield f"{place}: the schema must be of type object"
+
+
+def _about_call(name: str, arguments: bytes) -> Iterator[str]:
+    if not _NAME.fullmatch(name):
+        yield f"{name!r} is not a name for a function"
+    try:
+        _read_object(arguments)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        yield f"what {name!r} is called with is not a JSON object"
+
+
+def _about_repeats(what: str, names: Sequence[str]) -> Iterator[str]:
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        yield f"{what} must be unique, these are not: {', '.join(repeated)}"
+
+
+def _about_messages(head: Messages, items: Sequence[Item]) -> Iterator[str]:
+    if head.max_tokens < 1:
+        yield "max_tokens: must be at least 1"
+    system = head.system if isinstance(head.system, list) else []
+    if any(not block.text.strip() for block in system):
+        yield "system: text blocks must contain more than white space"
+    for index, offer in enumerate(head.tools):
+        yield from _about_offer(f"tools.{index}", offer.name, offer.input_schema)
+    yield from _about_repeats("tools: names", [offer.name for offer in head.tools])
+    marked = sum(offer.cache_control is not None for offer in head.tools) + sum(map(_markers, system))
+    if marked + sum(_facts(item).markers for item in items) > MARKERS:
+        yield f"cache_control: at most {MARKERS} blocks may have it"
+
+
+def _markers(block: Block) -> int:
+    if isinstance(block, ThinkingBlock | SealedBlock):
+        return 0
+    inner = block.content if isinstance(block, ResultBlock) and isinstance(block.content, list) else []
+    return (block.cache_control is not None) + sum(map(_markers, inner))
+
+
+def _about_entries(items: Sequence[Item]) -> Iterator[str]:
+    """All calls of a reply are answered in the next message. Consecutive messages of one role are allowed."""
+    if isinstance(items[0].sent, Entry) and items[0].sent.role != "user":
+        yield "messages.0: the first message must be the user's"
+    facts = [_facts(item) for item in items]
+    yield from _about_repeats("messages: ids of calls", [each for fact in facts for each in fact.calls])
+    waiting: Sequence[str] = ()
+    for index, fact in enumerate(facts):
+        for sentence in fact.wrong:
+            yield f"messages.{index}: {sentence}"
+        if fact.results or waiting:
+            yield from _about_results(f"messages.{index}", fact.results, waiting)
+        waiting = fact.calls
+    if waiting:
+        yield f"messages: at the end, no tool_result answers {', '.join(waiting)}"
+
+
+def _about_results(place: str, results: Sequence[str], waiting: Sequence[str]) -> Iterator[str]:
+    missing = [identity for identity in waiting if identity not in results]
+    if missing:
+        yield f"{place}: these calls of the message before have no tool_result in it: {', '.join(missing)}"
+    for result in results:
+        if result not in waiting:
+            yield f"{place}: {result!r} is answered, but was not called just before"
+    yield from _about_repeats(f"{place}: tool_results", results)
+
+
+def _about_entry(entry: Entry) -> Iterator[str]:
+    blocks = entry.blocks
+    if not blocks:
+        yield "the message is empty"
+    elif entry.role == "assistant" and isinstance(blocks[-1], ThinkingBlock | SealedBlock):
+        yield "the last block of an assistant's message cannot be thinking"
+    results = sum(isinstance(block, ResultBlock) for block in blocks)
+    if not all(isinstance(block, ResultBlock) for block in blocks[:results]):
+        yield "tool_result blocks must come before all others"
+    for block in blocks:
+        yield from _about_block(entry.role, block)
+
+
+def _about_block(role: str, block: Block) -> Iterator[str]:
+    match block:
+        case TextBlock(text) if not text.strip():
+            yield "text blocks must contain more than white space"
+        case UseBlock(identity, name, given):
+            if role != "assistant":
+                yield "tool_use belongs to the assistant"
+            if not _ID.fullmatch(identity):
+                yield f"{identity!r} is not an id for a call"
+            yield from _about_call(name, bytes(given))
+        case ThinkingBlock(_, signature):
+            if role != "assistant" or not signature:
+                yield "thinking belongs to the assistant and must be signed"
+        case SealedBlock(data):
+            if role != "assistant" or not data:
+                yield "redacted_thinking belongs to the assistant and must not be empty"
+        case ImageBlock(source):
+            if role != "user" or not (source.url or (source.data and source.media_type)):
+                yield "an image belongs to the user and must have data and a media_type"
+        case ResultBlock(content=content):
+            if role != "user":
+                yield "tool_result belongs to the user"
+            for part in content if isinstance(content, list) else ():
+                yield from _about_block("user", part)

@@ -1,0 +1,169 @@
+"""Guardrails of one turn: an agent that goes in circles is warned, then stopped.
+
+What counts, for each of the three thresholds (warn, stop):
+
+same_call    failures of one tool with one set of arguments, since that very call last succeeded or a file was
+             written
+same_tool    failures of one tool with any arguments, since that tool last succeeded
+same_result  equal results in a row of one read-only tool with one set of arguments, since a file was last
+             written; failures are left out
+
+Arguments are compared as JSON values, so spelling and order do not matter. With `warn = 2` the second such
+result carries a warning, and so does every later one. With `stop = 5` the call that would be the sixth is not
+made: its result is a failure that says why and what to do instead. A refused call counts for nothing, one
+that raises counts as a failure. 0 switches a threshold off. Calls that run together are counted as they end.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import field, replace
+
+from hone.core.messages import ToolCall, canonical
+from hone.core.permit import Effect
+from hone.core.tool import Outcome, Surface, Tool, Toolbox
+from hone.core.tool_context import Scene
+from hone.core.value import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    same_call: tuple[int, int] = (2, 5)
+    same_tool: tuple[int, int] = (3, 8)
+    same_result: tuple[int, int] = (2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call that was made. `arguments` are canonical; `writes` is declared by the tool."""
+
+    tool: str
+    arguments: str
+    failed: bool
+    readonly: bool = False
+    result: str = field(default="", repr=False)
+    writes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    same_call: int = 0
+    same_tool: int = 0
+    same_result: int = 0
+
+
+def tally(attempts: Sequence[Attempt], tool: str, arguments: str) -> Tally:
+    """How often this call has gone wrong, or nowhere, so far."""
+    of_tool = [each for each in attempts if each.tool == tool]
+    since = [each for each in _since_write(attempts) if (each.tool, each.arguments) == (tool, arguments)]
+    return Tally(_failures(since), _failures(of_tool), _repeats(since))
+
+
+def _since_write(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
+    """What was tried as things stand now: a test that fails again after an edit is another test."""
+    written = [number for number, each in enumerate(attempts, 1) if each.writes and not each.failed]
+    return attempts[written[-1] :] if written else attempts
+
+
+def _failures(attempts: Sequence[Attempt]) -> int:
+    count = 0
+    for each in reversed(attempts):
+        if not each.failed:
+            break
+        count += 1
+    return count
+
+
+def _repeats(attempts: Sequence[Attempt]) -> int:
+    seen = [each.result for each in attempts if each.readonly and not each.failed]
+    count = 0
+    for result in reversed(seen):
+        if result != seen[-1]:
+            break
+        count += 1
+    return count
+
+
+def refusal(counts: Tally, thresholds: Thresholds) -> str | None:
+    """Why the next call of this kind is not made; None if it is."""
+    if _reached(counts.same_call, thresholds.same_call[1]):
+        return (
+            f"Not run: this call has failed {counts.same_call} times with these arguments. "
+            "Do not repeat it: read its errors, change the arguments, or go another way."
+        )
+    if _reached(counts.same_tool, thresholds.same_tool[1]):
+        return (
+            f"Not run: this tool has failed {counts.same_tool} times in a row in this turn. "
+            "Use another tool, or tell the user what stands in the way."
+        )
+    if _reached(counts.same_result, thresholds.same_result[1]):
+        return (
+            f"Not run: this call has given the same result {counts.same_result} times. "
+            "Use the result you have, or ask for something else."
+        )
+    return None
+
+
+def warning(counts: Tally, thresholds: Thresholds, *, failed: bool) -> str | None:
+    """What is said beside the result that has just come back and is in the counts."""
+    if failed and _reached(counts.same_call, thresholds.same_call[0]):
+        return (
+            f"this call has failed {counts.same_call} times like this: change the arguments or the approach"
+        )
+    if failed and _reached(counts.same_tool, thresholds.same_tool[0]):
+        return f"this tool has failed {counts.same_tool} times in a row: read its errors or use another one"
+    if not failed and _reached(counts.same_result, thresholds.same_result[0]):
+        return f"this call has given the same result {counts.same_result} times: there is nothing new to see"
+    return None
+
+
+def _reached(count: int, threshold: int) -> bool:
+    return 0 < threshold <= count
+
+
+class Guard:
+    """The attempts of one turn, and the tools that add to them."""
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self.thresholds = thresholds
+        self.attempts: list[Attempt] = []
+
+    def around(self, toolbox: Toolbox) -> Toolbox:
+        return {name: Guarded(tool, self) for name, tool in toolbox.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    tool: Tool
+    guard: Guard
+
+    @property
+    def surface(self) -> Surface:
+        return self.tool.surface
+
+    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+        attempts, thresholds = self.guard.attempts, self.guard.thresholds
+        arguments = _value(call.arguments)
+        refused = refusal(tally(attempts, call.name, arguments), thresholds)
+        if refused:
+            return Outcome(refused, failed=True)
+        outcome = await self._made(call, scene, arguments)
+        warned = warning(tally(attempts, call.name, arguments), thresholds, failed=outcome.failed)
+        return replace(outcome, text=f"{outcome.text}\n\n[Warning: {warned}.]") if warned else outcome
+
+    async def _made(self, call: ToolCall, scene: Scene, arguments: str) -> Outcome:
+        outcome, writes = Outcome("", failed=True), Effect.WRITE in self.surface.effects
+        try:
+            outcome = await self.tool.run(call, scene)
+        finally:
+            self.guard.attempts.append(
+                Attempt(call.name, arguments, outcome.failed, self.surface.readonly, outcome.text, writes)
+            )
+        return outcome
+
+
+def _value(arguments: str) -> str:
+    """One spelling per JSON value; what is no JSON stands for itself."""
+    try:
+        return canonical(json.loads(arguments.strip() or "{}"))
+    except (ValueError, RecursionError):
+        return arguments

@@ -1,0 +1,126 @@
+"""From a folder to the tools that work in it, each behind the same walls."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hone.core.clock import Clock
+from hone.core.secrets import redact
+from hone.core.tool import Tool, Toolbox
+from hone.core.value import dataclass
+from hone.models.http import Http
+from hone.models.http.addresses import public_only
+from hone.runtime.guardrails import Guard, Thresholds
+from hone.runtime.trust import Folders
+from hone.sandbox.choice import Sandbox
+from hone.settings import Settings
+from hone.tools.capped import Capped
+from hone.tools.delegate import delegate_tool
+from hone.tools.files import file_tools
+from hone.tools.folder_scoped import Penned
+from hone.tools.home_protected import Fenced
+from hone.tools.labelled import Labelled
+from hone.tools.safe import Contained
+from hone.tools.search import search_tool
+from hone.tools.shell import Shell, shell_tools
+from hone.tools.todo import todo
+from hone.tools.web import web_tools
+
+if TYPE_CHECKING:
+    from hone.runtime.danger import Danger
+
+PAGE_DEADLINE = 20.0
+"""Seconds a web server may be silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where the tools stand. `more` gives those that rest on what the home knows; `search` asks the search
+    engine; `penned` tools for files stay in their folder."""
+
+    home: Path
+    settings: Settings
+    folders: Folders
+    sandbox: Sandbox
+    clock: Clock
+    search: Http
+    more: Callable[[Path], Iterable[Tool]]
+    penned: bool = False
+
+
+class Toolshed:
+    """Lends tools, and closes the shells among them."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.sandbox = ground.sandbox
+        self._ground = ground
+        self._pages = Http(ground.clock, first_byte=PAGE_DEADLINE, admit=public_only)
+        self._lent: list[tuple[Toolbox, Shell]] = []
+
+    def lend(self, folder: Path) -> Toolbox:
+        toolbox, shell = self._tools(folder)
+        self._lent.append((toolbox, shell))
+        return toolbox
+
+    def show(self, folder: Path) -> Toolbox:
+        """For what they declare: whoever gets these runs none, so there is nothing to close."""
+        return self._tools(folder)[0]
+
+    @asynccontextmanager
+    async def equip(self, folder: Path) -> AsyncIterator[Toolbox]:
+        """Tools for a while, with a shell of their own."""
+        toolbox, shell = self._tools(folder)
+        try:
+            yield toolbox
+        finally:
+            await shell.close()
+
+    async def release(self, toolbox: Toolbox) -> None:
+        own = [shell for lent, shell in self._lent if lent is toolbox]
+        self._lent = [each for each in self._lent if each[0] is not toolbox]
+        for shell in own:
+            await shell.close()
+
+    async def close(self) -> None:
+        await self._pages.close()
+        for _, shell in self._lent:
+            await shell.close()
+
+    def wall(self, tool: Tool) -> Tool:
+        ground = self._ground
+        return Capped(Contained(tool, redact), ground.home / "spill", ground.settings.result_limit)
+
+    def guard(self, toolbox: Toolbox) -> Toolbox:
+        rails = self._ground.settings.guardrails
+        return Guard(Thresholds(rails.same_call, rails.same_tool, rails.same_result)).around(toolbox)
+
+    def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
+        """Every tool, ours and a plugin's, behind the same walls."""
+        ground = self._ground
+        shell = shell_tools(
+            folder,
+            ground.sandbox,
+            lambda command: dangerous(command, folder),
+            network=ground.settings.network,
+            ground=ground.folders.label(folder),
+            clock=ground.clock,
+        )
+        engine = ground.search if ground.settings.search else None
+        web = web_tools(self._pages, engine, ground.settings.search, clock=ground.clock)
+        tools = (*self._files(folder), *shell.tools, *web, todo, delegate_tool(), *ground.more(folder))
+        return {tool.surface.name: self.wall(tool) for tool in tools}, shell
+
+    def _files(self, folder: Path) -> Iterable[Tool]:
+        ground = self._ground
+        local: Iterable[Tool] = (Fenced(tool, folder, ground.home) for tool in file_tools(folder))
+        local = (*local, search_tool(folder))
+        if ground.penned:
+            local = (Penned(tool, (folder, ground.home / "spill")) for tool in local)
+        return (Labelled(tool, folder, ground.folders.label) for tool in local)
+
+
+def dangerous(command: str, folder: Path) -> "Danger | None":
+    from hone.runtime.danger import danger
+
+    return danger(command, str(folder))

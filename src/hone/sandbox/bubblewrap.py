@@ -1,0 +1,134 @@
+"""A cell as a command line of bubblewrap: namespaces of its own and only what it may see mounted in them.
+
+Started by root, the command runs as a uid that owns nothing (see `descent`): what it may use is then staged
+where that uid can reach it, and bound from there.
+"""
+
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hone.core.value import dataclass
+from hone.sandbox.spec import ETC, PROCESSES, SYSTEM, Cell, Launch, Unfit, check, inside, limits, owned
+
+NOBODY = 65533
+"""No system hands this uid out."""
+STAGE = Path("/tmp")
+"""As the warden mounts it."""
+TMP = Path("/tmp")
+"""As the command sees it."""
+
+_ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+_PEOPLE = ("/etc/passwd", "/etc/group")
+_KEPT = ("--die-with-parent", "--new-session")
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """The programs a bubble is made with. `drop` for root."""
+
+    bwrap: str
+    prlimit: str | None
+    drop: bool
+
+    def wrap(self, argv: Sequence[str], cell: Cell) -> Launch:
+        check(cell)
+        ground = _ground(cell, self.drop)
+        command = [self.bwrap, *_ALONE, *_KEPT, *(() if cell.network else ("--unshare-net",))]
+        command += [*_system(self.drop), *_own(cell, ground), *_carved(cell, ground)]
+        command += ["--remount-ro", "/", "--chdir", str(cell.folder), "--", *self._limited(), *argv]
+        settings = [*limits()]
+        if self.drop:
+            settings.append(("drop", str(NOBODY)))
+            settings += [("own", str(path)) for path in ground.owned]
+            settings += [("lend", str(path)) for path in ground.lent]
+        return Launch("bubble", tuple(command), tuple(settings), str(TMP))
+
+    def _limited(self) -> tuple[str, ...]:
+        """Set inside, where only the cell's own processes are counted."""
+        _, hardest = resource.getrlimit(resource.RLIMIT_NPROC)
+        most = PROCESSES if hardest == resource.RLIM_INFINITY else min(PROCESSES, hardest)
+        return (self.prlimit, f"--nproc={most}", "--") if self.prlimit else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The trees a cell is bound from."""
+
+    owned: tuple[Path, ...]
+    lent: tuple[Path, ...]
+    staged: bool
+
+    def source(self, path: Path) -> str:
+        if not self.staged:
+            return str(path)
+        trees = (*self.owned, *self.lent)
+        root = inside(path, trees)
+        return str(STAGE / str(trees.index(root)) / path.relative_to(root) if root else path)
+
+
+def _ground(cell: Cell, staged: bool) -> Ground:
+    trees = owned(cell)
+    seen = (*trees, *(Path(each) for each in SYSTEM))
+    lent = [path for path in cell.readable if os.path.exists(path) and not inside(path, seen)]
+    return Ground(trees, tuple(dict.fromkeys(lent)), staged)
+
+
+def _system(staged: bool) -> Iterator[str]:
+    for path in SYSTEM:
+        if os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
+    for path in ETC:
+        source = str(STAGE / Path(path).name) if staged and path in _PEOPLE else path
+        if os.path.exists(path):
+            yield from ("--ro-bind", source, path)
+    yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
+
+
+def _own(cell: Cell, ground: Ground) -> Iterator[str]:
+    if cell.scratch:
+        yield from ("--bind", ground.source(cell.scratch), str(TMP))
+    else:
+        yield from ("--tmpfs", str(TMP))
+    for path in ground.lent:
+        yield from ("--ro-bind", ground.source(path), str(path))
+    for path in ground.owned:
+        if path != cell.scratch:
+            yield from ("--bind", ground.source(path), str(path))
+
+
+def _carved(cell: Cell, ground: Ground) -> Iterator[str]:
+    """What is taken away again, the outer before the inner."""
+    trees = (*ground.owned, *ground.lent, *(Path(each) for each in SYSTEM))
+    hidden = {path for path in cell.hidden if os.path.exists(path) and inside(path, trees)}
+    sealed = {
+        path for path in (*cell.sealed, *cell.readable) if os.path.exists(path) and inside(path, ground.owned)
+    }
+    taken: list[Path] = []
+    pinned: set[Path] = set()
+    for path in sorted(hidden | sealed):
+        if path.resolve() != path or path in ground.owned:
+            raise Unfit(f"{path} is a link, or a folder to write in")
+        yield from _pinned(path, ground, taken, pinned)
+        yield from _covered(path) if path in hidden else ("--ro-bind", ground.source(path), str(path))
+        taken.append(path)
+    for path in sorted(hidden):
+        if os.path.isdir(path):
+            yield from ("--remount-ro", str(path))
+
+
+def _pinned(path: Path, ground: Ground, taken: Sequence[Path], pinned: set[Path]) -> Iterator[str]:
+    """Mounts the folders above on themselves: a folder that is a mount cannot be renamed, and so what lies
+    below it cannot be moved out of its place."""
+    root = inside(path, ground.owned)
+    for each in reversed(path.parents):
+        if root and each != root and inside(each, [root]) and not inside(each, taken) and each not in pinned:
+            pinned.add(each)
+            yield from ("--bind", ground.source(each), str(each))
+
+
+def _covered(path: Path) -> tuple[str, ...]:
+    return ("--tmpfs", str(path)) if os.path.isdir(path) else ("--ro-bind", "/dev/null", str(path))

@@ -1,0 +1,202 @@
+"""Which way of enforcing a cell is in force: the first that shows, when it is run, that it holds."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from hone.core.clock import Clock, SystemClock
+from hone.core.value import dataclass
+from hone.sandbox.output import Output, Spill
+from hone.sandbox.process import run
+from hone.sandbox.spec import ALL, PATH, PRIVATE, STARTUP, Cell, Claim, Launch, Mode, Unfit
+
+_DEADLINE = 20.0
+_NOT_ROOT = "run Hone as an ordinary user"
+_REMEDIES = {
+    "bubblewrap": "the package bubblewrap and user namespaces",
+    "landlock": "Linux 6.12 or newer with Landlock switched on, on x86_64 or aarch64",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What trying a mode showed: what it `held`, and one clause on why that is not everything."""
+
+    mode: Mode
+    held: frozenset[Claim]
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    mode: Mode
+    held: frozenset[Claim]
+
+    def missing(self, *, network: bool) -> frozenset[Claim]:
+        """What a command could reach although it should not."""
+        return ALL - self.held - ({Claim.NETWORK} if network else set())
+
+
+def unconfined(argv: Sequence[str], cell: Cell) -> Launch:
+    """No cell at all: the command is only watched over, so that it leaves nothing behind."""
+    return Launch("plain", tuple(argv), (("folder", str(cell.folder)),), str(cell.scratch or cell.folder))
+
+
+NONE = Mode("none", frozenset(), unconfined)
+
+
+def known_modes() -> list[Mode]:
+    """The ones there are, the strictest first."""
+    if sys.platform != "linux":
+        return []
+    from shutil import which
+
+    from hone.sandbox.bubblewrap import Bubble
+    from hone.sandbox.fence import Fence
+
+    root = os.geteuid() == 0
+    down = ", root's rights dropped" if root else ""
+    found = [Mode(f"landlock{down}", ALL, Fence(drop=root).wrap)]
+    bwrap = which("bwrap", path=PATH)
+    if bwrap:
+        bubble = Bubble(bwrap, which("prlimit", path=PATH), drop=root)
+        found.insert(0, Mode(f"bubblewrap{down}", ALL, bubble.wrap))
+    return found
+
+
+class Sandbox:
+    """Makes cells, and finds out once per cell which mode holds it.
+
+    hidden:  what no command may see, wherever it lies: Hone's home
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[Path] = (),
+        modes: Sequence[Mode] | None = None,
+        python: str = sys.executable,
+        clock: Clock | None = None,
+    ) -> None:
+        self.python = python
+        self._bare = os.path.realpath(python)
+        self._hidden = tuple(path.resolve() for path in hidden)
+        self._given = modes
+        self._clock = clock or SystemClock()
+        self._choices: dict[Cell, Choice] = {}
+
+    @cached_property
+    def _modes(self) -> Sequence[Mode]:
+        return known_modes() if self._given is None else self._given
+
+    def cell(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> Cell:
+        """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
+        folder = folder.resolve()
+        places = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
+        code = Path(__file__).resolve().parents[1]
+        return Cell(
+            folder,
+            writable=writable,
+            readable=tuple(sorted(places)),
+            sealed=tuple(sorted({*places, code, *_of_home(STARTUP, folder)})),
+            hidden=tuple(sorted({*self._hidden, *_of_home(PRIVATE, folder)})),
+            scratch=scratch.resolve() if scratch else None,
+        )
+
+    async def choose(self, cell: Cell) -> Choice:
+        """The first mode that holds all it should; else the one that holds most, or none. Tried once."""
+        cell = replace(cell, network=False)
+        key = replace(cell, scratch=None)
+        if key not in self._choices:
+            self._choices[key] = await self._choose(cell)
+        return self._choices[key]
+
+    async def _choose(self, cell: Cell) -> Choice:
+        best = Choice(NONE, frozenset())
+        for mode in self._modes:
+            finding = await self.examine(mode, cell)
+            if len(finding.held) > len(best.held):
+                best = Choice(mode, finding.held)
+            if finding.held == ALL:
+                break
+        return best
+
+    async def examine(self, mode: Mode, cell: Cell) -> Finding:
+        """Runs the mode once."""
+        from hone.sandbox.trial import bait
+
+        output = Output(Spill(Path(os.devnull), ""))
+        try:
+            tmp = mode.wrap([], cell).tmp
+            with bait(cell) as laid:
+                launch = mode.wrap(laid.attempt(self._bare, cell, tmp), cell)
+                ended = await run(launch, output=output, clock=self._clock, timeout=_DEADLINE)
+                broken = laid.broken(ended.output)
+        except (OSError, Unfit) as error:
+            return Finding(mode, frozenset(), str(error))
+        if broken is None:
+            return Finding(mode, frozenset(), _last_line(ended.output) or f"it ended with {ended.code}")
+        reached = ", ".join(sorted(broken & mode.claims))
+        return Finding(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
+
+    async def describe(self, cell: Cell) -> list[str]:
+        """For `hone doctor`: what is in force, what each other mode lacks, and how to get it."""
+        findings = [await self.examine(mode, cell) for mode in self._modes]
+        choice = await self.choose(cell)
+        kept = ", ".join(sorted(choice.held))
+        lines = [f"sandbox: {choice.mode.name}" + (f"; out of a command's reach: {kept}" if kept else "")]
+        if choice.missing(network=False):
+            lines.append(
+                f"every command asks first, because it could reach {', '.join(sorted(ALL - choice.held))}"
+            )
+        lines += [f"{each.mode.name}: {_state(each)}" for each in findings if each.mode is not choice.mode]
+        named = {finding.mode.name.partition(",")[0] for finding in findings}
+        lines += [
+            f"{name}: not found; it needs {remedy}" for name, remedy in _REMEDIES.items() if name not in named
+        ]
+        return lines
+
+
+def _of_home(names: Sequence[str], folder: Path) -> list[Path]:
+    """Those that lie below the folder, which is so only where that is the home itself, or above it."""
+    found = [Path(os.path.realpath(os.path.expanduser(f"~/{name}"))) for name in names]
+    return [path for path in found if path.is_relative_to(folder) and path != folder and os.path.exists(path)]
+
+
+_SWITCHES = {
+    "kernel/apparmor_restrict_unprivileged_userns": "1",
+    "kernel/unprivileged_userns_clone": "0",
+    "user/max_user_namespaces": "0",
+}
+"""Settings of the kernel under which an ordinary user can make no user namespace."""
+
+
+def _switched_off() -> str:
+    found = [name for name, value in _SWITCHES.items() if _setting(name) == value]
+    return (
+        f" (this machine has {', '.join(f'{each} = {_SWITCHES[each]}' for each in found)})" if found else ""
+    )
+
+
+def _setting(name: str) -> str:
+    try:
+        return Path("/proc/sys", name).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _state(finding: Finding) -> str:
+    if finding.held == ALL:
+        return "works as well"
+    name = finding.mode.name.partition(",")[0]
+    remedy = f"it needs {_REMEDIES.get(name, 'repair')}"
+    remedy += _switched_off() if name == "bubblewrap" else ""
+    other = f", or {_NOT_ROOT}" if "root" in finding.mode.name else ""
+    return f"does not hold ({finding.complaint}); {remedy}{other}"
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1]

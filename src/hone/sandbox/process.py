@@ -1,0 +1,193 @@
+"""Running a command: what it says is captured, and when it ends, or must, all it started is gone.
+
+Between Hone and the command stands the warden (`sandbox.warden`). It holds one end of a pipe; by closing the
+other end, or by dying, Hone tells it to clear up.
+"""
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from hone.core.clock import Clock
+from hone.core.value import dataclass
+from hone.core.waiting import uninterrupted
+from hone.sandbox.output import Output
+from hone.sandbox.spec import PATH, Launch
+
+Value = TypeVar("Value")
+
+GRACE = 0.5
+"""Seconds between the request to end and the end."""
+PATIENCE = 10.0
+"""Seconds until a warden that does not end is given up; a process can be stuck in the kernel."""
+REPORTED = 65_536
+CANNOT = 125
+"""The exit code of a command that could not be started."""
+
+_PYTHON = os.path.realpath(sys.executable)
+_SOURCES = str(Path(__file__).parents[2])
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); from hone.sandbox.supervisor import main; main(sys.argv[2:])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`code` is 128 + n where signal n ended the command; `report` is what it wrote to the report pipe."""
+
+    output: str
+    code: int
+    seconds: float
+    timed_out: bool = False
+    report: bytes = b""
+
+
+async def run(
+    launch: Launch, *, output: Output, clock: Clock, timeout: float, stdin: bytes | None = None
+) -> Ended:
+    """Raises OSError or ValueError if not even the warden can be started."""
+    running = Running(output, clock)
+    timed_out = False
+    try:
+        async with clock.timeout(timeout):
+            await uninterrupted(running.open(launch, stdin))
+            await running.wait()
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await running.stop()
+    code = CANNOT if running.code is None else running.code
+    return Ended(output.text(), code, running.seconds, timed_out, running.report)
+
+
+async def start(launch: Launch, *, output: Output, clock: Clock) -> "Running":
+    """Whoever starts it must stop it. An interrupt on the way leaves nothing behind."""
+    running = Running(output, clock)
+    try:
+        await uninterrupted(running.open(launch, None))
+    except asyncio.CancelledError:
+        await running.stop()
+        raise
+    return running
+
+
+class Running(asyncio.SubprocessProtocol):
+    """A command that was started. What it said and reported stays when it has ended."""
+
+    def __init__(self, output: Output, clock: Clock) -> None:
+        self.output = output
+        self.report = b""
+        self._clock = clock
+        self._begun = clock.monotonic()
+        self._over: float | None = None
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._lifeline = -1
+        self._reports = -1
+
+    @property
+    def code(self) -> int | None:
+        """None while it runs."""
+        return self._transport.get_returncode() if self._transport and self._gone.done() else None
+
+    @property
+    def seconds(self) -> float:
+        return (self._clock.monotonic() if self._over is None else self._over) - self._begun
+
+    async def open(self, launch: Launch, stdin: bytes | None) -> None:
+        """Raises OSError."""
+        watched, self._lifeline = os.pipe()
+        self._reports, report = os.pipe()
+        os.set_blocking(self._reports, False)
+        try:
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                *warden_command(launch, watched, report),
+                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd="/",
+                env=environment(launch.tmp),
+                pass_fds=(watched, report),
+                start_new_session=True,
+            )
+        except (OSError, ValueError):
+            self._release()
+            raise
+        finally:
+            os.close(watched)
+            os.close(report)
+        pipe = self._transport.get_pipe_transport(0) if self._transport else None
+        if stdin is not None and isinstance(pipe, asyncio.WriteTransport):
+            pipe.write(stdin)
+            pipe.close()
+
+    async def wait(self) -> None:
+        await asyncio.shield(self._gone)
+
+    async def stop(self) -> None:
+        """Returns when everything it started is gone; an interrupt meanwhile comes after that."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+        if self._transport:
+            await uninterrupted(self._settled(self._transport))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport), "it is a process"
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.output.feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The warden has ended and nobody holds its output any more."""
+        self._over = self._clock.monotonic()
+        with suppress(BlockingIOError):
+            self.report = os.read(self._reports, REPORTED)
+        self.output.close()
+        self._release()
+        if self._transport:
+            self._transport.close()
+        self._gone.set_result(None)
+
+    async def _settled(self, transport: asyncio.SubprocessTransport) -> None:
+        try:
+            async with asyncio.timeout(GRACE + PATIENCE):
+                await asyncio.shield(self._gone)
+        except TimeoutError:
+            transport.kill()
+            pipe = transport.get_pipe_transport(1)  # somebody may be left who holds its other end
+            if pipe:
+                pipe.close()
+            await asyncio.shield(self._gone)
+
+    def _release(self) -> None:
+        for file in (self._lifeline, self._reports):
+            if file >= 0:
+                os.close(file)
+        self._lifeline = self._reports = -1
+
+
+def warden_command(launch: Launch, lifeline: int, report: int) -> list[str]:
+    settings = (("grace", str(GRACE)), *launch.settings)
+    flat = [text for pair in settings for text in pair]
+    head = [_PYTHON, "-I", "-S", "-c", _BOOT, _SOURCES]
+    return [*head, str(lifeline), str(report), launch.kind, *flat, "--", *launch.argv]
+
+
+def environment(tmp: str) -> dict[str, str]:
+    """All that a command gets of it: nothing of Hone's own, where keys may be."""
+    return {
+        "PATH": PATH,
+        "HOME": f"{tmp}/home",
+        "TMPDIR": tmp,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "PAGER": "cat",
+        "USER": "hone",
+        "LOGNAME": "hone",
+    }

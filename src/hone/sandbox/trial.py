@@ -1,0 +1,84 @@
+"""What is tried inside a cell before it is relied on: a mode holds if running it shows that it holds.
+
+Outside lies bait that everybody may touch, so that only the cell can be what stops the attempt.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from hone.core.value import dataclass
+from hone.sandbox.spec import Cell, Claim, inside
+
+FITS = "fits"
+"""The last word of an attempt that ran to its end and could do what a command must be able to do."""
+
+_ATTEMPT = Path(__file__).with_name("attempt.py").read_text("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Bait:
+    """Where it lies, the port of its listener, a socket for datagrams, the name of its abstract socket."""
+
+    folder: Path
+    port: int
+    datagrams: socket.socket
+    name: str
+
+    def attempt(self, python: str, cell: Cell, tmp: str) -> list[str]:
+        hidden = [str(each) for each in cell.hidden if each.is_dir() and os.listdir(each)]
+        sealed = [str(each) for each in cell.sealed if each.is_dir()]
+        ports = (str(self.port), str(self.datagrams.getsockname()[1]))
+        about = (str(os.getpid()), os.readlink("/proc/self/ns/pid"), *ports, self.name)
+        # A folder that Hone itself cannot write need not be writable in a cell.
+        folder = str(cell.folder) if os.access(cell.folder, os.W_OK) else ""
+        paths = (str(len(hidden)), *hidden, *sealed)
+        return [python, "-I", "-S", "-c", _ATTEMPT, str(self.folder), *about, folder, tmp, *paths]
+
+    def broken(self, said: str) -> frozenset[Claim] | None:
+        """The claims that did not hold; None if the attempt did not run to its end."""
+        lines = said.splitlines()
+        if FITS not in lines:
+            return None
+        claims = {claim for claim in Claim if claim.name in lines}
+        with suppress(BlockingIOError):  # a datagram may be sent to nobody; whether it came is seen from here
+            self.datagrams.recv(1)
+            claims.add(Claim.NETWORK)
+        return frozenset(claims)
+
+
+@contextmanager
+def bait(cell: Cell) -> Iterator[Bait]:
+    """Raises OSError where there is no place for it."""
+    name = f"hone-{secrets.token_hex(8)}"
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="hone-bait-", dir=_place(cell)))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o777)
+        (folder / "file").write_text("bait")
+        (folder / "file").chmod(0o666)
+        for address in (str(folder / "socket"), "\0" + name):
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(address)
+            listener.listen()
+        (folder / "socket").chmod(0o777)
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        datagrams = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        datagrams.bind(("127.0.0.1", 0))
+        datagrams.setblocking(False)
+        yield Bait(folder, listener.getsockname()[1], datagrams, name)
+
+
+def _place(cell: Cell) -> Path:
+    """A folder of everybody's that is no part of the cell."""
+    candidates = (Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/dev/shm"))
+    known = (each.resolve() for each in candidates if each.is_dir() and os.access(each, os.W_OK))
+    for each in known:
+        if not inside(each, (cell.folder, *cell.writable)):
+            return each
+    raise OSError("there is no folder to lay bait in")

@@ -1,0 +1,168 @@
+"""The door: nothing is answered to a wrong host, a foreign page or somebody without a key, but /health."""
+
+import base64
+import binascii
+from collections.abc import Collection
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hone.web.answers import failure
+from hone.web.keys import STAY, Keys
+from hone.web.security_headers import sealed
+
+OPEN = "/health"
+LOGIN = "/login"
+SAFE = ("GET", "HEAD")
+JSON = "application/json"
+LARGEST = 20 * 1024 * 1024
+"""Bytes of a request."""
+CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Hone</title><h1>This page is closed</h1><p>{way}</p>"""
+BY_TICKET = (
+    "Open the address that <code>hone serve</code> printed. It works once; start it again for another one."
+)
+BY_PASSWORD = '<a href="/login">Log in</a> with the password. Any user name will do.'
+
+
+class Door:
+    """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, hosts: Collection[str]) -> None:
+        self._app = app
+        self._keys = keys
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            raise RuntimeError(f"nobody talks {scope['type']} here")
+        out = sealed(send)
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, _bounded(receive), out)
+        else:
+            await refusal(scope, receive, out)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """What to answer instead of what was asked; None: it may be asked."""
+        head = _Head(scope)
+        if head.one("host") not in self._hosts:
+            return failure(403, "forbidden_host", "This server does not answer to that name.")
+        if scope["path"] == OPEN:
+            return None
+        if not self._is_own(head):
+            return failure(403, "forbidden_origin", "This was asked by the page of somebody else.")
+        if scope["path"] == LOGIN:
+            return self._login(scope, head)
+        if not self._knows(scope, head):
+            return self._closed(head)
+        if scope["method"] not in SAFE and head.media_type != JSON:
+            return failure(415, "unsupported_media_type", f"Send the body as {JSON}.")
+        if head.length > LARGEST:
+            return failure(413, "too_large", f"A request has at most {LARGEST:,} bytes.")
+        return None
+
+    def _is_own(self, head: "_Head") -> bool:
+        """What a browser says of the page that asks. A port of the same host is somebody else."""
+        origin, host = head.one("origin"), head.one("host")
+        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+            return False
+        return head.one("sec-fetch-site") in (None, "same-origin", "none")
+
+    def _knows(self, scope: Scope, head: "_Head") -> bool:
+        scheme, _, word = (head.one("authorization") or "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._keys.takes_key(word.strip())
+        cookie = head.cookie(self._keys.cookie_name)
+        if not cookie or not self._keys.takes_cookie(cookie):
+            return False
+        # A browser names its page whenever something may change.
+        return scope["method"] in SAFE or head.one("origin") is not None
+
+    def _login(self, scope: Scope, head: "_Head") -> Response:
+        if scope["method"] not in SAFE:
+            return failure(405, "method_not_allowed", "Log in with GET.")
+        asked = parse_qs(scope["query_string"].decode("latin-1"))
+        ticket = asked.get("ticket", [""])[0]
+        if scope["method"] == "GET" and (
+            (ticket and self._keys.takes_ticket(ticket)) or self._keys.takes_password(head.password)
+        ):
+            return self._welcome()
+        response = self._closed(head)
+        if self._keys.has_password:
+            response.headers["www-authenticate"] = 'Basic realm="Hone", charset="UTF-8"'
+        return response
+
+    def _welcome(self) -> Response:
+        response = RedirectResponse("/", 303)
+        response.set_cookie(
+            self._keys.cookie_name, self._keys.cookie(), STAY, path="/", httponly=True, samesite="strict"
+        )
+        return response
+
+    def _closed(self, head: "_Head") -> Response:
+        if "text/html" in (head.one("accept") or ""):
+            way = BY_PASSWORD if self._keys.has_password else BY_TICKET
+            return HTMLResponse(CLOSED.format(way=way), 401)
+        return failure(401, "unauthorized", "Send the key in serve.key as a bearer token, or log in.")
+
+
+class _Head:
+    """The headers of a request. One that comes twice is as good as none."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._raw: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            self._raw.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+
+    def one(self, name: str) -> str | None:
+        """An empty text, which nothing equals, where there are several."""
+        found = self._raw.get(name, ())
+        return (found[0] if len(found) == 1 else "") if found else None
+
+    @property
+    def media_type(self) -> str:
+        return (self.one("content-type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def length(self) -> int:
+        text = self.one("content-length") or "0"
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else LARGEST + 1
+
+    @property
+    def password(self) -> str:
+        scheme, _, word = (self.one("authorization") or "").partition(" ")
+        if scheme.lower() != "basic":
+            return ""
+        try:
+            return base64.b64decode(word, validate=True).decode().partition(":")[2]
+        except (binascii.Error, ValueError):
+            return ""
+
+    def cookie(self, name: str) -> str:
+        try:
+            jar = SimpleCookie("; ".join(self._raw.get("cookie", ())))
+        except CookieError:
+            return ""
+        return jar[name].value if name in jar else ""
+
+
+def _bounded(receive: Receive) -> Receive:
+    """A body without a length is cut off where it gets too long, and so is no JSON."""
+    total = 0
+
+    async def bounded() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > LARGEST:
+            return {"type": "http.disconnect"}
+        return message
+
+    return bounded

@@ -1,0 +1,148 @@
+"""The timeline of learning: what changed, by whom, from which conversation; approved, rejected, undone."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from hone.core.errors import Conflict
+from hone.core.ledger import Actor, ChangeId, Entry
+from hone.core.messages import canonical, digest
+from hone.knowledge.descriptions import WAITS, Told, data, diff, stat, told
+from hone.knowledge.snapshots import journals
+from hone.runtime.evidence_text import words
+from hone.web.operation import Asked, Nothing, Operation
+from hone.web.state import House
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """`target` is one target, or the beginning of some if it ends with a colon."""
+
+    target: str = ""
+    actor: Actor | None = None
+    session: str = ""
+    since: datetime | None = None
+    before: Annotated[int, msgspec.Meta(ge=1, le=2**53)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """`seen` is the digest that came with the change: what was shown takes effect, or nothing does."""
+
+    seen: str
+
+
+def row(change: Told) -> dict[str, Any]:
+    made = change.entry.change
+    return {
+        **data(change),
+        "marks": change.marks,
+        "lines": stat(change.steps),
+        "rows": [{"sign": sign, "text": text} for sign, text in diff(made.target, change.steps)],
+    }
+
+
+def seen(group: Iterable[Entry]) -> str:
+    """Of what changes do that are answered together, by content."""
+    told = [
+        [entry.id, entry.change.target, entry.change.deed, _contents(entry)]
+        for entry in sorted(group, key=lambda entry: entry.id)
+    ]
+    return digest(canonical(told).encode())
+
+
+def _contents(entry: Entry) -> list[list[str | None]]:
+    return [[each.path, each.before, each.after] for each in entry.change.deltas]
+
+
+async def rows(house: House, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """With each that waits `others` that are answered with it, so that they are shown with it."""
+    keeper, found = house.hone.library.keeper, []
+    for change in await told(keeper, entries):
+        group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
+        others = await told(keeper, [each for each in group if each.id != change.entry.id])
+        found.append({**row(change), "others": [row(each) for each in others], "seen": seen(group)})
+    return found
+
+
+async def timeline(asked: Asked[Timeline, Nothing]) -> dict[str, Any]:
+    """Changes of the journal and the skills, the newest first; `before` leads to the older ones."""
+    house, query = asked.house, asked.query
+    keeper = house.hone.library.keeper
+    if query.before is None:
+        for target in journals(house.hone.folder):
+            await keeper.text(target)  # what was edited by hand belongs to it
+    latest = await keeper.ledger.latest()
+    # Ids have no gaps, so that many can lie at or behind `before`.
+    newer = max(0, latest - query.before + 1) if query.before else 0
+    found = await keeper.ledger.entries(
+        target=query.target,
+        actor=query.actor,
+        session=query.session,
+        since=_aware(query.since) if query.since else None,
+        limit=query.limit + newer,
+    )
+    older = [each for each in found if not query.before or each.id < query.before][: query.limit]
+    return {"changes": await rows(house, older), "latest": latest}
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    """One change, with the words it rests on."""
+    hone = asked.house.hone
+    entry = await hone.library.keeper.ledger.entry(_id(asked))
+    [change] = await rows(asked.house, [entry])
+    grounds = [
+        {**each, "words": await words(hone.sessions, evidence)}
+        for each, evidence in zip(change["evidence"], entry.change.author.evidence, strict=True)
+    ]
+    return {**change, "evidence": grounds}
+
+
+async def pending(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
+    found: dict[str, Entry] = {}
+    for entry in await asked.house.hone.library.keeper.ledger.pending():
+        found.setdefault(entry.change.group or str(entry.id), entry)
+    return {"changes": await rows(asked.house, found.values())}
+
+
+async def approve(asked: Asked[Nothing, Approval]) -> dict[str, Any]:
+    """What waits takes effect, byte for byte as it was shown."""
+    keeper, id = asked.house.hone.library.keeper, _id(asked)
+    if seen(await keeper.together(await keeper.ledger.entry(id))) != asked.body.seen:
+        raise Conflict("This is not what was shown; read the change again. Nothing was approved.")
+    return await _made(asked.house, await keeper.approve(id))
+
+
+async def reject(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    """What waits is turned down; it stays in the timeline."""
+    return await _made(asked.house, await asked.house.hone.library.keeper.reject(_id(asked)))
+
+
+async def undo(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    """A change is taken back, and nothing that came later."""
+    return await _made(asked.house, await asked.house.hone.library.keeper.undo(_id(asked)))
+
+
+async def _made(house: House, entry: Entry) -> dict[str, Any]:
+    [change] = await rows(house, [entry])
+    return change
+
+
+def _id(asked: Asked[Any, Any]) -> ChangeId:
+    return ChangeId(asked.path["change"])
+
+
+OPERATIONS = (
+    Operation("GET", "/api/changes", timeline, query=Timeline),
+    Operation("GET", "/api/changes/{change:int}", one),
+    Operation("GET", "/api/pending", pending),
+    Operation("POST", "/api/changes/{change:int}/approve", approve, body=Approval),
+    Operation("POST", "/api/changes/{change:int}/reject", reject),
+    Operation("POST", "/api/changes/{change:int}/undo", undo),
+)

@@ -1,0 +1,117 @@
+"""The journal: read with where each entry came from, and changed by its owner."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from hone.core.errors import Missing
+from hone.core.ledger import PROJECT, Entry, Target
+from hone.core.messages import digest
+from hone.features.experiments.findings import beside
+from hone.features.experiments.subjects import of_entry
+from hone.features.experiments.values import Kind
+from hone.knowledge.journal import Add, Become, Edit, Remove, Replace
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.sections import Section, data, sections, targets
+from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operations.changes import rows
+from hone.web.state import House
+
+
+class Folder(msgspec.Struct, frozen=True):
+    """Whose project's entries are meant; empty: the folder the server works in."""
+
+    folder: str = ""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """The whole part anew. `seen` is the digest that came with what was read."""
+
+    text: str
+    seen: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    """`match` names the entry to replace or remove by its words."""
+
+    action: Literal["add", "replace", "remove"]
+    text: str = ""
+    match: str = ""
+
+    def edit(self) -> Edit:
+        match self.action:
+            case "add":
+                return Add(self.text)
+            case "replace":
+                return Replace(self.match, self.text)
+            case "remove":
+                return Remove(self.match)
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """All of them or none."""
+
+    edits: list[Line]
+
+
+async def read(asked: Asked[Folder, Nothing]) -> dict[str, Any]:
+    """The parts of the journal, and the folders that have one of their own."""
+    keeper = asked.house.hone.library.keeper
+    found = await sections(keeper, await _folder(asked.house, asked.query.folder))
+    parts = [_part(asked.house.hone.home, each) for each in found]
+    return {"parts": parts, "folders": await _folders(asked.house)}
+
+
+def _part(home: Path, section: Section) -> dict[str, Any]:
+    """With what experiments found out about each entry."""
+    part = data(section)
+    entries = [
+        {**each, "measured": beside(home, Kind.ENTRY, section.target, of_entry(each["text"]))}
+        for each in part["entries"]
+    ]
+    return {**part, "entries": entries, "text": section.text, "seen": digest(section.text.encode())}
+
+
+async def write(asked: Asked[Folder, Text]) -> dict[str, Any]:
+    """A part as a whole, unless somebody else wrote first."""
+    edit = Become(asked.body.text, asked.body.seen or digest(b""))
+    return await _noted(asked.house, await _target(asked), [edit], "edit")
+
+
+async def change(asked: Asked[Folder, Lines]) -> dict[str, Any]:
+    """Some entries of a part."""
+    return await _noted(asked.house, await _target(asked), [each.edit() for each in asked.body.edits])
+
+
+async def _noted(house: House, target: Target, edits: Sequence[Edit], deed: str = "") -> dict[str, Any]:
+    made: Sequence[Entry] = ()
+    if edits:
+        made = await house.hone.library.keeper.note([(target, edit) for edit in edits], OWNER, deed)
+    return {"changes": await rows(house, made)}
+
+
+async def _target(asked: Asked[Folder, Any]) -> Target:
+    found = targets(await _folder(asked.house, asked.query.folder)).get(asked.path["part"])
+    if found is None:
+        raise Missing("The parts of the journal are memory, user and project.")
+    return found
+
+
+async def _folder(house: House, wanted: str) -> Path:
+    if wanted and wanted not in await _folders(house):
+        raise Missing("There is no journal of that folder.")
+    return Path(wanted) if wanted else house.hone.folder
+
+
+async def _folders(house: House) -> list[str]:
+    held = await house.hone.library.keeper.ledger.holdings(PROJECT)
+    return sorted({str(house.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
+
+
+OPERATIONS = (
+    Operation("GET", "/api/journal", read, query=Folder),
+    Operation("PUT", "/api/journal/{part}", write, query=Folder, body=Text),
+    Operation("POST", "/api/journal/{part}", change, query=Folder, body=Lines),
+)

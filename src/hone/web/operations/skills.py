@@ -1,0 +1,178 @@
+"""Skills: listed, searched, read, edited; pinned, archived, restored."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+
+from hone.core.errors import Conflict, Missing
+from hone.core.ledger import skill
+from hone.core.messages import digest
+from hone.core.skill import DOCUMENT, Birth, Listed, Tally
+from hone.features.experiments.findings import beside
+from hone.features.experiments.subjects import of_skill
+from hone.features.experiments.values import Kind
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills.facts import facts, parted
+from hone.knowledge.skills.folder import (
+    Archive,
+    Create,
+    Edit,
+    Pin,
+    RemoveFile,
+    Restore,
+    Rewrite,
+    Unpin,
+    WriteFile,
+)
+from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operations.changes import rows
+from hone.web.state import House
+
+FOUND = 50
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """`query` searches those that are not archived."""
+
+    query: str = ""
+    archived: bool = False
+
+
+class History(msgspec.Struct, frozen=True):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+
+
+class New(msgspec.Struct, frozen=True):
+    """`text` is a whole SKILL.md."""
+
+    name: str
+    text: str
+
+
+class Text(msgspec.Struct, frozen=True):
+    """`seen` is the digest of the file that was read; empty for a new one."""
+
+    text: str
+    seen: str
+
+
+def _usage(tally: Tally) -> dict[str, Any]:
+    return {
+        "views": tally.views,
+        "uses": tally.uses,
+        "patches": tally.patches,
+        "background_views": tally.background_views,
+        "background_patches": tally.background_patches,
+        "last_use": tally.last_use.isoformat() if tally.last_use else None,
+        "succeeded": tally.succeeded,
+        "corrected": tally.corrected,
+    }
+
+
+def _row(each: Listed) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "description": each.description,
+        "origin": each.birth,
+        "pinned": each.pinned,
+        "archived": each.archived,
+        "project": each.project,
+        "usage": _usage(each.tally),
+    }
+
+
+async def listed(asked: Asked[Shelf, Nothing]) -> dict[str, Any]:
+    """All skills by name; with a query, the best for it first."""
+    library, query = asked.house.hone.library, asked.query
+    if not query.query.strip():
+        every = await library.listed(archived=query.archived)
+        return {"skills": [_row(each) for each in every if each.archived is query.archived]}
+    tallies = await library.tallies()
+    found = await library.search(query.query, FOUND)
+    return {"skills": [_row(replace(each, tally=tallies.get(each.name, each.tally))) for each in found]}
+
+
+async def one(asked: Asked[History, Nothing]) -> dict[str, Any]:
+    """A skill with its files, what it was used for, what experiments found, and its history."""
+    library, name = asked.house.hone.library, asked.path["name"]
+    held = await library.files(name)
+    known, files = facts(held), parted(held)[0]
+    history = await library.keeper.ledger.entries(target=skill(name), limit=asked.query.limit)
+    return {
+        "name": name,
+        "origin": known.birth,
+        "pinned": known.pinned,
+        "archived": known.archived,
+        "project": known.project,
+        "source": known.source,
+        "usage": _usage((await library.tallies()).get(name, Tally())),
+        "measured": beside(asked.house.hone.home, Kind.SKILL, name, of_skill(held)),
+        "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
+        "history": await rows(asked.house, history),
+    }
+
+
+def _document_first(item: tuple[str, bytes]) -> tuple[bool, str]:
+    return item[0] != DOCUMENT, item[0]
+
+
+def _file(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        text: str | None = data.decode()
+    except UnicodeDecodeError:
+        text = None
+    return {"path": path, "bytes": len(data), "seen": digest(data), "text": text}
+
+
+async def create(asked: Asked[Nothing, New]) -> dict[str, Any]:
+    """A new skill of the owner's."""
+    return await _shelve(asked.house, asked.body.name, Create(asked.body.text, Birth.USER))
+
+
+async def write(asked: Asked[Nothing, Text]) -> dict[str, Any]:
+    """One of its files anew, unless somebody else wrote first."""
+    name, path, body = asked.path["name"], asked.path["path"], asked.body
+    held = await asked.house.hone.library.files(name)
+    if path in held and not body.seen:
+        raise Conflict(f"{name} has a file of that name already; read it first.")
+    edit = (
+        Rewrite(body.text, body.seen)
+        if path == DOCUMENT
+        else WriteFile(path, body.text.encode("utf-8", "replace"), body.seen)
+    )
+    return await _shelve(asked.house, name, edit)
+
+
+async def remove(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    """One of its files is taken away; undo brings it back."""
+    name = asked.path["name"]
+    await asked.house.hone.library.files(name)
+    return await _shelve(asked.house, name, RemoveFile(asked.path["path"]))
+
+
+MARKS: dict[str, Edit] = {"pin": Pin(), "unpin": Unpin(), "archive": Archive(), "restore": Restore()}
+
+
+async def mark(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    """`mark` is pin, unpin, archive or restore."""
+    edit, name = MARKS.get(asked.path["mark"]), asked.path["name"]
+    if edit is None:
+        raise Missing(f"What can be done with a skill: {', '.join(MARKS)}.")
+    await asked.house.hone.library.files(name)
+    return await _shelve(asked.house, name, edit)
+
+
+async def _shelve(house: House, name: str, edit: Edit) -> dict[str, Any]:
+    [made] = await rows(house, [await house.hone.library.keeper.shelve(name, edit, OWNER)])
+    return made
+
+
+OPERATIONS = (
+    Operation("GET", "/api/skills", listed, query=Shelf),
+    Operation("POST", "/api/skills", create, body=New, status=201),
+    Operation("GET", "/api/skills/{name}", one, query=History),
+    Operation("PUT", "/api/skills/{name}/files/{path:path}", write, body=Text),
+    Operation("DELETE", "/api/skills/{name}/files/{path:path}", remove),
+    Operation("POST", "/api/skills/{name}/{mark}", mark),
+)

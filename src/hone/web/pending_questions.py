@@ -1,0 +1,49 @@
+"""Questions to the owner: put up where a conversation is watched, and taken down with the answer."""
+
+import asyncio
+import os
+from contextvars import ContextVar
+
+from hone.core.clock import Clock
+from hone.core.errors import Missing
+from hone.core.tool_context import Answer, Question
+from hone.web.bus import Bus
+
+PATIENCE = 600.0
+"""Seconds before no answer is a no."""
+
+watched: ContextVar[str] = ContextVar("watched", default="")
+"""The session whose turn this is, if somebody watches it who can answer."""
+
+
+class Board:
+    def __init__(self, bus: Bus, clock: Clock) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._open: dict[tuple[str, str], asyncio.Future[Answer]] = {}
+
+    async def ask(self, question: Question) -> Answer:
+        session = watched.get()
+        if not session:
+            return Answer.NO
+        id = os.urandom(6).hex()
+        future = self._open[session, id] = asyncio.get_running_loop().create_future()
+        said = {"id": id, "text": question.text, "detail": question.detail, "pattern": question.pattern}
+        self._bus.publish(session, "question", said)
+        answer = Answer.NO
+        try:
+            async with self._clock.timeout(PATIENCE):
+                answer = await future
+        except TimeoutError:
+            answer = Answer.NO
+        finally:
+            del self._open[session, id]
+            self._bus.publish(session, "answer", {"id": id, "answer": answer})
+        return answer
+
+    def answer(self, session: str, id: str, answer: Answer) -> None:
+        """Raises Missing if nobody waits for it."""
+        future = self._open.get((session, id))
+        if future is None or future.done():
+            raise Missing("Nobody waits for an answer to this question any more.")
+        future.set_result(answer)

@@ -1,0 +1,106 @@
+"""What every route works with, and what goes on in the server while nobody asks."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from hone.app import Hone
+from hone.core.clock import Clock
+from hone.core.errors import HoneError, StoreError
+from hone.core.events import Curated, Event, Learned
+from hone.core.ledger import START
+from hone.knowledge.descriptions import told
+from hone.knowledge.learned import line
+from hone.web.bus import Bus
+from hone.web.events import shown
+from hone.web.keys import Keys
+from hone.web.open_sessions import EVERYWHERE, Talks
+from hone.web.pending_questions import Board
+
+LOOK = 1.0
+"""Seconds between two looks at what other processes did."""
+BEATS = 15
+"""Looks between two signs of life."""
+JOBS = 50
+"""The latest reviews, whose state is watched."""
+
+
+@dataclass(slots=True)
+class House:
+    """`address` is where people find the server."""
+
+    hone: Hone
+    keys: Keys
+    bus: Bus
+    board: Board
+    talks: Talks
+    clock: Clock
+    address: str
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Reviews are done from now on, those that earlier processes left included."""
+        self.hone.background.attend(self._hear)
+        self._own(asyncio.create_task(self._watch()))
+
+    async def end(self, grace: float = 0.0) -> int:
+        """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""
+        late = await self.talks.finish(grace)
+        self.bus.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        return late
+
+    def _own(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Learned):
+            self._own(asyncio.create_task(self._tell(event)))
+        elif isinstance(event, Curated):
+            self.bus.publish(EVERYWHERE, *shown(event))
+
+    async def _tell(self, learned: Learned) -> None:
+        """What is learned is in the ledger, whether or not it can be told."""
+        kind, data = shown(learned)
+        with suppress(HoneError):
+            data = {**data, "line": line(await told(self.hone.library.keeper, learned.entries), "")}
+        self.bus.publish(EVERYWHERE, kind, data)
+        if learned.job.session in self.talks.busy or self.talks.find(learned.job.session):
+            self.bus.publish(learned.job.session, kind, data)
+
+    async def _watch(self) -> None:
+        """Other processes change things, too. What cannot be read now is read at the next look."""
+        before: tuple[object, object] = (START, ())
+        beats = 0
+        while True:
+            with suppress(StoreError):
+                now = await self._state()
+                self._differ(before, now)
+                before = now
+            self._say_notices()
+            beats = (beats + 1) % BEATS
+            if not beats:
+                self.bus.beat()
+            await self.clock.sleep(LOOK)
+
+    async def _state(self) -> tuple[object, object]:
+        jobs = await self.hone.jobs.jobs(JOBS)
+        states = tuple((job.id, job.state, job.tries, job.error) for job in jobs)
+        return await self.hone.library.keeper.ledger.latest(), states
+
+    def _differ(self, before: tuple[object, object], now: tuple[object, object]) -> None:
+        if now[0] != before[0]:
+            self.bus.publish(EVERYWHERE, "changed", {"latest": now[0]})
+        if now[1] != before[1]:
+            self.bus.publish(EVERYWHERE, "reviews", {})
+            self.hone.background.notify()
+
+    def _say_notices(self) -> None:
+        sentences, self.hone.notices[:] = list(self.hone.notices), []
+        for sentence in sentences:
+            self.bus.publish(EVERYWHERE, "notice", {"text": sentence})
