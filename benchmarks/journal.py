@@ -16,7 +16,7 @@ from benchmarks.bench import ROOT, Bench, Command, Sample, Take, alternate, envi
 from benchmarks.figures import Row, Side
 from hone import Hone
 from hone.core.messages import ToolCall, user
-from hone.core.tool_context import Scene
+from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.runtime.session import ignore
@@ -87,12 +87,12 @@ async def write(home: Path, count: int, name: str) -> dict[str, Any]:
     async with Hone(home=home, folder=home, settings=settings) as hone:
         session = await hone.session()
         chain = Transcript(session.agent.prefix.digest).then(user(name), Trust.OWNER, datetime.now(UTC))
-        scene = Scene(session.agent, chain, ignore, header=session.header)
+        context = ToolContext(session.agent, chain, ignore, header=session.header)
         memory = session.agent.toolbox["memory"]
 
         async def add(text: str) -> bool:
             arguments = {"action": "add", "text": text, "evidence": [name]}
-            outcome = await memory.run(ToolCall("call", "memory", json.dumps(arguments)), scene)
+            outcome = await memory.run(ToolCall("call", "memory", json.dumps(arguments)), context)
             return not outcome.failed
 
         await add(f"{name} begins.")  # does not count

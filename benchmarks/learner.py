@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.provider import Provider
 from benchmarks.talk import REMARK, WORDS
 from hone.core.messages import Message, Role, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, weigh
 
 REVIEWS = {"hone": "look back over this conversation", "peer": "Review the conversation above"}
@@ -120,7 +120,7 @@ async def serve(folder: Path, latency: float) -> None:
             print(weigh(reply), file=said)
             return reply
 
-        async with Stage(tell, latency=latency, record=folder / "record", keep=False) as stage:
+        async with FakeProvider(tell, latency=latency, record=folder / "record", keep=False) as stage:
             print(stage.port, flush=True)
             await asyncio.Event().wait()
 

@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 from benchmarks.recall import Language, quantile
 from hone.core.backend import Backend
 from hone.core.clock import SystemClock
-from hone.features.backends.guarded import Guarded
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.postgres import SPEECH, PostgresBackend
 from hone.features.backends.sqlite import SCHEMA, SqliteBackend, _Draft, _store
 from hone.features.backends.wording import Wording
@@ -106,13 +106,13 @@ async def sqlite(path: Path, memos: Sequence[Memo], queries: int) -> None:
                 for user, key, text in part
             ]
         )
-    backend = Guarded(SqliteBackend(path, lambda _: database, WORDING, SystemClock()))
+    backend = GuardedBackend(SqliteBackend(path, lambda _: database, WORDING, SystemClock()))
     await report(backend, asked(memos, queries), lambda: 0.0)
     await backend.close()
 
 
 async def postgres(url: str, memos: Sequence[Memo], queries: int) -> None:
-    backend = Guarded(PostgresBackend(url, WORDING, SystemClock(), is_cloud=False))
+    backend = GuardedBackend(PostgresBackend(url, WORDING, SystemClock(), is_cloud=False))
     if not (ready := await backend.available()):
         raise SystemExit(ready.why)
     async with await AsyncConnection.connect(url, autocommit=True) as connection:

@@ -39,10 +39,10 @@ Surface = Callable[[Learner, Path, Path, Mapping[str, str]], None]
 
 def share(bench: Bench) -> Iterator[Row]:
     for format, name in list(FORMATS.items())[: 1 if bench.quick else None]:
-        for surface, talk in list(SURFACES.items())[: 1 if bench.quick else None]:
+        for spec, talk in list(SURFACES.items())[: 1 if bench.quick else None]:
             found = (100 * measured(bench, talk, format),)
-            row = f"review's first request cached, {name}, {surface}"
-            peer, absent = beside(bench, format, surface)
+            row = f"review's first request cached, {name}, {spec}"
+            peer, absent = beside(bench, format, spec)
             yield Row(row, "%", found, aim=LEAST, peer=peer, absent=absent)
 
 
@@ -115,17 +115,17 @@ SURFACES: Mapping[str, Surface] = {
 }
 
 
-def beside(bench: Bench, format: str, surface: str) -> tuple[tuple[float, ...], str]:
+def beside(bench: Bench, format: str, spec: str) -> tuple[tuple[float, ...], str]:
     """The peer's share, or why there is none."""
     if not bench.peer:
         return (), ""
     if format == "anthropic":
         return (), "needs an extra"
-    if surface.startswith("`run`"):
+    if spec.startswith("`run`"):
         return (), "sends none"
-    if surface.startswith("`serve`"):
+    if spec.startswith("`serve`"):
         return (), "needs an extra"
-    further = FURTHER if "further" in surface else ""
+    further = FURTHER if "further" in spec else ""
     home, folder, notes = bench.folder(), bench.folder(), bench.folder()
     furnish(folder, TURNS)
     with learning(environment(notes), notes) as learner:

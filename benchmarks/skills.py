@@ -16,10 +16,10 @@ from apsw import Connection
 
 from benchmarks.figures import Row, figure
 from benchmarks.table import table
-from hone.core.ledger import Actor, Author, Change, Delta, Print, Target, skill
+from hone.core.ledger import Actor, Author, Change, ChangeKind, Delta, PublishedFile, Target, skill
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, ORIGIN, Birth, Listed
-from hone.files.tree import Disk
+from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin
+from hone.files.tree import FileTree
 from hone.knowledge.places import folder_of
 from hone.knowledge.skills.document import parse, written
 from hone.knowledge.skills.index import BUDGET, index
@@ -71,13 +71,13 @@ def documents(count: int) -> list[tuple[str, str]]:
 
 async def furnish(home: Path, count: int) -> None:
     """A home with so many skills in its ledger and on its disk, and no card yet."""
-    disk, origin = Disk(home), Birth.AGENT.encode()
+    disk, origin = FileTree(home), SkillOrigin.AGENT.encode()
     contents, changes, prints = {digest(origin): origin}, [], {}
     for name, text in documents(count):
         data, target = text.encode(), skill(name)
         contents[digest(data)] = data
         deltas = (Delta(DOCUMENT, None, digest(data)), Delta(ORIGIN, None, digest(origin)))
-        changes.append(Change(target, "create", deltas, Author(Actor.AGENT)))
+        changes.append(Change(target, ChangeKind.CREATE, deltas, Author(Actor.AGENT)))
         prints[target, f"{folder_of(target)}/{DOCUMENT}"] = laid(home, disk, target, data)
     database = Database.open(home / "hone.db")
     ledger = SqliteLedger(database)
@@ -86,7 +86,7 @@ async def furnish(home: Path, count: int) -> None:
     await database.close()
 
 
-def laid(home: Path, disk: Disk, target: Target, data: bytes) -> Print:
+def laid(home: Path, disk: FileTree, target: Target, data: bytes) -> PublishedFile:
     """The file as Hone would have printed it, without waiting for the disk each time."""
     place = home / folder_of(target) / DOCUMENT
     place.parent.mkdir(mode=0o700, parents=True)
@@ -100,7 +100,7 @@ def laid(home: Path, disk: Disk, target: Target, data: bytes) -> Print:
 def parts(count: int, runs: int) -> list[Row]:
     """The pure pieces, in this process."""
     made = documents(count)
-    listed = [Listed(name, parse(text).description, "") for name, text in made]
+    listed = [ListedSkill(name, parse(text).description, "") for name, text in made]
     return [
         Row(
             f"{count:,} documents read",
@@ -163,12 +163,12 @@ def elsewhere(home: Path) -> Sample:
 async def composed(home: Path) -> Sample:
     """The way a session takes."""
     from hone import Hone
-    from hone.knowledge.snapshots import Moments
+    from hone.knowledge.snapshots import SnapshotCache
 
     async with Hone(home=home, folder=home) as hone:
         await hone.library.keeper.ledger.latest()  # opening a home is not what is measured
         begun, used = time.perf_counter(), time.process_time()
-        known = await Moments(hone.library).snapshot(home)
+        known = await SnapshotCache(hone.library).snapshot(home)
         text = index(known.skills, known.total)
         took, cpu = time.perf_counter() - begun, time.process_time() - used
         return took * 1000, cpu * 1000, float(len(text.encode()))

@@ -8,7 +8,7 @@ import psycopg
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock, ManualClock
-from hone.features.backends.guarded import Guarded
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.honcho import HonchoBackend
 from hone.features.backends.null import NullBackend
 from hone.features.backends.postgres import PostgresBackend
@@ -42,7 +42,7 @@ async def opened(kind: str, path: Path, url: str, clock: Clock | None = None) ->
             async with closing(sqlite(path / "memories.db", clock)) as backend:
                 yield backend
         case _:
-            yield Guarded(NullBackend())
+            yield GuardedBackend(NullBackend())
 
 
 def honcho(double: HonchoDouble, clock: Clock | None = None, key: str = KEY) -> HonchoBackend:
@@ -51,7 +51,7 @@ def honcho(double: HonchoDouble, clock: Clock | None = None, key: str = KEY) -> 
 
 @asynccontextmanager
 async def closing(backend: Backend) -> AsyncIterator[Backend]:
-    guarded = Guarded(backend)
+    guarded = GuardedBackend(backend)
     try:
         yield guarded
     finally:

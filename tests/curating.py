@@ -16,35 +16,35 @@ from hone.core.messages import assistant, user
 from hone.core.model import Usage
 from hone.core.permits import USER
 from hone.core.ports import Header, Sessions, Spending
-from hone.core.skill import Birth, Deed, Shelf
+from hone.core.skill import SkillCatalog, SkillEvent, SkillOrigin
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.features.curator.curator import Curator, Workroom
-from hone.files.tree import Disk
-from hone.knowledge.admission import Mode
+from hone.features.curator.curator import Curator, CuratorDeps
+from hone.files.tree import FileTree
+from hone.knowledge.admission import LearningMode
 from hone.knowledge.folding import Files
-from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, Rules
+from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, KeeperRules
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.document import written
-from hone.knowledge.staging import Unprinted
+from hone.knowledge.staging import UnpublishedFiles
 from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Script, Scripted
 from hone.prompt.compose import compose
-from hone.runtime.session import Services
+from hone.runtime.session import SessionDeps
 from hone.stores.inmemory import InMemorySessions
-from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
+from hone.stores.reference import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
 
-AUTO = Rules(DEFAULTS.limits, {}, merges=Mode.AUTO)
-ASK = Rules(DEFAULTS.limits, {})
+AUTO = KeeperRules(DEFAULTS.limits, {}, merges=LearningMode.AUTO)
+ASK = KeeperRules(DEFAULTS.limits, {})
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LEARNED = Author(
     Actor.REVIEW, SessionId("5e55"), evidence=(Evidence(SessionId("5e55"), 1, Trust.OWNER, "0" * 64),)
 )
 
 
-class Unseen(Unprinted):
+class Unseen(UnpublishedFiles):
     """Folders lie where they should, and nobody ever edits them."""
 
     async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
@@ -58,7 +58,7 @@ class Care:
 
     curator: Curator
     library: Library
-    shelf: Shelf
+    shelf: SkillCatalog
     sessions: Sessions
     clock: ManualClock
     model: Scripted
@@ -71,7 +71,9 @@ class Care:
         self, name: str, body: str, files: Mapping[str, bytes] | None = None, project: str = ""
     ) -> None:
         """A skill that was learned."""
-        await self.keeper.shelve(name, folder.Create(document(name, body), Birth.AGENT, project), LEARNED)
+        await self.keeper.shelve(
+            name, folder.Create(document(name, body), SkillOrigin.AGENT, project), LEARNED
+        )
         for path, data in (files or {}).items():
             await self.keeper.shelve(name, folder.WriteFile(path, data), OWNER)
 
@@ -99,7 +101,7 @@ class Care:
             for name, used in (uses or {}).items():
                 if number in used:
                     session = SessionId(f"use-{number}")
-                    await self.shelf.count(name, Deed.USE, Actor.AGENT, session, day)
+                    await self.shelf.count(name, SkillEvent.USE, Actor.AGENT, session, day)
 
 
 def document(name: str, body: str) -> str:
@@ -124,21 +126,21 @@ def merge(into: str, sources: Sequence[str], body: str, **more: Any) -> dict[str
 
 
 @asynccontextmanager
-async def care(home: Path, script: Script, rules: Rules = AUTO) -> AsyncIterator[Care]:
+async def care(home: Path, script: Script, rules: KeeperRules = AUTO) -> AsyncIterator[Care]:
     """In memory, but for the lock and the reports."""
     clock, ledger, sessions = ManualClock(NOON), InMemoryLedger(), InMemorySessions()
-    keeper = Keeper(ledger, Disk(home), clock, lambda _: None, rules)
+    keeper = Keeper(ledger, FileTree(home), clock, lambda _: None, rules)
     keeper.press.close()
     keeper.press = Unseen(ledger)
-    shelf = InMemoryShelf(ledger)
+    shelf = InMemorySkillCatalog(ledger)
     library = Library(keeper, shelf, clock)
     model = Scripted(script)
     tools = knowledge_tools(library, "/work")
 
     async def agent() -> Agent:
         prefix = compose("test/model", ("You are a test.",), tools, {})
-        return Agent(prefix, model, {tool.surface.name: tool for tool in tools}, USER)
+        return Agent(prefix, model, {tool.spec.name: tool for tool in tools}, USER)
 
-    services = Services(sessions, clock, guard=lambda toolbox: toolbox)
-    room = Workroom(home, sessions, InMemoryRounds(ledger), library, clock, agent, services)
+    services = SessionDeps(sessions, clock, guard=lambda toolbox: toolbox)
+    room = CuratorDeps(home, sessions, InMemoryCuratorRuns(ledger), library, clock, agent, services)
     yield Care(Curator(room), library, shelf, sessions, clock, model)

@@ -10,9 +10,9 @@ from hone.core.ids import SessionId
 from hone.core.messages import (
     Image,
     Message,
-    Note,
     Reminder,
     Role,
+    SystemNote,
     Text,
     Thinking,
     ToolCall,
@@ -41,7 +41,7 @@ arguments = st.dictionaries(texts, json_values, max_size=3).map(
 )
 images = st.builds(Image, st.sampled_from(["image/png", "image/jpeg"]), st.just("aGk="))
 thoughts = st.builds(Thinking, texts, words) | st.builds(Thinking, st.just(""), sealed=words)
-notes = st.builds(Note, texts, st.integers(0, 10**6), st.integers(0, 10**6))
+notes = st.builds(SystemNote, texts, st.integers(0, 10**6), st.integers(0, 10**6))
 reminders = st.builds(Reminder, texts, st.sampled_from([each.name.lower() for each in Trust]))
 user_messages = st.builds(
     lambda note, memory, text, pictures: user(*note, *memory, text, *pictures),

@@ -11,12 +11,12 @@ from hone.core.messages import Message, Role, ToolCall, user
 from hone.core.model import Model, Usage
 from hone.core.permit import EVERYTHING, Effect, Permit
 from hone.core.prefix import Prefix
-from hone.core.tool import Kind, Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolKind, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
-from hone.loop import Desk, run
+from hone.loop import RunContext, run
 from hone.models.scripted import Scripted, lines
 from tests.given import NOON
 
@@ -35,17 +35,17 @@ class Puppet:
     name: str
     effects: frozenset[Effect] = frozenset()
     readonly: bool = False
-    kind: Kind = Kind.OTHER
+    kind: ToolKind = ToolKind.OTHER
     act: Act = fine
     network_flag: str = ""
 
     @property
-    def surface(self) -> Surface:
+    def spec(self) -> ToolSpec:
         parameters = '{"properties":{},"type":"object"}'
         schema = f'{{"description":"d","name":"{self.name}","parameters":{parameters}}}'
-        return Surface(self.name, schema, self.effects, self.readonly, self.kind, self.network_flag)
+        return ToolSpec(self.name, schema, self.effects, self.readonly, self.kind, self.network_flag)
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         return await self.act(call)
 
 
@@ -63,17 +63,19 @@ class Memory:
         if usage:
             self.usage.append(usage)
 
-    def desk(self, clock: Clock | None = None) -> Desk:
-        return Desk(self.keep, self.events.append, clock or ManualClock())
+    def context(self, clock: Clock | None = None) -> RunContext:
+        return RunContext(self.keep, self.events.append, clock or ManualClock())
 
 
 def agent(model: Model, tools: Iterable[Tool] = (), permit: Permit = EVERYTHING, calls: int = 90) -> Agent:
-    toolbox = {tool.surface.name: tool for tool in tools}
+    toolbox = {tool.spec.name: tool for tool in tools}
     return Agent(PREFIX, model, toolbox, permit, Limits(calls=calls))
 
 
-def scene(transcript: Transcript | None = None) -> Scene:
-    return Scene(agent(Scripted(lines("hi"))), asked() if transcript is None else transcript, lambda _: None)
+def context(transcript: Transcript | None = None) -> ToolContext:
+    return ToolContext(
+        agent(Scripted(lines("hi"))), asked() if transcript is None else transcript, lambda _: None
+    )
 
 
 def asked(text: str = "do it") -> Transcript:
@@ -81,7 +83,7 @@ def asked(text: str = "do it") -> Transcript:
 
 
 async def take_turn(who: Agent, memory: Memory, start: Transcript | None = None) -> Turn:
-    return await run(who, start or asked(), Origin.USER, memory.desk())
+    return await run(who, start or asked(), Origin.USER, memory.context())
 
 
 def said(nodes: Iterable[Node]) -> list[str]:

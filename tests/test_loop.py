@@ -10,11 +10,11 @@ from hone.core.events import CallEnded, Event, Notice
 from hone.core.messages import Message, Role, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
 from hone.core.permit import NOTHING, Effect, Permit
-from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
-from hone.loop import Desk, run
+from hone.loop import RunContext, run
 from hone.models.faulty import Faulty
 from hone.models.scripted import Scripted, lines
 from tests.given import NOON
@@ -113,7 +113,7 @@ async def test_a_refund_really_extends_the_turn_up_to_three_times(
     names: list[str], budget: int, asked_for: int
 ) -> None:
     model = Scripted(lambda messages: calls(*names))
-    tools = [Puppet("code", kind=Kind.CODE), Puppet("look", readonly=True)]
+    tools = [Puppet("code", kind=ToolKind.CODE), Puppet("look", readonly=True)]
     turn = await take_turn(agent(model, tools, calls=budget), Memory())
     assert len(model.calls) == asked_for + 1
     assert turn.stop is Stop.BUDGET
@@ -185,8 +185,8 @@ async def test_a_store_that_fails_ends_the_turn_with_its_sentence() -> None:
     async def keep(*_: object) -> None:
         raise Conflict("Another process went on with this session.")
 
-    desk = Desk(keep, lambda _: None, Memory().desk().clock)
-    turn = await run(agent(Scripted(lines("hi"))), asked(), Origin.USER, desk)
+    context = RunContext(keep, lambda _: None, Memory().context().clock)
+    turn = await run(agent(Scripted(lines("hi"))), asked(), Origin.USER, context)
     assert (turn.stop, turn.nodes) == (Stop.FAILED, ())
     assert "Another process" in turn.error
 
@@ -198,8 +198,8 @@ async def test_relief_takes_over_from_a_model_that_fails() -> None:
     async def relieve(error: object, transcript: Transcript) -> tuple[object, Transcript] | None:
         return None if isinstance(error, Overflow) else (spare, transcript)
 
-    desk = replace(Memory().desk(), relieve=relieve)  # type: ignore[arg-type]
-    turn = await run(agent(broken), asked(), Origin.USER, desk)
+    context = replace(Memory().context(), relieve=relieve)  # type: ignore[arg-type]
+    turn = await run(agent(broken), asked(), Origin.USER, context)
     assert (turn.stop, turn.text) == (Stop.ANSWERED, "yes")
 
 
@@ -210,7 +210,7 @@ REVIEW = Permit(frozenset({Effect.NOTE, Effect.SKILL}))
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("permit", [NOTHING, REVIEW])
 async def test_a_forbidden_call_is_refused_and_told_what_is_allowed(permit: Permit, alone: bool) -> None:
-    names = [tool.surface.name for tool in FORBIDDEN]
+    names = [tool.spec.name for tool in FORBIDDEN]
     replies = [calls(name) for name in names] if alone else [calls(*names)]
     turn = await take_turn(agent(Scripted(lines(*replies, "ok")), FORBIDDEN, permit), Memory())
     allowed = sorted(effect.value for effect in permit.effects)
@@ -295,8 +295,8 @@ async def test_the_label_of_a_result_follows_from_what_was_done(
     again = await take_turn(
         agent(Scripted(lines(*replies, "done", calls("here"), "end")), SOURCES), Memory(), later
     )
-    spoiled = FOREIGN if labels[-1] is FOREIGN and batches[-1] != ["list"] else LOCAL
-    assert [node.trust for node in again.nodes if node.message.result] == [spoiled]
+    tainted = FOREIGN if labels[-1] is FOREIGN and batches[-1] != ["list"] else LOCAL
+    assert [node.trust for node in again.nodes if node.message.result] == [tainted]
 
 
 async def test_a_refused_call_to_the_network_spoils_nothing() -> None:
@@ -321,7 +321,7 @@ async def test_a_finished_call_is_never_reported_as_cut_off() -> None:
 
     model = Scripted(lines(calls("read", "read"), "never"))
     who = agent(model, [Puppet("read", readonly=True, act=act)])
-    task = asyncio.create_task(run(who, asked(), Origin.USER, replace(memory.desk(), emit=emit)))
+    task = asyncio.create_task(run(who, asked(), Origin.USER, replace(memory.context(), emit=emit)))
     await done.wait()
     task.cancel()
     turn = await task

@@ -14,7 +14,7 @@ import msgspec
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
-from hone.core.curation import Rounds
+from hone.core.curation import CuratorRuns
 from hone.core.errors import Refused, StoreError
 from hone.core.events import Emit
 from hone.core.ids import SessionId
@@ -22,11 +22,11 @@ from hone.core.jobs import Jobs
 from hone.core.knowledge import Snapshot
 from hone.core.ledger import MEMORY, Actor, ChangeId
 from hone.core.ledger import USER as PROFILE
-from hone.core.messages import Message, Note
+from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.outbox import Outbox
 from hone.core.permits import USER
-from hone.core.ports import IMPORTED, Header, Sessions, Stored
+from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
@@ -34,15 +34,15 @@ from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
-from hone.features.backends.current import Backing, Wanted
+from hone.features.backends.current import BackendOptions, CurrentBackend
 from hone.features.backends.memories import Memories
-from hone.features.backends.outbox_worker import Courier
-from hone.files.tree import Disk
-from hone.knowledge.admission import Mode
-from hone.knowledge.keeper import Keeper, Rules
+from hone.features.backends.outbox_worker import OutboxWorker
+from hone.files.tree import FileTree
+from hone.knowledge.admission import LearningMode
+from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
 from hone.knowledge.skills.index import index
-from hone.knowledge.snapshots import Moments
+from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.models.windowed import Windowed
@@ -50,12 +50,12 @@ from hone.plugins import load
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
-from hone.runtime.instructions import Found, Instructions, Unused
+from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.lists import OwnersList
-from hone.runtime.model_factory import Connections
+from hone.runtime.model_factory import ModelFactory
 from hone.runtime.permissions import Consent
-from hone.runtime.session import Services, Session, branch, ignore, new_id
-from hone.runtime.toolbox_factory import Ground, Toolshed
+from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
+from hone.runtime.toolbox_factory import ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import Intervals
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
@@ -65,8 +65,8 @@ from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
     from hone.features.curator.curator import Curator
-    from hone.features.experiments.runner import Laboratory
-    from hone.features.templates.seeding import Seeding, Wish
+    from hone.features.experiments.runner import ExperimentRunner
+    from hone.features.templates.seeding import Seeding, TemplateOptions
     from hone.features.templates.store import Templates
     from hone.features.templates.values import Template
     from hone.learning.review import Reviewer
@@ -110,14 +110,14 @@ class Hone:
         self._plugins = load(self.settings.plugins)
         self._plugins.tools.extend(tools)
         self._plugins.sections.append(system)
-        self._models = Connections(self.settings, self.home, self._clock, model, self._plugins.models)
+        self._models = ModelFactory(self.settings, self.home, self._clock, model, self._plugins.models)
         self.memories = self._memories()
         self._owns_models = True
         self._shed = self._toolshed(Sandbox(hidden=(self.home,), clock=self._clock))
         self._stores: Stores | None = None
         self._library: Library | None = None
         self._background: Background | None = None
-        self.courier = Courier(self.memories.mirror, self.home, self._clock)
+        self.courier = OutboxWorker(self.memories.mirror, self.home, self._clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -152,14 +152,14 @@ class Hone:
         if self._library is None:
             stores = self._opened
             keeper = Keeper(
-                stores.ledger, Disk(self.home), self._clock, self._say, self._rules(stores.closed)
+                stores.ledger, FileTree(self.home), self._clock, self._say, self._rules(stores.closed)
             )
             self._library = Library(keeper, stores.shelf, self._clock)
         return self._library
 
     @cached_property
-    def _known(self) -> Moments:
-        return Moments(self.library)
+    def _known(self) -> SnapshotCache:
+        return SnapshotCache(self.library)
 
     @cached_property
     def templates(self) -> "Templates":
@@ -172,7 +172,7 @@ class Hone:
         return self._opened.jobs
 
     @property
-    def rounds(self) -> Rounds:
+    def rounds(self) -> CuratorRuns:
         return self._opened.rounds
 
     @property
@@ -196,12 +196,12 @@ class Hone:
     @property
     def reviewer(self) -> "Reviewer":
         from hone.learning.budget import Bounds
-        from hone.learning.review import Bench, Reviewer
+        from hone.learning.review import ReviewDeps, Reviewer
 
         stores, bounds = self._opened, Bounds(daily=self.settings.learning.daily)
-        services = Services(stores.sessions, self._clock, guard=self._shed.guard)
+        services = SessionDeps(stores.sessions, self._clock, guard=self._shed.guard)
         return Reviewer(
-            Bench(
+            ReviewDeps(
                 self.home,
                 stores.sessions,
                 stores.jobs,
@@ -218,19 +218,19 @@ class Hone:
 
     @property
     def curator(self) -> "Curator":
-        from hone.features.curator.curator import Curator, Workroom
+        from hone.features.curator.curator import Curator, CuratorDeps
         from hone.learning.budget import Bounds
 
         stores = self._opened
         return Curator(
-            Workroom(
+            CuratorDeps(
                 self.home,
                 stores.sessions,
                 stores.rounds,
                 self.library,
                 self._clock,
                 self._librarian,
-                Services(stores.sessions, self._clock, guard=self._shed.guard),
+                SessionDeps(stores.sessions, self._clock, guard=self._shed.guard),
                 Bounds(daily=self.settings.learning.daily),
             )
         )
@@ -240,7 +240,7 @@ class Hone:
         toolbox = self._shed.show(self.folder)
         return (await self._agent(self.settings.learning.model, self.folder, toolbox))[0]
 
-    async def _reader(self, stored: Stored) -> Agent:
+    async def _reader(self, stored: StoredSession) -> Agent:
         """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
         wanted = self.settings.learning.model or _model_of(stored)
         folder = Path(stored.header.folder or self.folder)
@@ -318,20 +318,22 @@ class Hone:
         """A new conversation with the first messages of another one (default: all of them)."""
         return await branch(self.sessions, beginning, shared, self._clock.now())
 
-    async def template(self, beginning: str, wish: "Wish | None" = None) -> "Template":
+    async def template(self, beginning: str, wish: "TemplateOptions | None" = None) -> "Template":
         """Keeps calls of a session that worked, as a template for others."""
-        from hone.features.templates.seeding import Wish, make
+        from hone.features.templates.seeding import TemplateOptions, make
 
         toolbox = self._shed.show(self.folder)
-        return await make(self.templates, self.sessions, beginning, toolbox, wish or Wish(), self._clock)
+        return await make(
+            self.templates, self.sessions, beginning, toolbox, wish or TemplateOptions(), self._clock
+        )
 
     @property
-    def laboratory(self) -> "Laboratory":
+    def laboratory(self) -> "ExperimentRunner":
         """Where lessons are measured."""
-        from hone.features.experiments.runner import Laboratory
+        from hone.features.experiments.runner import ExperimentRunner
         from hone.features.experiments.store import Studies
 
-        return Laboratory(self, self.home, Studies(self.home), self._beside, self._clock)
+        return ExperimentRunner(self, self.home, Studies(self.home), self._beside, self._clock)
 
     def _beside(self, home: Path, folder: Path, sandbox: Sandbox) -> "Hone":
         """The same agent with other knowledge, at work elsewhere, and its file tools stay there. It speaks
@@ -343,7 +345,7 @@ class Hone:
         other._plugins, other._shed = self._plugins, other._toolshed(sandbox, penned=True)
         return other
 
-    async def _note_use(self, stored: Stored) -> None:
+    async def _note_use(self, stored: StoredSession) -> None:
         """A process that was killed may have begun with a template and not have said so."""
         first = stored.transcript.nodes[0]
         if first.message.template and stored.header.parent is None:
@@ -378,10 +380,10 @@ class Hone:
         self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
         return self.folder
 
-    async def _services(self, folder: Path) -> Services:
+    async def _services(self, folder: Path) -> SessionDeps:
         fallback = self.settings.fallback
         spare, _ = await self._agent(fallback, folder, self._shed.lend(folder)) if fallback else (None, 0)
-        return Services(
+        return SessionDeps(
             self.sessions,
             self._clock,
             guard=self._shed.guard,
@@ -417,38 +419,40 @@ class Hone:
 
     def _instructed(self, folder: Path) -> str:
         found = self.instructions.of(folder)
-        if isinstance(found, Unused):
+        if isinstance(found, UnusedInstructions):
             self._say(found.why)
-        return instructions(found.name, found.text) if isinstance(found, Found) else ""
+        return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""
 
-    async def _brief(self, folder: Path, known: int | None, session: SessionId) -> Note | None:
+    async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """What a running conversation has to be told before the user's next words."""
         if self.settings.memory.freshness == "next-session":
             return None
         if known is None:
-            return Note("", await self.library.keeper.ledger.latest())
+            return SystemNote("", await self.library.keeper.ledger.latest())
         found = await self._known.news(folder, ChangeId(known), session)
-        return tell(found) or (Note("", found.upto) if found.upto != known else None)
+        return tell(found) or (SystemNote("", found.upto) if found.upto != known else None)
 
     def _memories(self) -> Memories:
         memory = self.settings.memory
-        wish = Wanted(memory.backend, memory.url, memory.owner, memory.deadline)
-        backing = Backing(self.home, self._clock, wish, self._plugins.backends, self._say, dict(os.environ))
+        wish = BackendOptions(memory.backend, memory.url, memory.owner, memory.deadline)
+        backing = CurrentBackend(
+            self.home, self._clock, wish, self._plugins.backends, self._say, dict(os.environ)
+        )
         return Memories(backing, lambda: self._opened, self._clock, redact)
 
-    def _rules(self, closed: str) -> Rules:
+    def _rules(self, closed: str) -> KeeperRules:
         memory, learning = self.settings.memory, self.settings.learning
         limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
         modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
-        named = {actor: Mode(mode) for actor, mode in modes.items()}
-        return Rules(limits, named, closed, Mode(learning.merges))
+        named = {actor: LearningMode(mode) for actor, mode in modes.items()}
+        return KeeperRules(limits, named, closed, LearningMode(learning.merges))
 
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)
 
-    def _toolshed(self, sandbox: Sandbox, *, penned: bool = False) -> Toolshed:
+    def _toolshed(self, sandbox: Sandbox, *, penned: bool = False) -> ToolboxFactory:
         def more(folder: Path) -> Iterable[Tool]:
             return (
                 recall_tool(self.recall, self.sessions, self._clock),
@@ -458,12 +462,12 @@ class Hone:
             )
 
         http = self._models.http
-        return Toolshed(
-            Ground(self.home, self.settings, self.folders, sandbox, self._clock, http, more, penned)
+        return ToolboxFactory(
+            ToolboxDeps(self.home, self.settings, self.folders, sandbox, self._clock, http, more, penned)
         )
 
 
-def _model_of(stored: Stored) -> str:
+def _model_of(stored: StoredSession) -> str:
     """Empty for a conversation with another agent: whoever is asked now goes on with it."""
     return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
 

@@ -19,16 +19,16 @@ from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
 from hone.core.normalize import settle
 from hone.core.ports import Header
-from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_spoiled, label
-from hone.core.tool import Kind, Outcome
-from hone.core.tool_context import UNNAMED, Ask, Scene, Spawn, childless, nobody
+from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_tainted, label
+from hone.core.tool import Outcome, ToolKind
+from hone.core.tool_context import UNNAMED, Ask, Spawn, ToolContext, childless, nobody
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
 
-Relieve = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
+Fallback = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
 """Who goes on, and from where, when the model cannot: a fallback, or nobody."""
 
 Keep = Callable[[Sequence[Node], Usage | None], Awaitable[None]]
@@ -43,21 +43,21 @@ _CUT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RunContext:
     """Where a run writes: what must last, and what may be shown."""
 
     keep: Keep
     emit: Emit
     clock: Clock
-    relieve: Relieve | None = None
+    relieve: Fallback | None = None
     ask: Ask = nobody
     spawn: Spawn = childless
     header: Header = UNNAMED
 
 
-async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) -> Turn:
+async def run(agent: Agent, transcript: Transcript, origin: Origin, context: RunContext) -> Turn:
     """Never raises what a model, a tool or the user's Ctrl-C can cause: the turn tells how it ended."""
-    record = Record(agent, transcript, Turn(origin), desk)
+    record = Record(agent, transcript, Turn(origin), context)
     budget = Budget(agent.limits.calls)
     relief: tuple[Agent, Transcript] | None = (agent, transcript)
     try:
@@ -67,7 +67,7 @@ async def run(agent: Agent, transcript: Transcript, origin: Origin, desk: Desk) 
                 return await converse(agent, record, budget)
             except ModelError as error:
                 failure = str(error)
-                relief = await desk.relieve(error, record.transcript) if desk.relieve else None
+                relief = await context.relieve(error, record.transcript) if context.relieve else None
                 budget.refund()
         return await record.closed(Stop.FAILED, failure)
     except asyncio.CancelledError:
@@ -90,15 +90,15 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
     settled = settle(reply.message, record.call_ids, len(record.transcript))
     await record.add([(settled.message, record.agent_trust)], reply.usage)
     if reply.finish in _CUT:
-        record.desk.emit(Notice(_CUT[reply.finish]))
+        record.context.emit(Notice(_CUT[reply.finish]))
     calls = settled.message.calls
     for batch in batches(agent, calls):
         outward = [call.id for call in batch if has_effect(OUTWARD, call, agent.toolbox)]
-        record.doubtful = record.spoiled or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
+        record.doubtful = record.tainted or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
         await asyncio.gather(*(attempt(agent, call, settled.faults.get(call.id), record) for call in batch))
         await record.add([record.results[call.id] for call in batch])
-        record.spoiled = record.spoiled or any(record.results[id][1] is Trust.FOREIGN for id in outward)
-    if calls and all(kind_of(agent, call) is Kind.CODE for call in calls):
+        record.tainted = record.tainted or any(record.results[id][1] is Trust.FOREIGN for id in outward)
+    if calls and all(kind_of(agent, call) is ToolKind.CODE for call in calls):
         budget.refund()
     return not calls
 
@@ -110,20 +110,22 @@ async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
         async for piece in pieces:
             if isinstance(piece, Reply):
                 record.partial = []
-                record.desk.emit(Spent(piece.usage))
+                record.context.emit(Spent(piece.usage))
                 return piece
             if isinstance(piece, TextPiece):
                 record.partial.append(piece.text)
             elif isinstance(piece, Restart):
                 record.partial = []
-            record.desk.emit(piece)
+            record.context.emit(piece)
     raise Unusable("The model's stream ended without a reply.")
 
 
 async def grace(agent: Agent, record: "Record") -> None:
     """One last call for a summary. Its question is not kept, calls in it are ignored."""
     question = user(agent.limits.last_question)
-    reply = await ask(agent, record.transcript.then(question, Trust.AGENT, record.desk.clock.now()), record)
+    reply = await ask(
+        agent, record.transcript.then(question, Trust.AGENT, record.context.clock.now()), record
+    )
     summary = sound(reply.message.text) or "(no summary was given)"
     await record.add([(assistant(summary), record.agent_trust)], reply.usage)
 
@@ -139,25 +141,27 @@ def batches(agent: Agent, calls: Iterable[ToolCall]) -> Iterator[Sequence[ToolCa
 
 async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Record") -> None:
     """Performs one call and notes its outcome, so that a finished call is never reported as cut off."""
-    clock, emit = record.desk.clock, record.desk.emit
+    clock, emit = record.context.clock, record.context.emit
     emit(CallStarted(call))
     begun = clock.monotonic()
-    desk = record.desk
-    scene = Scene(agent, record.transcript, emit, desk.ask, desk.spawn, desk.header, call)
-    outcome = refused(fault) if fault else await perform(agent, call, scene)
+    context = record.context
+    tool_context = ToolContext(
+        agent, record.transcript, emit, context.ask, context.spawn, context.header, call
+    )
+    outcome = refused(fault) if fault else await perform(agent, call, tool_context)
     result = answer(call, sound(outcome.text), failed=outcome.failed)
-    record.results[call.id] = (result, label(outcome.trust, record.agent_trust, spoiled=record.doubtful))
+    record.results[call.id] = (result, label(outcome.trust, record.agent_trust, tainted=record.doubtful))
     emit(CallEnded(call, outcome, clock.monotonic() - begun))
 
 
-async def perform(agent: Agent, call: ToolCall, scene: Scene) -> Outcome:
+async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext) -> Outcome:
     tool = agent.toolbox.get(call.name)
     if tool is None:
         return refused(f"there is no tool named {call.name!r}. {allowed(agent)}")
     try:
         if not agent.may_make(call, tool):
             return refused(f"{call.name} is not permitted here. {allowed(agent)}")
-        return await tool.run(call, scene)
+        return await tool.run(call, tool_context)
     except Exception as error:  # noqa: BLE001  the wall: a gate or plugin that raises is a refusal, not a crash
         return refused(f"{call.name} was refused: {type(error).__name__} while it was checked or run")
 
@@ -174,27 +178,27 @@ def allowed(agent: Agent) -> str:
 
 def is_readonly(agent: Agent, call: ToolCall) -> bool:
     tool = agent.toolbox.get(call.name)
-    return tool is not None and tool.surface.readonly
+    return tool is not None and tool.spec.readonly
 
 
-def kind_of(agent: Agent, call: ToolCall) -> Kind:
+def kind_of(agent: Agent, call: ToolCall) -> ToolKind:
     tool = agent.toolbox.get(call.name)
-    return tool.surface.kind if tool else Kind.OTHER
+    return tool.spec.kind if tool else ToolKind.OTHER
 
 
 class Record:
     """What has been said so far in a turn. Nothing counts as said before it is kept.
 
-    `spoiled`: a call has reached the network. `doubtful`: or one of those that run now may do so.
+    `tainted`: a call has reached the network. `doubtful`: or one of those that run now may do so.
     """
 
-    def __init__(self, agent: Agent, transcript: Transcript, turn: Turn, desk: Desk) -> None:
+    def __init__(self, agent: Agent, transcript: Transcript, turn: Turn, context: RunContext) -> None:
         self.transcript = transcript
         self.turn = turn
-        self.desk = desk
+        self.context = context
         self.partial: list[str] = []
         self.results: dict[str, Said] = {}
-        self.spoiled = self.doubtful = is_spoiled(transcript, agent.toolbox)
+        self.tainted = self.doubtful = is_tainted(transcript, agent.toolbox)
         self.call_ids = {call.id for message in transcript for call in message.calls}
 
     @property
@@ -205,12 +209,12 @@ class Record:
     async def add(self, said: Iterable[Said], usage: Usage | None = None) -> None:
         longer = self.transcript
         for message, trust in said:
-            longer = longer.then(message, trust, self.desk.clock.now())
+            longer = longer.then(message, trust, self.context.clock.now())
         nodes = longer.nodes[len(self.transcript) :]
         await uninterrupted(self._take(longer, nodes, usage))
 
     async def _take(self, longer: Transcript, nodes: tuple[Node, ...], usage: Usage | None) -> None:
-        await self.desk.keep(nodes, usage)
+        await self.context.keep(nodes, usage)
         spent = (*self.turn.usage, usage) if usage else self.turn.usage
         self.transcript = longer
         self.call_ids.update(call.id for node in nodes for call in node.message.calls)

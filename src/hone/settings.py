@@ -12,7 +12,7 @@ from hone.core.errors import SettingsError
 _RESERVED = {"messages", "model", "stream", "stream_options", "system", "tools"}
 
 
-class Provider(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An endpoint of your own. `key` names the environment variable that holds its key."""
 
     url: str
@@ -20,7 +20,7 @@ class Provider(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str = ""
 
 
-class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PriceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """US dollars for a million tokens. What is left out costs as much as fresh input."""
 
     input: float
@@ -104,8 +104,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
     learning: Learning = Learning()
-    providers: Mapping[str, Provider] = {}
-    prices: Mapping[str, Price] = {}
+    providers: Mapping[str, ProviderSettings] = {}
+    prices: Mapping[str, PriceSettings] = {}
 
     def __post_init__(self) -> None:
         clash = sorted(_RESERVED & set(self.sampling))

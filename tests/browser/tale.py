@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hone.core.clock import ManualClock
 from hone.core.messages import Message, Role, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds, rules
-from hone.settings import Learning, Price, Settings
+from hone.settings import Learning, PriceSettings, Settings
 from tests.faults.furnish import furnish, provider
 
 WISH = "Keep release notes to one line per change, and name the ticket."
@@ -43,7 +43,7 @@ Pitfalls: the figures of the last day come in late; ask before sending.
 """
 STEP = "3. Three lines a theme at most; numbers before adjectives."
 BETTER = "3. Two lines a theme at most, with the figure in front."
-PRICE = Price(input=3.0, output=15.0, cached=0.3)
+PRICE = PriceSettings(input=3.0, output=15.0, cached=0.3)
 SETTINGS = Settings(learning=Learning(turns=1, iterations=0), prices={"stage/scripted": PRICE})
 _TALKS = (
     (12, "How do I write the weekly report for the team?", "By theme, the largest first, three lines each."),
@@ -104,7 +104,7 @@ def script(messages: Sequence[Message]) -> Message:
 async def lived(home: Path, folder: Path, now: datetime) -> None:
     """The days before today, reviews included."""
     (folder / "changes.txt").write_text(CHANGES)
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         for ago, words, _ in _TALKS:
             clock = ManualClock(now - timedelta(days=ago, hours=1))
             async with furnish(

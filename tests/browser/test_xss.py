@@ -13,11 +13,11 @@ from hone import Hone
 from hone.core.jobs import Topic
 from hone.core.ledger import USER
 from hone.core.messages import Message, Role, Text, assistant
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from hone.settings import Learning, Memory, Settings
 from tests.browser.strings import strings
@@ -78,7 +78,7 @@ async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
     keeper, name = hone.library.keeper, f"{NAMES[number % 5]}-{NAMES[number // 5]}-notes"
     await keeper.note([(USER, Add(text))], OWNER)
     described = f"---\nname: {name}\ndescription: {json.dumps(' '.join(text.split()))}\n---\n\n{text}\n"
-    await keeper.shelve(name, Create(described, Birth.USER), OWNER)
+    await keeper.shelve(name, Create(described, SkillOrigin.USER), OWNER)
     await keeper.shelve(name, WriteFile("references/more.md", text.encode()), OWNER)
     return Planted(mark, text, session.id, name)
 
@@ -148,7 +148,7 @@ async def test_no_stored_text_runs_on_any_page(tmp_path: Path, tier: Tier, figur
         for start in range(0, len(chosen), BATCH):
             home, batch = tmp_path / f"home{start}", chosen[start : start + BATCH]
             async with (
-                Stage(parrot) as stage,
+                FakeProvider(parrot) as stage,
                 furnish(home, tmp_path, provider("openai", stage.url), settings=ROOMY) as hone,
             ):
                 planted = [await plant(hone, *each, place) for place, each in enumerate(batch)]

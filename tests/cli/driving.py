@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyte
 
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.runtime.lists import OwnersList
 from hone.runtime.trust import Folders
 
@@ -40,7 +40,7 @@ class Ended:
     err: str
 
 
-def environment(home: Path, stage: Stage | None = None, /, **more: str) -> dict[str, str]:
+def environment(home: Path, stage: FakeProvider | None = None, /, **more: str) -> dict[str, str]:
     """Little but a home and, if there is a stage, the way to it in both formats."""
     basis = {
         "PATH": os.environ["PATH"],

@@ -15,9 +15,10 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeId,
+    ChangeKind,
+    ChangeState,
     Delta,
     Entry,
-    Standing,
     Target,
     project,
     skill,
@@ -40,10 +41,10 @@ def made(
     waits = fate == "waits"
     change = Change(
         target,
-        "add",
+        ChangeKind.ADD,
         deltas,
         Author(Actor.REVIEW, reason=reason),
-        Standing.PENDING if waits else Standing.ACTIVE,
+        ChangeState.PENDING if waits else ChangeState.ACTIVE,
         confirmed,
         "it rests on foreign text" if waits else "",
     )

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from hone.cli.config import KEYS, rows, template
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import lines
-from hone.settings import Provider, Settings
+from hone.settings import ProviderSettings, Settings
 from tests.cli.driving import environment, hone
 
 SECRET = "sk-live-DO-NOT-PRINT-0123456789"
@@ -34,7 +34,7 @@ def test_the_file_that_init_writes_is_right_once_its_comments_are_taken_away() -
 
 
 def test_a_key_pasted_where_a_name_belongs_is_not_shown() -> None:
-    settings = Settings(providers={"mine": Provider("http://127.0.0.1:1", key=SECRET)})
+    settings = Settings(providers={"mine": ProviderSettings("http://127.0.0.1:1", key=SECRET)})
     assert SECRET not in "\n".join(rows(settings, {}))
 
 
@@ -101,7 +101,7 @@ async def test_an_edit_is_checked_when_the_editor_is_done(home: Path, tmp_path: 
 
 
 async def test_an_endpoint_of_ones_own_is_used_as_it_is_written_in_the_file(home: Path) -> None:
-    async with Stage(lines("Hello."), key="k1") as stage:
+    async with FakeProvider(lines("Hello."), key="k1") as stage:
         (home / "hone.toml").write_text(
             f'model = "mine/scripted"\n[providers.mine]\nurl = "{stage.url}/v1"\nkey = "MY_KEY"\n'
         )

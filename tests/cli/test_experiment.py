@@ -11,8 +11,8 @@ import pytest
 from hone import Hone
 from hone.cli.main import perform
 from hone.features.experiments.subjects import find
-from hone.features.experiments.values import Kind
-from hone.features.templates.seeding import Wish
+from hone.features.experiments.values import LessonKind
+from hone.features.templates.seeding import TemplateOptions
 from hone.models.scripted import Scripted
 from tests.runtime.test_experiment import HARMING, HELPING, WORK, recorded, stored, taught
 
@@ -44,7 +44,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(
+def context(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Desk:
     monkeypatch.chdir(tmp_path)
@@ -57,17 +57,17 @@ async def tried(home: Path, folder: Path) -> None:
     async with Hone(home=home, folder=folder, model=Scripted(WORK)) as hone:
         noted, _ = await taught(hone)
         task = await recorded(hone, folder)
-        await hone.template(task.session, Wish(name="rows"))
+        await hone.template(task.session, TemplateOptions(name="rows"))
         for kind, name, outcomes in (
-            (Kind.SKILL, "counting-rows", HARMING),
-            (Kind.ENTRY, str(noted.id), HELPING),
-            (Kind.TEMPLATE, "rows", HELPING[:3]),
+            (LessonKind.SKILL, "counting-rows", HARMING),
+            (LessonKind.ENTRY, str(noted.id), HELPING),
+            (LessonKind.TEMPLATE, "rows", HELPING[:3]),
         ):
             stored(hone.laboratory.studies, await find(hone, folder, kind, name), outcomes)
 
 
-def test_what_cannot_be_done_says_why(desk: Desk) -> None:
-    assert desk("experiment", "list")[0].startswith("There are no experiments yet.")
+def test_what_cannot_be_done_says_why(context: Desk) -> None:
+    assert context("experiment", "list")[0].startswith("There are no experiments yet.")
     for arguments, code, why in (
         (("run", "rows", "--skill", "x"), 1, "There is no experiment rows. See hone experiment list."),
         (("run", "rows"), 2, "Name the lesson"),
@@ -79,17 +79,17 @@ def test_what_cannot_be_done_says_why(desk: Desk) -> None:
         (("new", "--from", "3f2a", "--expect-text", "x"), 1, "There is no session whose name starts with"),
         (("new", "--from", "3f2a", "--expect-text", "x", "--name", "A b"), 1, "cannot be the name"),
     ):
-        out, err = desk("experiment", *arguments, code=code)
+        out, err = context("experiment", *arguments, code=code)
         assert out == "", arguments
         assert why in err
 
 
-def test_what_was_found_is_reported_and_shown_beside_the_lesson(desk: Desk, tmp_path: Path) -> None:
-    asyncio.run(tried(desk.home, tmp_path))
-    _, err = desk("experiment", "run", "rows", "--entry", "nowhere", code=1)
+def test_what_was_found_is_reported_and_shown_beside_the_lesson(context: Desk, tmp_path: Path) -> None:
+    asyncio.run(tried(context.home, tmp_path))
+    _, err = context("experiment", "run", "rows", "--entry", "nowhere", code=1)
     assert "No entry has 'nowhere' in it." in err
     plot = tmp_path / "rows.svg"
-    out, _ = desk("experiment", "report", "rows", "--skill", "counting-rows", "--plot", str(plot))
+    out, _ = context("experiment", "report", "rows", "--skill", "counting-rows", "--plot", str(plot))
     assert out.splitlines()[0] == ("rows with and without skill counting-rows, openai/m, 20 of 20 pairs")
     assert [name for name in NAMES if f"\n{name} " not in out] == []
     assert [line.split("  ")[-1].strip() for line in out.splitlines() if "success rate  " in line] == [
@@ -101,41 +101,41 @@ def test_what_was_found_is_reported_and_shown_beside_the_lesson(desk: Desk, tmp_
     assert "success rate: −60 points, −80 to −35 points." in picture
     assert "−60 (−80 to −35)" in picture
 
-    [found] = desk.data("report", "rows", "--entry", "counted from zero")
+    [found] = context.data("report", "rows", "--entry", "counted from zero")
     assert [each["name"] for each in found["differences"]] == NAMES
     assert (found["verdict"], found["complete"], len(found["runs"])) == ("helps", True, 40)
     assert found["differences"][0]["difference"] == pytest.approx(0.6)
-    assert {each["lesson"] for each in desk.data("report", "rows")} == {"counting-rows", "memory", "rows"}
-    [listed] = desk.data("list")
+    assert {each["lesson"] for each in context.data("report", "rows")} == {"counting-rows", "memory", "rows"}
+    [listed] = context.data("list")
     assert (listed["name"], listed["files"], len(listed["studies"])) == ("rows", ["a.txt"], 3)
-    assert "an entry of memory: helps, success +60 points" in desk("experiment", "list")[0]
-    assert desk.data("show", "rows")["check"]["text"] == "two rows"
+    assert "an entry of memory: helps, success +60 points" in context("experiment", "list")[0]
+    assert context.data("show", "rows")["check"]["text"] == "two rows"
 
-    shown, _ = desk("skills", "show", "counting-rows")
+    shown, _ = context("skills", "show", "counting-rows")
     assert "harms: experiment rows: success −60 points (−80 to −35), 20 of 20 pairs, openai/m" in shown
-    assert "helps: experiment rows: success +60 points" in desk("memory", "show")[0]
-    assert "undecided: experiment rows: success +100 points" in desk("templates", "show", "rows")[0]
+    assert "helps: experiment rows: success +60 points" in context("memory", "show")[0]
+    assert "undecided: experiment rows: success +100 points" in context("templates", "show", "rows")[0]
 
-    assert desk("experiment", "delete", "rows")[0] == "Deleted experiment rows, with 86 runs.\n"
-    assert "experiment rows" not in desk("skills", "show", "counting-rows")[0]
+    assert context("experiment", "delete", "rows")[0] == "Deleted experiment rows, with 86 runs.\n"
+    assert "experiment rows" not in context("skills", "show", "counting-rows")[0]
 
 
-def test_a_run_that_is_done_is_concluded_from_what_is_stored(desk: Desk, tmp_path: Path) -> None:
+def test_a_run_that_is_done_is_concluded_from_what_is_stored(context: Desk, tmp_path: Path) -> None:
     """No model is asked, and none is there."""
-    asyncio.run(tried(desk.home, tmp_path))
-    (desk.home / "hone.toml").write_text('model = "openai/m"\n')
-    out, _ = desk("experiment", "run", "rows", "--skill", "counting-rows")
+    asyncio.run(tried(context.home, tmp_path))
+    (context.home / "hone.toml").write_text('model = "openai/m"\n')
+    out, _ = context("experiment", "run", "rows", "--skill", "counting-rows")
     assert "Putting it away waits for you: hone approve 5 " in out
     assert (
         "Putting it away waits for you: hone approve 5 "
-        in desk("experiment", "run", "rows", "--skill", "counting-rows")[0]
+        in context("experiment", "run", "rows", "--skill", "counting-rows")[0]
     )
-    waiting, _ = desk("pending")
+    waiting, _ = context("pending")
     assert "by experiment" in waiting
     assert "reason: experiment rows: success −60 points" in waiting
-    assert "unconfirmed" in desk("memory", "show")[0]
-    out, _ = desk("experiment", "run", "rows", "--entry", "1")
+    assert "unconfirmed" in context("memory", "show")[0]
+    out, _ = context("experiment", "run", "rows", "--entry", "1")
     assert "Change 1 is confirmed by change 6." in out
-    assert "unconfirmed" not in desk("memory", "show")[0]
-    assert "(confirmed by 6)" in desk("log")[0]
-    assert len(desk("log", "--actor", "experiment")[0].splitlines()) == 3, "a heading, and these two"
+    assert "unconfirmed" not in context("memory", "show")[0]
+    assert "(confirmed by 6)" in context("log")[0]
+    assert len(context("log", "--actor", "experiment")[0].splitlines()) == 3, "a heading, and these two"

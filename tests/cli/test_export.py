@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hone.core.ids import SessionId
 from hone.core.messages import Image, Message, Thinking, ToolCall, answer, assistant, user
-from hone.core.ports import Header, Stored
+from hone.core.ports import Header, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.secrets import redact
 from hone.core.transcript import Transcript
@@ -21,12 +21,12 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7
 
 
-def stored(*messages: Message, title: str = "") -> Stored:
+def stored(*messages: Message, title: str = "") -> StoredSession:
     prefix = Prefix("openai/scripted", "You are a test.")
     transcript = Transcript(prefix.digest)
     for message in messages:
         transcript = transcript.then(message, Trust.OWNER, NOON)
-    return Stored(Header(SessionId("abc123"), NOON, title, folder="/work"), prefix, transcript)
+    return StoredSession(Header(SessionId("abc123"), NOON, title, folder="/work"), prefix, transcript)
 
 
 def same(text: str) -> str:

@@ -18,15 +18,16 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeId,
+    ChangeKind,
+    ChangeState,
     Entry,
     Evidence,
-    Standing,
     Target,
     project,
     skill,
 )
 from hone.core.trust import Trust
-from hone.files.tree import Disk
+from hone.files.tree import FileTree
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
@@ -37,16 +38,16 @@ JOB = Job(JobId(1), SessionId("s"), SessionId("s"), 2, frozenset({Topic.MEMORY})
 
 
 def made(
-    id: int, target: Target, deed: str, before: str | None, after: str | None, *, waits: bool = False
+    id: int, target: Target, kind: str, before: str | None, after: str | None, *, waits: bool = False
 ) -> Told:
     path = "SKILL.md" if target.startswith("skill:") else "MEMORY.md"
-    standing = Standing.PENDING if waits else Standing.ACTIVE
-    change = Change(target, deed, (), Author(Actor.REVIEW), standing)
+    standing = ChangeState.PENDING if waits else ChangeState.ACTIVE
+    change = Change(target, ChangeKind(kind), (), Author(Actor.REVIEW), standing)
     step = Step(path, *(None if each is None else each.encode() for each in (before, after)))
     return Told(Entry(ChangeId(id), NOON, change), (step,), "waits" if waits else "")
 
 
-NOTE = made(42, MEMORY, "add", "- a\n", "- a\n- b\n")
+NOTE = made(42, MEMORY, ChangeKind.ADD, "- a\n", "- a\n- b\n")
 PATCH = made(43, skill("release-notes"), "patch", "old", "new")
 WAITS = made(44, skill("poison"), "create", None, "text", waits=True)
 
@@ -82,7 +83,7 @@ def test_in_a_chat_the_commands_are_those_of_the_chat() -> None:
 
 
 async def test_how_much_is_told_is_the_owners_choice(tmp_path: Path) -> None:
-    keeper = Keeper(InMemoryLedger(), Disk(tmp_path), ManualClock(), lambda _: None)
+    keeper = Keeper(InMemoryLedger(), FileTree(tmp_path), ManualClock(), lambda _: None)
     by = Author(Actor.REVIEW, SessionId("r"), evidence=(Evidence(SessionId("s"), 1, Trust.OWNER, "0" * 64),))
     [entry] = await keeper.note([(MEMORY, Add("The \x1b[2Jport is 8080."))], by)
     told, empty = Learned(JOB, (entry,)), Learned(JOB, ())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
-from hone.cli.slash import COMMANDS, Talk, obey, parse
+from hone.cli.slash import COMMANDS, ChatState, obey, parse
 from hone.knowledge.skills.naming import shape
 from hone.models.scripted import Scripted, lines
 
@@ -51,7 +51,7 @@ def test_every_command_of_the_help_can_be_typed_and_has_a_name_of_its_own() -> N
 
 async def test_a_command_that_fails_says_why_and_the_chat_goes_on(home: Path) -> None:
     async with Hone(home=home, model=Scripted(lines("hi"))) as hone:
-        talk = Talk(hone, await hone.session())
+        talk = ChatState(hone, await hone.session())
         said = {line: await obey(talk, *(parse(line) or ("", ""))) for line in FAILING}
     assert all(isinstance(words, str) and words.startswith(FAILING[line]) for line, words in said.items()), (
         said

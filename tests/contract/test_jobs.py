@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Job, JobId, Jobs, State, Topic
-from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, Delta, Ledger, Standing
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind, ChangeState, Delta, Ledger
 from hone.core.messages import digest
 from hone.core.ports import Header, Sessions
 from hone.runtime.triggers import Ending, Intervals, counted
@@ -67,7 +67,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
 
 
 def note(before: str | None, after: str | None) -> Change:
-    return Change(MEMORY, "edit", (Delta("MEMORY.md", before, after),), Author(Actor.REVIEW, REVIEW))
+    return Change(MEMORY, ChangeKind.EDIT, (Delta("MEMORY.md", before, after),), Author(Actor.REVIEW, REVIEW))
 
 
 async def queued(stores: Stores, session: SessionId = A) -> Job:
@@ -196,7 +196,7 @@ async def test_what_cannot_be_recorded_leaves_the_job_queued_and_nothing_recorde
 
 async def test_of_many_that_complete_a_job_at_once_one_does_and_the_others_are_told(stores: Stores) -> None:
     job = await queued(stores)
-    pending = replace(note(None, ONE), standing=Standing.PENDING)
+    pending = replace(note(None, ONE), standing=ChangeState.PENDING)
     rivals = [stores.jobs.complete(job.id, [pending], BODIES, None, NOW) for _ in range(20)]
     results = await asyncio.gather(*rivals, return_exceptions=True)
     assert [type(each) for each in results].count(Conflict) == 19

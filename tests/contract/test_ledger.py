@@ -21,12 +21,13 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeId,
+    ChangeKind,
+    ChangeState,
     Delta,
     Entry,
     Evidence,
     Ledger,
-    Print,
-    Standing,
+    PublishedFile,
     Target,
     project,
     skill,
@@ -57,16 +58,16 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
 def change(
     before: str | None, after: str | None, target: Target = MEMORY, path: str = FILE, **more: Any
 ) -> Change:
-    more = {"author": OWNER, "deed": "edit", **more}
+    more = {"author": OWNER, "kind": ChangeKind.EDIT, **more}
     return Change(target, deltas=(Delta(path, before, after),), **more)
 
 
 def waits(before: str | None, after: str | None, **more: Any) -> Change:
-    return change(before, after, standing=Standing.PENDING, cause="rests on foreign text", **more)
+    return change(before, after, standing=ChangeState.PENDING, cause="rests on foreign text", **more)
 
 
-def verdict(about: Entry, *deltas: Delta, deed: str = "reject", **more: Any) -> Change:
-    return Change(about.change.target, deed, deltas, OWNER, about=about.id, **more)
+def verdict(about: Entry, *deltas: Delta, kind: ChangeKind = ChangeKind.REJECT, **more: Any) -> Change:
+    return Change(about.change.target, kind, deltas, OWNER, about=about.id, **more)
 
 
 async def put(ledger: Ledger, *changes: Change) -> Sequence[Entry]:
@@ -93,7 +94,9 @@ async def view(ledger: Ledger) -> tuple[Any, ...]:
         pytest.param([change(B, C, target=USER)], id="another target"),
         pytest.param([change(B, None), change(B, C)], id="the same call has taken it"),
         pytest.param([change(B, C), waits(None, D), change(B, D)], id="the last of three"),
-        pytest.param([Change(MEMORY, "edit", (Delta(FILE, B, C), Delta(FILE, B, D)), OWNER)], id="twice"),
+        pytest.param(
+            [Change(MEMORY, ChangeKind.EDIT, (Delta(FILE, B, C), Delta(FILE, B, D)), OWNER)], id="twice"
+        ),
     ],
 )
 async def test_what_does_not_begin_with_what_is_held_is_a_conflict_and_nothing_is_recorded(
@@ -110,7 +113,7 @@ async def test_what_does_not_begin_with_what_is_held_is_a_conflict_and_nothing_i
 @pytest.mark.parametrize("about", [0, -1, 2, 99, 1 << 80, -(1 << 80)])
 async def test_a_change_about_none_that_is_there_is_a_conflict(ledger: Ledger, about: int) -> None:
     await put(ledger, change(None, A))
-    for standing in Standing:
+    for standing in ChangeState:
         with pytest.raises(Conflict):
             await put(ledger, replace(change(A, B), about=ChangeId(about), standing=standing))
     assert (await ledger.latest(), await ledger.holding(MEMORY)) == (1, {FILE: A})
@@ -118,8 +121,8 @@ async def test_a_change_about_none_that_is_there_is_a_conflict(ledger: Ledger, a
 
 async def test_what_waits_is_settled_once_and_who_comes_late_is_told(ledger: Ledger) -> None:
     waiting, other = await put(ledger, waits(None, A), waits(None, B))
-    (approved,) = await put(ledger, verdict(waiting, Delta(FILE, None, A), deed="approve"))
-    for late in (verdict(waiting), verdict(waiting, Delta(FILE, A, None), deed="undo")):
+    (approved,) = await put(ledger, verdict(waiting, Delta(FILE, None, A), kind=ChangeKind.APPROVE))
+    for late in (verdict(waiting), verdict(waiting, Delta(FILE, A, None), kind=ChangeKind.UNDO)):
         with pytest.raises(Conflict, match=f"settled by change {approved.id}"):
             await put(ledger, late)
     with pytest.raises(Conflict):
@@ -184,7 +187,7 @@ async def test_an_empty_ledger_answers_with_nothing(ledger: Ledger) -> None:
 
 RICH = Change(
     skill("release-notes"),
-    "patch",
+    ChangeKind.PATCH,
     (
         Delta("SKILL.md", None, A),
         Delta("references/ä b\0.md", None, B),
@@ -206,7 +209,7 @@ RICH = Change(
         Trust.LOCAL,
         ("Never push to main.", "", "日本語"),
     ),
-    Standing.ACTIVE,
+    ChangeState.ACTIVE,
     True,
     "cause",
     ChangeId(1),
@@ -222,7 +225,7 @@ async def test_a_change_comes_back_as_it_was_recorded(ledger: Ledger) -> None:
     assert made == Entry(ChangeId(2), early, RICH)
     assert await ledger.entry(made.id) == made
     assert made.at.tzinfo is not None
-    plain = replace(RICH, standing=Standing.PENDING, confirmed=False, about=None, sources=())
+    plain = replace(RICH, standing=ChangeState.PENDING, confirmed=False, about=None, sources=())
     (waiting,) = await put(ledger, plain)
     assert (await ledger.entry(waiting.id)).change == plain
     assert await ledger.entries(after=made.id) == (waiting,)
@@ -277,7 +280,7 @@ async def test_a_beginning_means_itself_and_no_pattern(ledger: Ledger) -> None:
         "\U0010ffff!",
     ]
     await put(ledger, *(change(None, A, target=Target(name)) for name in names))
-    await ledger.printed({(Target(name), FILE): Print(A, 1, 1) for name in names})
+    await ledger.printed({(Target(name), FILE): PublishedFile(A, 1, 1) for name in names})
     for text in [*names, "", "%", "a\U0010ffff\U0010ffff", "c", "\udcff"]:
         expected = {name for name in names if name.startswith(text)}
         assert set(await ledger.holdings(text)) == expected, ascii(text)
@@ -321,8 +324,8 @@ async def test_the_latest_active_change_about_another_settles_it(ledger: Ledger)
     await put(ledger, replace(waits(A, None), about=made.id), replace(waits(B, A), about=waiting.id))
     assert [each.settled for each in await ledger.entries()] == [None] * 4, "what waits settles nothing"
     assert [each.id for each in await ledger.pending()] == [2, 3, 4]
-    await put(ledger, verdict(made, Delta(FILE, A, None), deed="undo"), verdict(waiting))
-    await put(ledger, verdict(made, Delta(FILE, None, A), deed="redo"))
+    await put(ledger, verdict(made, Delta(FILE, A, None), kind=ChangeKind.UNDO), verdict(waiting))
+    await put(ledger, verdict(made, Delta(FILE, None, A), kind=ChangeKind.UNDO))
     assert ((await ledger.entry(made.id)).settled, (await ledger.entry(waiting.id)).settled) == (7, 6)
     assert [each.id for each in await ledger.pending()] == [3, 4]
     assert await ledger.holding(MEMORY) == {FILE: A}
@@ -344,11 +347,15 @@ async def test_order_is_that_of_ids_although_clocks_go_back(ledger: Ledger) -> N
 
 async def test_prints_are_noted_replaced_and_taken_away(ledger: Ledger) -> None:
     one = skill("one")
-    large = Print(A, (1 << 64) - 1, 1 << 70)
-    await ledger.printed({(MEMORY, FILE): Print(A, 1, -5), (one, "SKILL.md"): large, (one, "@x"): large})
-    await ledger.printed({(MEMORY, FILE): Print(B, 2, 6), (one, "@x"): None, (USER, "never there"): None})
+    large = PublishedFile(A, (1 << 64) - 1, 1 << 70)
+    await ledger.printed(
+        {(MEMORY, FILE): PublishedFile(A, 1, -5), (one, "SKILL.md"): large, (one, "@x"): large}
+    )
+    await ledger.printed(
+        {(MEMORY, FILE): PublishedFile(B, 2, 6), (one, "@x"): None, (USER, "never there"): None}
+    )
     assert await ledger.prints([one, MEMORY, USER, one]) == {
-        (MEMORY, FILE): Print(B, 2, 6),
+        (MEMORY, FILE): PublishedFile(B, 2, 6),
         (one, "SKILL.md"): large,
     }
     assert await ledger.prints([one]) == {(one, "SKILL.md"): large}
@@ -381,7 +388,7 @@ class Step:
     target: Target
     paths: list[str]
     after: str | None
-    standing: Standing
+    standing: ChangeState
     about: int
     actor: Actor
     session: str
@@ -393,7 +400,7 @@ STEPS = st.builds(
     st.sampled_from(TARGETS),
     st.lists(st.sampled_from(PATHS), max_size=3),
     st.sampled_from([A, B, None]),
-    st.sampled_from([Standing.ACTIVE, Standing.ACTIVE, Standing.PENDING]),
+    st.sampled_from([ChangeState.ACTIVE, ChangeState.ACTIVE, ChangeState.PENDING]),
     st.sampled_from([0, 0, 0, 0, 1, 2, 4]),
     st.sampled_from(Actor),
     st.sampled_from(["s1", "s2"]),
@@ -411,7 +418,7 @@ def drawn(steps: Sequence[Step], held: dict[Target, dict[str, str]], latest: int
         for path in step.paths:
             before = C if step.wrong == "before" else holding.get(path)
             deltas.append(Delta(path, before, STRANGER if step.wrong == "after" else step.after))
-            if step.standing is Standing.ACTIVE:
+            if step.standing is ChangeState.ACTIVE:
                 holding.pop(path, None)
                 if step.after is not None:
                     holding[path] = step.after
@@ -421,7 +428,9 @@ def drawn(steps: Sequence[Step], held: dict[Target, dict[str, str]], latest: int
         )
         author = Author(step.actor, SessionId("s0"), evidence=evidence)
         chosen = ChangeId(about) if about else None
-        changes.append(Change(step.target, "edit", tuple(deltas), author, step.standing, about=chosen))
+        changes.append(
+            Change(step.target, ChangeKind.EDIT, tuple(deltas), author, step.standing, about=chosen)
+        )
     return changes
 
 

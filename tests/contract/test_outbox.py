@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Conflict
 from hone.core.ledger import MEMORY, Change, ChangeId, Ledger
-from hone.core.outbox import Letter, Outbox, Post
+from hone.core.outbox import Outbox, OutboxItem, OutboxStatus
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.inmemory import InMemoryOutbox
 from hone.stores.ledger import SqliteLedger
@@ -65,8 +65,8 @@ async def test_letters_come_in_the_order_of_their_changes_until_they_are_deliver
     await outbox.delivered(ChangeId(2))
     await outbox.delivered(ChangeId(99))
     assert await ids(outbox) == [1, 3]
-    assert await outbox.letters(1) == (Letter(ChangeId(1)),)
-    assert await outbox.post() == Post(2, 0, "")
+    assert await outbox.letters(1) == (OutboxItem(ChangeId(1)),)
+    assert await outbox.post() == OutboxStatus(2, 0, "")
 
 
 async def test_a_try_in_vain_is_counted_and_one_that_is_final_is_not_tried_again(stores: Stores) -> None:
@@ -76,12 +76,12 @@ async def test_a_try_in_vain_is_counted_and_one_that_is_final_is_not_tried_again
     await outbox.failed(ChangeId(1), "still \ud800 down")
     await outbox.failed(ChangeId(2), "never", final=True)
     await outbox.failed(ChangeId(9), "no such letter")
-    assert await outbox.letters() == (Letter(ChangeId(1), 2),)
+    assert await outbox.letters() == (OutboxItem(ChangeId(1), 2),)
     post = await outbox.post()
     assert (post.waiting, post.refused) == (1, 1)
     assert "down" in post.error
     await outbox.delivered(ChangeId(1))
-    assert await outbox.post() == Post(0, 1, "never")
+    assert await outbox.post() == OutboxStatus(0, 1, "never")
 
 
 async def test_another_place_has_heard_of_nothing_and_the_same_one_is_not_told_twice(stores: Stores) -> None:
@@ -94,8 +94,8 @@ async def test_another_place_has_heard_of_nothing_and_the_same_one_is_not_told_t
     await outbox.address("one")
     assert await ids(outbox) == []
     await outbox.address("two")
-    assert await outbox.letters() == (Letter(ChangeId(1)), Letter(ChangeId(3)))
-    assert await outbox.post() == Post(2, 0, "")
+    assert await outbox.letters() == (OutboxItem(ChangeId(1)), OutboxItem(ChangeId(3)))
+    assert await outbox.post() == OutboxStatus(2, 0, "")
 
 
 async def test_a_home_keeps_its_name_and_no_two_have_the_same(stores: Stores, tmp_path: Path) -> None:

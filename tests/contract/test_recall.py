@@ -13,7 +13,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message, Thinking, ToolCall, answer, assistant, user
 from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
-from hone.core.recall import Found, Query, Recall
+from hone.core.recall import Query, Recall, SearchResult
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -50,7 +50,7 @@ class Memory:
         await self.sessions.start(Header(id, at, **header), PREFIX, whole.nodes[len(base) :])
         return whole
 
-    async def search(self, words: str, **bounds: Any) -> Found:
+    async def search(self, words: str, **bounds: Any) -> SearchResult:
         return await self.recall.search(Query(words, **bounds))
 
     async def found(self, words: str, **bounds: Any) -> list[tuple[str, int]]:

@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from hone.core.curation import UNNUMBERED, Round, RoundId, Rounds
+from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns, RoundId
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Change, Delta, Ledger
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta, Ledger
 from hone.core.messages import digest, sound
-from hone.stores.curator_runs import SqliteRounds
+from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger, InMemoryRounds
+from hone.stores.reference import InMemoryCuratorRuns, InMemoryLedger
 from tests.given import NOON
 
 BODY = b"one"
 ONE = digest(BODY)
-CHANGE = Change(MEMORY, "edit", (Delta("MEMORY.md", None, ONE),), Author(Actor.CURATOR), group="g")
-FIRST = Round(NOON, "a week has passed", SessionId("s"), "0" * 64, "", "## Done")
+CHANGE = Change(MEMORY, ChangeKind.EDIT, (Delta("MEMORY.md", None, ONE),), Author(Actor.CURATOR), group="g")
+FIRST = CuratorRun(NOON, "a week has passed", SessionId("s"), "0" * 64, "", "## Done")
 
 
 @dataclass(frozen=True)
 class Stores:
     ledger: Ledger
-    rounds: Rounds
+    rounds: CuratorRuns
 
 
 @pytest.fixture(params=["inmemory", "sqlite"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     if request.param == "inmemory":
         ledger = InMemoryLedger()
-        yield Stores(ledger, InMemoryRounds(ledger))
+        yield Stores(ledger, InMemoryCuratorRuns(ledger))
         return
     database = Database.open(tmp_path / "hone.db")
-    yield Stores(SqliteLedger(database), SqliteRounds(database))
+    yield Stores(SqliteLedger(database), SqliteCuratorRuns(database))
     asyncio.run(database.close())
 
 

@@ -29,7 +29,7 @@ from hone.core.messages import (
     user,
 )
 from hone.core.model import Usage
-from hone.core.ports import IMPORTED, Header, Sessions, Spending, Stored
+from hone.core.ports import IMPORTED, Header, Sessions, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
@@ -579,7 +579,7 @@ STEPS = st.builds(
 )
 
 
-def call(step: Step, fresh: SessionId, known: Mapping[SessionId, Stored]) -> Callable[[Sessions], Any]:
+def call(step: Step, fresh: SessionId, known: Mapping[SessionId, StoredSession]) -> Callable[[Sessions], Any]:
     """The step as a call, built from what the reference knows."""
     ids = list(known)
     id = ids[step.pick % len(ids)] if ids and step.wrong != "id" else SessionId("nobody")

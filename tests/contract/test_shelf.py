@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Change, Delta, Ledger, Standing, skill
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, ChangeState, Delta, Ledger, skill
 from hone.core.messages import digest, sound
 from hone.core.skill import (
     ARCHIVED,
@@ -21,18 +21,18 @@ from hone.core.skill import (
     ORIGIN,
     PINNED,
     PROJECT,
-    Birth,
-    Card,
-    Deed,
-    Listed,
-    Result,
-    Shelf,
-    Tally,
+    ListedSkill,
+    SkillCatalog,
+    SkillEvent,
+    SkillOrigin,
+    SkillResult,
+    SkillSummary,
+    UsageCounts,
 )
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger, InMemoryShelf
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.reference import InMemoryLedger, InMemorySkillCatalog
+from hone.stores.skill_catalog import SqliteSkillCatalog
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TODAY = date(2026, 3, 1)
@@ -44,7 +44,7 @@ class Library:
     """A ledger with its shelf, and a short way to put skills on it."""
 
     ledger: Ledger
-    shelf: Shelf
+    shelf: SkillCatalog
 
     async def write(self, name: str, files: Mapping[str, str | None]) -> None:
         """Makes the skill hold these; None: it holds it no more."""
@@ -55,13 +55,15 @@ class Library:
             for path, body in bodies.items()
         )
         contents = {digest(body): body for body in bodies.values() if body is not None}
-        await self.ledger.record([Change(skill(name), "edit", deltas, Author(Actor.OWNER))], contents, NOW)
+        await self.ledger.record(
+            [Change(skill(name), ChangeKind.EDIT, deltas, Author(Actor.OWNER))], contents, NOW
+        )
 
     async def add(self, name: str, description: str = "", body: str = "", **facts: str) -> None:
         """A skill with its card; facts by the name without the @."""
         text = f"{name}\n{description}\n{body}"
         await self.write(name, {DOCUMENT: text} | {f"@{key}": value for key, value in facts.items()})
-        await self.shelf.card({digest(sound(text).encode()): Card(name, description, body)})
+        await self.shelf.card({digest(sound(text).encode()): SkillSummary(name, description, body)})
 
     async def names(self, **wanted: Any) -> list[str]:
         return [each.name for each in await self.shelf.listed(**wanted)]
@@ -73,17 +75,17 @@ class Library:
         return [each.name for each, _ in await self.shelf.search(words, limit)]
 
     async def use(self, name: str, session: SessionId = S1, today: date = TODAY) -> None:
-        await self.shelf.count(name, Deed.USE, Actor.AGENT, session, today)
+        await self.shelf.count(name, SkillEvent.USE, Actor.AGENT, session, today)
 
 
 @pytest.fixture(params=["inmemory", "sqlite"])
 def library(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Library]:
     if request.param == "inmemory":
         ledger = InMemoryLedger()
-        yield Library(ledger, InMemoryShelf(ledger))
+        yield Library(ledger, InMemorySkillCatalog(ledger))
         return
     database = Database.open(tmp_path / "hone.db")
-    yield Library(SqliteLedger(database), SqliteShelf(database))
+    yield Library(SqliteLedger(database), SqliteSkillCatalog(database))
     asyncio.run(database.close())
 
 
@@ -99,7 +101,7 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
         [],
     )
     assert await library.shelf.names() == {"plain": False, "twin": False, "archived": True}
-    await library.shelf.card({digest(b"text"): Card("plain", "words", "")})
+    await library.shelf.card({digest(b"text"): SkillSummary("plain", "words", "")})
     assert await library.shelf.uncarded() == (digest(b"old"),)
     assert await library.names(archived=True) == ["plain", "twin"]
 
@@ -107,15 +109,15 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
 async def test_what_waits_or_is_no_skill_is_not_on_the_shelf(library: Library) -> None:
     waiting = Change(
         skill("waits"),
-        "create",
+        ChangeKind.CREATE,
         (Delta(DOCUMENT, None, digest(b"x")),),
         Author(Actor.REVIEW),
-        Standing.PENDING,
+        ChangeState.PENDING,
     )
-    note = Change(MEMORY, "add", (Delta(DOCUMENT, None, digest(b"x")),), Author(Actor.OWNER))
+    note = Change(MEMORY, ChangeKind.ADD, (Delta(DOCUMENT, None, digest(b"x")),), Author(Actor.OWNER))
     await library.ledger.record([waiting, note], {digest(b"x"): b"x"}, NOW)
     assert await library.shelf.uncarded() == ()
-    await library.shelf.card({digest(b"x"): Card("waits", "words", "")})
+    await library.shelf.card({digest(b"x"): SkillSummary("waits", "words", "")})
     assert (await library.names(archived=True), await library.found("words")) == ([], [])
 
 
@@ -123,7 +125,7 @@ async def test_a_card_counts_only_while_the_document_is_held(library: Library) -
     await library.add("deploy", "the old way")
     await library.write("deploy", {DOCUMENT: "changed"})
     assert (await library.names(), await library.found("old"), await library.ranks()) == ([], [], [])
-    await library.shelf.card({digest(b"changed"): Card("deploy", "the new way", "")})
+    await library.shelf.card({digest(b"changed"): SkillSummary("deploy", "the new way", "")})
     assert (await library.found("old"), await library.found("new")) == ([], ["deploy"])
     await library.write("deploy", {DOCUMENT: None})
     assert (await library.names(), await library.found("new"), await library.shelf.uncarded()) == ([], [], ())
@@ -133,7 +135,7 @@ async def test_a_card_can_be_made_anew_and_one_for_nobody_is_no_trouble(library:
     await library.add("deploy", "first words")
     text = b"deploy\nfirst words\n"
     await library.shelf.card(
-        {digest(text): Card("deploy", "second words", ""), digest(b"?"): Card("x", "y", "z")}
+        {digest(text): SkillSummary("deploy", "second words", ""), digest(b"?"): SkillSummary("x", "y", "z")}
     )
     assert (await library.shelf.listed())[0].description == "second words"
     assert (await library.found("first"), await library.found("second"), await library.found("z")) == (
@@ -141,7 +143,7 @@ async def test_a_card_can_be_made_anew_and_one_for_nobody_is_no_trouble(library:
         ["deploy"],
         [],
     )
-    await library.shelf.card({"\udcff": Card("\udcff", "\udcff", "\udcff")})
+    await library.shelf.card({"\udcff": SkillSummary("\udcff", "\udcff", "\udcff")})
 
 
 async def test_a_line_says_all_that_is_known_without_reading(library: Library) -> None:
@@ -151,13 +153,13 @@ async def test_a_line_says_all_that_is_known_without_reading(library: Library) -
     await library.use("full")
     bare, full, odd = await library.shelf.listed(archived=True)
     assert (full.name, full.description) == ("full", "Grüße\0 \ufffd\ufffd\ufffd")
-    assert (full.birth, full.pinned, full.archived) == (Birth.USER, True, True)
-    assert (full.project, full.tally) == ("/tmp/ä b", Tally(uses=1, last_use=TODAY))
-    assert bare == Listed("bare", "", digest(b"bare\n\n"))
-    assert odd.birth is Birth.USER, "what is not known is protected"
+    assert (full.birth, full.pinned, full.archived) == (SkillOrigin.USER, True, True)
+    assert (full.project, full.tally) == ("/tmp/ä b", UsageCounts(uses=1, last_use=TODAY))
+    assert bare == ListedSkill("bare", "", digest(b"bare\n\n"))
+    assert odd.birth is SkillOrigin.USER, "what is not known is protected"
     await library.write("full", {PINNED: None, ARCHIVED: None, ORIGIN: None, PROJECT: None})
     assert (await library.shelf.listed())[1] == replace(
-        full, birth=Birth.AGENT, pinned=False, archived=False, project=""
+        full, birth=SkillOrigin.AGENT, pinned=False, archived=False, project=""
     )
 
 
@@ -184,7 +186,7 @@ async def test_rank_is_pinned_then_near_then_used_last_then_most_then_by_name(li
         await library.use("w-often", session, TODAY - timedelta(days=3))
     await library.use("v-once", S1, TODAY - timedelta(days=3))
     await library.use("x-late", S1, TODAY - timedelta(days=2))
-    await library.shelf.count("b-never", Deed.VIEW, Actor.OWNER, S1, TODAY - timedelta(days=1))
+    await library.shelf.count("b-never", SkillEvent.VIEW, Actor.OWNER, S1, TODAY - timedelta(days=1))
     order = ["z-pinned", "y-near", "x-late", "w-often", "v-once", "a-never", "b-never"]
     assert await library.ranks("/here") == order
     assert [await library.ranks("/here", limit=size) for size in (0, 3, 99)] == [[], order[:3], order]
@@ -202,7 +204,7 @@ async def test_what_is_ranked_is_the_same_all_day_whatever_is_used(library: Libr
     for session in (S1, S2):
         await library.use("b", session)
         await library.use("d", session)
-        await library.shelf.count("a", Deed.VIEW, Actor.AGENT, session, TODAY)
+        await library.shelf.count("a", SkillEvent.VIEW, Actor.AGENT, session, TODAY)
     assert await library.shelf.ranked("", TODAY, 10) == morning
     assert await library.ranks(today=TODAY + timedelta(days=1)) == ["b", "d", "c", "a"]
     assert await library.ranks(today=TODAY - timedelta(days=1)) == ["d", "a", "b", "c"], "clocks go back"
@@ -214,8 +216,8 @@ async def test_a_use_counts_once_a_session_and_its_last_day_is_kept(library: Lib
     await library.use("other", S1)
     tallies = await library.shelf.tallies()
     assert tallies == {
-        "deploy": Tally(uses=2, last_use=TODAY + timedelta(days=3)),
-        "other": Tally(uses=1, last_use=TODAY),
+        "deploy": UsageCounts(uses=2, last_use=TODAY + timedelta(days=3)),
+        "other": UsageCounts(uses=1, last_use=TODAY),
     }
     assert await library.shelf.days() == {
         "deploy": {TODAY + timedelta(days=days) for days in (0, 1, 3)},
@@ -227,27 +229,27 @@ async def test_a_look_of_a_review_or_the_curator_never_counts_as_use(library: Li
     await library.add("deploy")
     await library.add("again")
     for actor in Actor:
-        for deed in Deed:
+        for deed in SkillEvent:
             await library.shelf.count("deploy", deed, actor, SessionId(f"{actor}"), TODAY)
     for actor in (Actor.REVIEW, Actor.CURATOR):
-        await library.shelf.count("again", Deed.USE, actor, S1, TODAY)
-    expected = Tally(2, 2, 2, 3, 3, TODAY)
+        await library.shelf.count("again", SkillEvent.USE, actor, S1, TODAY)
+    expected = UsageCounts(2, 2, 2, 3, 3, TODAY)
     assert await library.shelf.tallies() == {"deploy": expected}
-    assert [each.tally for each in await library.shelf.listed()] == [Tally(), expected]
+    assert [each.tally for each in await library.shelf.listed()] == [UsageCounts(), expected]
     later = TODAY + timedelta(days=1)
     for actor in (Actor.REVIEW, Actor.CURATOR):
-        await library.shelf.count("again", Deed.USE, actor, S1, later)
+        await library.shelf.count("again", SkillEvent.USE, actor, S1, later)
     assert await library.ranks(today=later + timedelta(days=1)) == ["deploy", "again"]
 
 
 async def test_a_tally_is_kept_of_bundled_skills_and_outlives_the_skill(library: Library) -> None:
-    await library.shelf.count("comes-with-hone", Deed.VIEW, Actor.AGENT, S1, TODAY)
+    await library.shelf.count("comes-with-hone", SkillEvent.VIEW, Actor.AGENT, S1, TODAY)
     await library.add("mine")
     await library.use("mine")
     await library.write("mine", {DOCUMENT: None})
     assert await library.shelf.tallies() == {
-        "comes-with-hone": Tally(views=1),
-        "mine": Tally(uses=1, last_use=TODAY),
+        "comes-with-hone": UsageCounts(views=1),
+        "mine": UsageCounts(uses=1, last_use=TODAY),
     }
 
 
@@ -309,7 +311,7 @@ class Step:
     name: str
     document: str
     facts: dict[str, str]
-    deed: Deed
+    deed: SkillEvent
     actor: Actor
     session: SessionId
     day: int
@@ -322,7 +324,7 @@ STEPS = st.builds(
     st.dictionaries(
         st.sampled_from([ORIGIN, PINNED, ARCHIVED, PROJECT]), st.sampled_from(["user", "/here"]), max_size=2
     ),
-    st.sampled_from(Deed),
+    st.sampled_from(SkillEvent),
     st.sampled_from(Actor),
     st.sampled_from([S1, S2]),
     st.integers(-2, 2),
@@ -339,7 +341,7 @@ async def take(library: Library, step: Step) -> Any:
     await library.shelf.count(step.name, step.deed, step.actor, step.session, day)
     texts = ["one words", "two words", "three"]
     before = await library.names(archived=True)
-    await library.shelf.card({digest(text.encode()): Card("name", text, text) for text in texts})
+    await library.shelf.card({digest(text.encode()): SkillSummary("name", text, text) for text in texts})
     return (
         before,
         await library.shelf.names(),
@@ -355,8 +357,8 @@ async def take(library: Library, step: Step) -> Any:
 async def agree(path: Path, steps: Sequence[Step]) -> None:
     database, memory = Database.open(path), InMemoryLedger()
     libraries = (
-        Library(memory, InMemoryShelf(memory)),
-        Library(SqliteLedger(database), SqliteShelf(database)),
+        Library(memory, InMemorySkillCatalog(memory)),
+        Library(SqliteLedger(database), SqliteSkillCatalog(database)),
     )
     for step in steps:
         expected, found = [await take(library, step) for library in libraries]
@@ -375,7 +377,7 @@ def test_sqlite_and_the_reference_agree_over_any_history(steps: list[Step]) -> N
 def test_any_text_can_be_a_description_or_a_query(words: list[str], text: str) -> None:
     async def search(path: Path) -> None:
         database = Database.open(path)
-        library = Library(SqliteLedger(database), SqliteShelf(database))
+        library = Library(SqliteLedger(database), SqliteSkillCatalog(database))
         await library.add("plain", text, text)
         assert set(await library.found(*words)) <= {"plain"}
         assert (await library.shelf.listed())[0].description == text
@@ -391,7 +393,7 @@ async def test_idle_ones_are_those_that_only_their_name_ranks(library: Library) 
     await library.write("b", {PINNED: "1"})
     await library.write("c", {PROJECT: "/here"})
     await library.write("d", {ARCHIVED: "1"})
-    await library.shelf.count("e", Deed.USE, Actor.AGENT, S1, TODAY)
+    await library.shelf.count("e", SkillEvent.USE, Actor.AGENT, S1, TODAY)
     counted = [
         await library.shelf.idle(before, folder, TODAY + timedelta(days=days))
         for before, folder, days in (
@@ -410,15 +412,15 @@ async def test_how_a_use_went_is_counted_once_a_session_and_can_be_said_anew(lib
     for name in ("a", "b"):
         await library.add(name)
     for session in (S1, S2):
-        await library.shelf.count("a", Deed.USE, Actor.AGENT, session, TODAY)
-    await library.shelf.count("a", Deed.USE, Actor.AGENT, S1, TODAY + timedelta(days=1))
+        await library.shelf.count("a", SkillEvent.USE, Actor.AGENT, session, TODAY)
+    await library.shelf.count("a", SkillEvent.USE, Actor.AGENT, S1, TODAY + timedelta(days=1))
     assert (await library.shelf.used(S1), await library.shelf.used(S3)) == (("a",), ())
     for session in (S1, S2, S3):
-        await library.shelf.rate("a", session, Result.SUCCEEDED)
-    await library.shelf.rate("b", S1, Result.CORRECTED)
+        await library.shelf.rate("a", session, SkillResult.SUCCEEDED)
+    await library.shelf.rate("b", S1, SkillResult.CORRECTED)
     assert [(each.succeeded, each.corrected) for each in (await library.shelf.tallies()).values()] == [(2, 0)]
-    await library.shelf.rate("a", S1, Result.CORRECTED)
-    await library.shelf.rate("a", S2, Result.UNKNOWN)
+    await library.shelf.rate("a", S1, SkillResult.CORRECTED)
+    await library.shelf.rate("a", S2, SkillResult.UNKNOWN)
     (tally,) = (await library.shelf.tallies()).values()
     assert (tally.uses, tally.succeeded, tally.corrected) == (2, 0, 1)
     assert (await library.shelf.listed())[0].tally == tally

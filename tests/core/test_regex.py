@@ -7,7 +7,7 @@ from pkgutil import walk_packages
 import pytest
 
 import hone
-from hone.core.regex import Later, regex
+from hone.core.regex import LazyPattern, regex
 
 
 def test_every_expression_of_hone_compiles() -> None:
@@ -15,7 +15,7 @@ def test_every_expression_of_hone_compiles() -> None:
     for module in walk_packages(hone.__path__, "hone."):
         if not module.name.endswith("__main__"):
             for value in vars(import_module(module.name)).values():
-                if isinstance(value, Later):
+                if isinstance(value, LazyPattern):
                     assert isinstance(value.pattern, str | bytes)
                     found += 1
     assert found > 100

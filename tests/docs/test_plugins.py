@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import Message, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from tests.docs.pages import ROOT, blocks
 
@@ -46,7 +46,7 @@ async def test_the_tool_of_a_plugin_is_offered_and_run(
 ) -> None:
     (tmp_path / "dice.py").write_text(DICE, "utf-8")
     (home / "hone.toml").write_text(SETTINGS, "utf-8")
-    async with Stage(throw) as stage:
+    async with FakeProvider(throw) as stage:
         monkeypatch.setenv("HONE_MODEL", "openai/scripted")
         monkeypatch.setenv("OPENAI_API_KEY", "test")
         monkeypatch.setenv("OPENAI_BASE_URL", f"{stage.url}/v1")

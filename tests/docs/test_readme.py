@@ -12,7 +12,7 @@ import pytest
 
 from hone.cli.main import cli
 from hone.core.messages import Message, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, echo
 from hone.settings import read
 from tests.docs.pages import PAGES, ROOT, anchors, blocks, commands, links, name
@@ -63,7 +63,7 @@ async def test_an_example_runs_and_prints_what_it_says(
     code: str, printed: list[str], tmp_path: Path, home: Path
 ) -> None:
     (tmp_path / "README.md").write_text("five words are in here\n", "utf-8")
-    async with Stage(speak) as stage:
+    async with FakeProvider(speak) as stage:
         environment = os.environ | {
             "HOME": str(tmp_path),
             "HONE_MODEL": "openai/scripted",

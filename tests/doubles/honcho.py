@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from hone.models.fake_provider.serving import Caller, Request
+from hone.models.fake_provider.serving import Caller, HttpRequest
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,512}")
 LONGEST = 25_000
@@ -58,7 +58,7 @@ class HonchoDouble:
     hung: bool = False
     dialectic: str = "The user likes short answers."
     url: str = ""
-    seen: list[Request] = field(default_factory=list)
+    seen: list[HttpRequest] = field(default_factory=list)
     lying: Callable[[Any], Any] | None = None
     workspaces: dict[str, Workspace] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class HonchoDouble:
         finally:
             caller.abandon()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: HttpRequest) -> Answer:
         if self.faults:
             return self.faults.pop(0)
         try:
@@ -108,7 +108,7 @@ class HonchoDouble:
             return Answer(wrong.status, {"detail": wrong.detail})
         return Answer(answer.status, self.lying(answer.body)) if self.lying else answer
 
-    def _route(self, request: Request) -> Answer:
+    def _route(self, request: HttpRequest) -> Answer:
         address = urlsplit(request.path)
         asked = {name: values[-1] for name, values in parse_qs(address.query).items()}
         body = _json(request.body)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock, ManualClock
 from hone.plugins import Registry
 
@@ -21,7 +21,7 @@ class Odd:
         self.is_cloud = is_cloud
         self.clock = clock or ManualClock()
         self.mood = "well"
-        self.memos: dict[tuple[str, str], Memo] = {}
+        self.memos: dict[tuple[str, str], MemoryItem] = {}
         self.asked: list[str] = []
 
     async def available(self) -> Availability:
@@ -29,26 +29,26 @@ class Odd:
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         await self._mind()
         now = self.clock.now()
-        memo = Memo(key, value, user_id, now, now, dict(metadata or {}))
+        memo = MemoryItem(key, value, user_id, now, now, dict(metadata or {}))
         self.memos.pop((user_id, key), None)
         self.memos[user_id, key] = memo
         return memo
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         await self._mind()
         return self.memos.get((user_id, key))
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         self.asked.append(text)
         await self._mind()
         now = self.clock.now()
         own = [memo for (user, _), memo in self.memos.items() if user == user_id]
-        order = Memo("style", ORDERS, user_id, now, now, {"trust": "owner"})
+        order = MemoryItem("style", ORDERS, user_id, now, now, {"trust": "owner"})
         match self.mood:
             case "types":
                 wrong: list[Any] = ["a text", 7, None]

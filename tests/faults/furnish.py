@@ -8,19 +8,19 @@ from hone import Hone
 from hone.core.clock import Clock
 from hone.core.tool import Tool
 from hone.models.fake_provider.shapes import Format
-from hone.settings import Provider, Settings
+from hone.settings import ProviderSettings, Settings
 
 DEFAULTS = Settings()
 
 
-def provider(format: Format, url: str, key: str = "") -> Provider:
-    return Provider(f"{url}/v1" if format == "openai" else url, format, key)
+def provider(format: Format, url: str, key: str = "") -> ProviderSettings:
+    return ProviderSettings(f"{url}/v1" if format == "openai" else url, format, key)
 
 
 def furnish(
     home: Path,
     folder: Path,
-    *providers: Provider,
+    *providers: ProviderSettings,
     clock: Clock | None = None,
     tools: tuple[Tool, ...] = (),
     settings: Settings = DEFAULTS,

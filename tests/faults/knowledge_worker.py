@@ -19,11 +19,11 @@ from hone.core.clock import SystemClock
 from hone.core.errors import HoneError
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, Evidence, skill
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
-from hone.files.tree import Disk
+from hone.files.tree import FileTree
 from hone.knowledge.journal import Add
-from hone.knowledge.keeper import OWNER, Keeper, Rules
+from hone.knowledge.keeper import OWNER, Keeper, KeeperRules
 from hone.knowledge.skills.folder import Create, Patch, WriteFile
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
@@ -31,16 +31,16 @@ from hone.stores.ledger import SqliteLedger
 NOBODY = 65534
 NAME = "trip-planning"
 TARGETS = (MEMORY, USER, skill(NAME))
-WIDE = Rules({"memory": 1_000_000, "user": 1_000_000, "project": 1_000_000}, {})
+WIDE = KeeperRules({"memory": 1_000_000, "user": 1_000_000, "project": 1_000_000}, {})
 RESTS = (Evidence(SessionId("5e55"), 1, Trust.FOREIGN, "0" * 64),)
-MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=RESTS, ground=Trust.FOREIGN)
+MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=RESTS, trust_floor=Trust.FOREIGN)
 HEAD = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\n"
 
 
 @asynccontextmanager
 async def kept(home: Path, said: Callable[[str], None] = lambda _: None) -> AsyncIterator[Keeper]:
     database = Database.open(home / "hone.db")
-    keeper = Keeper(SqliteLedger(database), Disk(home), SystemClock(), said, WIDE)
+    keeper = Keeper(SqliteLedger(database), FileTree(home), SystemClock(), said, WIDE)
     try:
         yield keeper
     finally:
@@ -53,7 +53,7 @@ async def furnished(keeper: Keeper, lines: int = 6) -> None:
     await keeper.note([(MEMORY, Add("first"))], OWNER)
     await keeper.note([(USER, Add("Likes tea."))], OWNER)
     body = "".join(f"line {number:03}: open\n" for number in range(lines))
-    await keeper.shelve(NAME, Create(HEAD + body, Birth.AGENT), OWNER)
+    await keeper.shelve(NAME, Create(HEAD + body, SkillOrigin.AGENT), OWNER)
     await keeper.shelve(NAME, WriteFile("references/style.md", b"Short.\n"), OWNER)
     await keeper.note([(MEMORY, Add("Mind the zebra."))], MISLED)
 

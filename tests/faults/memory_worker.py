@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from hone.core.clock import SystemClock
-from hone.features.backends.guarded import Guarded
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.wording import Wording
 from hone.stores import words
 
@@ -30,12 +30,12 @@ async def store(kind: str, place: str) -> None:
         case "postgres":
             from hone.features.backends.postgres import PostgresBackend
 
-            backend = Guarded(PostgresBackend(place, wording, clock, is_cloud=False))
+            backend = GuardedBackend(PostgresBackend(place, wording, clock, is_cloud=False))
         case _:
             from hone.features.backends.honcho import HonchoBackend
             from tests.doubles.honcho import KEY
 
-            backend = Guarded(HonchoBackend(place, KEY, clock, is_cloud=True))
+            backend = GuardedBackend(HonchoBackend(place, KEY, clock, is_cloud=True))
     for number in count():
         key = f"key-{number}"
         await backend.store("ann", key, VALUE.format(key))

@@ -17,7 +17,7 @@ from hone.core.errors import HoneError, Missing
 from hone.core.events import Event, Notice
 from hone.core.turn import Stop
 from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Memory, Price, Settings
+from hone.settings import Learning, Memory, PriceSettings, Settings
 from tests.faults.furnish import furnish, provider
 
 EVERY = 5
@@ -25,7 +25,7 @@ EVERY = 5
 SETTINGS = Settings(
     learning=Learning(turns=EVERY, iterations=0),
     memory=Memory(memory=1_000_000),
-    prices={"stage/scripted": Price(input=0.0, output=0.0)},
+    prices={"stage/scripted": PriceSettings(input=0.0, output=0.0)},
 )
 """Nothing is spent, so that no day's budget keeps a review waiting."""
 

@@ -12,7 +12,7 @@ import pytest
 from hone import Hone
 from hone.core.messages import Message, Role, assistant
 from hone.core.turn import Stop
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call
 from hone.runtime.session import Session
@@ -55,7 +55,7 @@ async def test_a_crowd_of_sessions_loses_nothing_and_mixes_nothing(
     count = tier.size(short=40, full=200)
     seconds: list[float] = []
     async with (
-        Stage(speak) as stage,
+        FakeProvider(speak) as stage,
         furnish(home, tmp_path, provider(format, stage.url)) as hone,
     ):
         sessions = await asyncio.gather(*(talk(hone, number, seconds) for number in range(count)))

@@ -13,7 +13,7 @@ from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.permit import Effect
 from hone.core.turn import Stop, Turn
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import FAULTS, Refusal
 from hone.models.fake_provider.playback import Framing, stream
 from hone.models.fake_provider.shapes import Format
@@ -37,7 +37,7 @@ class Bench:
     """A stage that plays what is put up, then says what its script says."""
 
     format: Format
-    stage: Stage
+    stage: FakeProvider
     patch: pytest.MonkeyPatch
     waiting: list[Output] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(format: Format, home: Path, folder: Path, tries: int) -> AsyncIterator[tuple[Bench, Hone]]:
-    stage = Stage(lines("All is well."), keep=False)
+    stage = FakeProvider(lines("All is well."), keep=False)
     with pytest.MonkeyPatch.context() as patch:
         ready = Bench(format, stage, patch)
         stage.fault = ready.choose

@@ -9,7 +9,7 @@ from pathlib import Path
 from hone.core.messages import assistant
 from hone.core.turn import Stop
 from hone.models.anthropic import MARKER
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, rounds
 from tests.conftest import Figures, Tier
@@ -62,29 +62,31 @@ def scenes(path: Path, kills: int) -> Iterator[Scene]:
     for number in range(kills):
         if number % SHARED == 0:
             format = FORMATS[number // SHARED % 2]
-            scene = Scene(format, path / f"home{number}", path / f"folder{number}")
-        yield scene
+            context = Scene(format, path / f"home{number}", path / f"folder{number}")
+        yield context
 
 
-async def aftermath(scene: Scene, stage: Stage, said: list[str], ledger: Ledger) -> None:
+async def aftermath(context: Scene, stage: FakeProvider, said: list[str], ledger: Ledger) -> None:
     """What the next process finds."""
     bodies = list(stage.bodies)
     ledger.kills += 1
     ledger.before += not bodies
-    wrong = await go_on(scene, stage, said, ledger)
-    found = {each.name for folder in (scene.home, scene.folder) for each in folder.iterdir()}
+    wrong = await go_on(context, stage, said, ledger)
+    found = {each.name for folder in (context.home, context.folder) for each in folder.iterdir()}
     left = sorted(found - DATABASE - {"notes.md"})
     wrong += [f"debris: {left}"] if left else []
-    sane = integrity(scene.home)
+    sane = integrity(context.home)
     wrong += [] if sane == "ok" else [f"the database is damaged: {sane}"]
-    ledger.wrong += [f"kill {ledger.kills}, {scene.format}, {len(bodies)} requests: {each}" for each in wrong]
+    ledger.wrong += [
+        f"kill {ledger.kills}, {context.format}, {len(bodies)} requests: {each}" for each in wrong
+    ]
 
 
-async def go_on(scene: Scene, stage: Stage, said: list[str], ledger: Ledger) -> list[str]:
+async def go_on(context: Scene, stage: FakeProvider, said: list[str], ledger: Ledger) -> list[str]:
     bodies = list(stage.bodies)
     acknowledged = [words for words in WORDS if any(words.encode() in body for body in bodies)]
     ledger.acknowledged += len(acknowledged)
-    async with furnish(scene.home, scene.folder, provider(scene.format, stage.url)) as hone:
+    async with furnish(context.home, context.folder, provider(context.format, stage.url)) as hone:
         known = [summary.header.id for summary in await hone.sessions.list()]
         for each in known:
             await hone.sessions.load(each)
@@ -98,7 +100,7 @@ async def go_on(scene: Scene, stage: Stage, said: list[str], ledger: Ledger) -> 
             wrong.append(f"no answer: {turn.error}")
         if bodies and not plain(stage.bodies[len(bodies)]).startswith(plain(bodies[-1])):
             wrong.append("lost: something that the model had been shown")
-        return wrong + stage.invalid + await unsound(scene.format, hone, session)
+        return wrong + stage.invalid + await unsound(context.format, hone, session)
 
 
 def plain(body: bytes) -> bytes:
@@ -110,7 +112,7 @@ async def test_a_kill_when_a_request_arrives_loses_nothing_that_was_acknowledged
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     ledger, random = Ledger(), tier.random()
-    for scene in scenes(tmp_path, tier.size(short=8, full=50)):
+    for context in scenes(tmp_path, tier.size(short=8, full=50)):
         last = random.randint(0, 7)
         workers: list[Process] = []
 
@@ -118,10 +120,10 @@ async def test_a_kill_when_a_request_arrives_loses_nothing_that_was_acknowledged
             if number == last:
                 workers[0].kill()
 
-        async with Stage(SCRIPT, fault=kill) as stage:
-            workers.append(await start(scene.home, scene.folder, scene.format, stage.url))
+        async with FakeProvider(SCRIPT, fault=kill) as stage:
+            workers.append(await start(context.home, context.folder, context.format, stage.url))
             said = await rest(workers[0], *WORDS)
             assert workers[0].returncode == -signal.SIGKILL, said
-            await aftermath(scene, stage, said, ledger)
+            await aftermath(context, stage, said, ledger)
     figures(f"when a request arrives: {ledger}")
     assert not ledger.wrong, "\n".join(ledger.wrong)

@@ -14,7 +14,7 @@ import pytest
 from hone.core.ledger import MEMORY, skill
 from hone.core.skill import DOCUMENT
 from hone.knowledge.journal import entries
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import lines
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
@@ -67,7 +67,7 @@ async def test_every_entry_that_was_acknowledged_is_there(
         assert (await keeper.text(MEMORY)).encode() == (home / "MEMORY.md").read_bytes()
         made = await keeper.ledger.entries(target=MEMORY)
     assert sorted(lying) == sorted(wanted)
-    assert [each.change.deed for each in made] == ["add"] * len(wanted)
+    assert [each.change.kind for each in made] == ["add"] * len(wanted)
     assert await sound(home) == []
     assert {each.name for each in home.iterdir()} <= {*DATABASE, ".lock", "MEMORY.md"}
     figures(f"{processes} processes x {count} adds: {len(acknowledged)} acknowledged, 0 lost")
@@ -226,7 +226,7 @@ async def test_with_a_read_only_home_the_chat_knows_the_journal_and_says_once_th
         each.chmod(0o555 if each.is_dir() else 0o444)
     before = {each: look(each) for each in home.rglob("*")}
     command = (sys.executable, "-m", nobody.__name__, "--home", str(home), "run", "hello")
-    async with Stage(lines("Good day.")) as stage:
+    async with FakeProvider(lines("Good day.")) as stage:
         process = await asyncio.create_subprocess_exec(
             *command,
             env=environment(home, stage, PYTHONPATH=str(ROOT)),

@@ -14,7 +14,7 @@ from hone.core.events import Event, Notice
 from hone.core.messages import Role, assistant
 from hone.core.model import Restart, TextPiece
 from hone.core.turn import Stop, Turn
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import FAULTS, first, refuse, refusing
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import Script, call, lines, rounds
@@ -101,7 +101,7 @@ async def meet(play: Play, hone: Hone) -> tuple[Session, Turn]:
     return session, await session.send("please do it", play.events.append)
 
 
-async def recover(play: Play, hone: Hone, session: Session, stage: Stage) -> list[str]:
+async def recover(play: Play, hone: Hone, session: Session, stage: FakeProvider) -> list[str]:
     """The fault is gone: what is wrong with the rest of the conversation?"""
     wrong = await unsound(play.format, hone, session)
     play.fault = None
@@ -126,7 +126,7 @@ def misnamed(play: Play, turn: Turn) -> list[str]:
 async def suffer(play: Play) -> list[str]:
     if play.fault == "refused":
         return await suffer_refusal(play)
-    async with Stage(play.script, fault=play.choose) as stage, play.hone(stage.url) as hone:
+    async with FakeProvider(play.script, fault=play.choose) as stage, play.hone(stage.url) as hone:
         session, turn = await meet(play, hone)
         wrong = unended(turn) + misnamed(play, turn)
         return wrong + await recover(play, hone, session, stage)
@@ -136,7 +136,7 @@ async def suffer_refusal(play: Play) -> list[str]:
     with refusing() as url:
         hone = play.hone(url)
         session, turn = await meet(play, hone)
-    async with Stage(play.script, port=int(url.rpartition(":")[2])) as stage, hone:
+    async with FakeProvider(play.script, port=int(url.rpartition(":")[2])) as stage, hone:
         wrong = unended(turn) + misnamed(play, turn)
         return wrong + await recover(play, hone, session, stage)
 
@@ -170,7 +170,7 @@ async def test_a_passing_fault_is_outlived_by_patience(
     format: Format, name: str, home: Path, tmp_path: Path
 ) -> None:
     play = Play(format, home, tmp_path, lines("Here it is."), fault=name, until=2)
-    async with Stage(play.script, fault=play.choose) as stage, play.hone(stage.url, tries=4) as hone:
+    async with FakeProvider(play.script, fault=play.choose) as stage, play.hone(stage.url, tries=4) as hone:
         session, turn = await meet(play, hone)
         assert (turn.stop, turn.text) == (Stop.ANSWERED, "Here it is.")
         assert play.clock.slept == ([1.0, 1.0] if name == "429-after" else [1.0, 2.0])
@@ -195,7 +195,7 @@ class Waking(ManualClock):
 async def test_a_server_that_comes_up_late_is_waited_for(format: Format, home: Path, tmp_path: Path) -> None:
     with refusing() as url:
         pass
-    stage = Stage(lines("Here I am."), port=int(url.rpartition(":")[2]))
+    stage = FakeProvider(lines("Here I am."), port=int(url.rpartition(":")[2]))
 
     async def wake(slept: int) -> None:
         if slept == 2:
@@ -228,7 +228,10 @@ async def test_retry_after_is_honoured_unless_it_asks_for_too_much(
     monkeypatch.setitem(FAULTS, "later", refuse(429, "Slow down.", retry_after=value))
     clock = ManualClock()
     play = Play("openai", home, tmp_path, clock=clock)
-    async with Stage(lines("fine"), fault=first(2, "later")) as stage, play.hone(stage.url, tries=4) as hone:
+    async with (
+        FakeProvider(lines("fine"), fault=first(2, "later")) as stage,
+        play.hone(stage.url, tries=4) as hone,
+    ):
         turn = await hone.run("hello?")
     assert clock.slept == slept
     assert (turn.stop, turn.error) == (
@@ -247,7 +250,7 @@ async def test_silence_ends_at_its_deadline_and_not_before(
         asked.set()
         return "silent"
 
-    async with Stage(lines("never"), fault=choose) as stage, play.hone(stage.url) as hone:
+    async with FakeProvider(lines("never"), fault=choose) as stage, play.hone(stage.url) as hone:
         session = await hone.session()
         sending = asyncio.create_task(session.send("anybody there?"))
         async with asyncio.timeout(60):
@@ -271,7 +274,7 @@ async def test_a_stream_that_falls_silent_ends_too_and_what_was_shown_is_kept(
     play = Play(format, home, tmp_path)
     events = (500, 200)[format == "openai"]
     async with (
-        Stage(lines("one two three four five"), pace=3600, chunk=events + 400) as stage,
+        FakeProvider(lines("one two three four five"), pace=3600, chunk=events + 400) as stage,
         play.hone(stage.url) as hone,
     ):
         session = await hone.session()
@@ -290,11 +293,13 @@ async def test_a_stream_that_falls_silent_ends_too_and_what_was_shown_is_kept(
 
 
 @asynccontextmanager
-async def two_stages(play: Play, spare: Format, fault: str) -> AsyncIterator[tuple[Hone, Stage, Stage]]:
+async def two_stages(
+    play: Play, spare: Format, fault: str
+) -> AsyncIterator[tuple[Hone, FakeProvider, FakeProvider]]:
     play.fault = fault
     async with (
-        Stage(play.script, fault=play.choose) as bad,
-        Stage(rounds(assistant("I look.", call("todo")), "The spare says so.")) as good,
+        FakeProvider(play.script, fault=play.choose) as bad,
+        FakeProvider(rounds(assistant("I look.", call("todo")), "The spare says so.")) as good,
     ):
         providers = provider(play.format, bad.url, KEY), provider(spare, good.url)
         settings = Settings(tries=2, fallback="spare/other")

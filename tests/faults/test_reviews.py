@@ -21,7 +21,7 @@ from hone import Hone
 from hone.core.jobs import Job, State
 from hone.core.ledger import Actor
 from hone.core.skill import DOCUMENT
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.runtime.session import ignore
 from hone.stores.ledger import SqliteLedger
@@ -47,7 +47,7 @@ class Scene:
     home: Path
     folder: Path
     format: Format
-    stage: Stage
+    stage: FakeProvider
     learner: Learner
     due: int = 1
     reviewed: int = 0
@@ -80,38 +80,40 @@ class Tally:
         return f"{total}, {self.due} reviews due, {words} ({self.tries} begun)"
 
 
-async def aftermath(scene: Scene, tally: Tally, story: str = "") -> None:
+async def aftermath(context: Scene, tally: Tally, story: str = "") -> None:
     """What the next process makes of it. The story says how it came to this."""
-    async with scene.open() as hone:
+    async with context.open() as hone:
         hone.background.attend(ignore)
         await hone.background.drain()
         jobs = list(reversed(await hone.jobs.jobs()))
         learned = await hone.library.keeper.ledger.entries(actor=Actor.REVIEW)
-        wrong = [*missing(jobs, scene), *await astray(hone, jobs, learned)]
+        wrong = [*missing(jobs, context), *await astray(hone, jobs, learned)]
         assert isinstance(hone.library.keeper.ledger, SqliteLedger)
         wrong += [f"unsound: {each}" for each in await hone.library.keeper.ledger.unsound()]
         (talk,) = await hone.sessions.list()
         said = [message.text for message in (await hone.sessions.load(talk.header.id)).transcript]
-        if said.count("Done.") != scene.turns or talk.messages != 2 * scene.turns:
+        if said.count("Done.") != context.turns or talk.messages != 2 * context.turns:
             wrong.append(f"unsound: the conversation is {said}")
-    sane = integrity(scene.home)
+    sane = integrity(context.home)
     wrong += [] if sane == "ok" else [f"unsound: {sane}"]
-    tally.due += scene.due
-    tally.tries += scene.learner.tries
-    tally.wrong += [f"{each} ({story})" for each in wrong + debris(scene)]
+    tally.due += context.due
+    tally.tries += context.learner.tries
+    tally.wrong += [f"{each} ({story})" for each in wrong + debris(context)]
 
 
-def missing(jobs: Sequence[Job], scene: Scene) -> list[str]:
+def missing(jobs: Sequence[Job], context: Scene) -> list[str]:
     found = [f"lost: review {job.id} is {job.state}: {job.error}" for job in jobs if job.state != State.DONE]
-    return found if len(jobs) == scene.turns else [*found, f"lost: {len(jobs)} of {scene.turns} were queued"]
+    return (
+        found if len(jobs) == context.turns else [*found, f"lost: {len(jobs)} of {context.turns} were queued"]
+    )
 
 
-def debris(scene: Scene) -> list[str]:
+def debris(context: Scene) -> list[str]:
     wanted = {*DATABASE, ".lock", "MEMORY.md", "skills", "locks"}
-    wanted |= {f"skills/lesson-{number}" for number in range(1, scene.turns + 1)}
-    wanted |= {f"skills/lesson-{number}/{DOCUMENT}" for number in range(1, scene.turns + 1)}
-    lying = {str(path.relative_to(scene.home)) for path in scene.home.rglob("*")}
-    lying |= {path.name for path in scene.folder.iterdir()}
+    wanted |= {f"skills/lesson-{number}" for number in range(1, context.turns + 1)}
+    wanted |= {f"skills/lesson-{number}/{DOCUMENT}" for number in range(1, context.turns + 1)}
+    lying = {str(path.relative_to(context.home)) for path in context.home.rglob("*")}
+    lying |= {path.name for path in context.folder.iterdir()}
     return [f"debris: {sorted(lying - wanted)}"] if lying - wanted else []
 
 
@@ -145,7 +147,7 @@ class Range:
         home = self._path / f"{reviewed}-{due}"
         if not home.exists():
             home.mkdir(mode=0o700)
-            async with self._scene(home, due) as scene, scene.open() as hone:
+            async with self._scene(home, due) as context, context.open() as hone:
                 session = await hone.session()
                 for number in range(reviewed + due):
                     await session.send("a wish")
@@ -154,49 +156,49 @@ class Range:
         return home
 
     @asynccontextmanager
-    async def scene(self, deed: Deed) -> AsyncIterator[Scene]:
+    async def context(self, deed: Deed) -> AsyncIterator[Scene]:
         """`talk` has one turn more, whose review is then due; to `finish` it was left by another process."""
         reviewed = int(deed == "talk")
         known = await self.prepare(reviewed, due=1 - reviewed)
-        async with self.copy(known, due=1, reviewed=reviewed) as scene:
-            yield scene
+        async with self.copy(known, due=1, reviewed=reviewed) as context:
+            yield context
 
     @asynccontextmanager
     async def copy(self, known: Path, due: int, reviewed: int = 0) -> AsyncIterator[Scene]:
         self._scenes += 1
         home = self._path / f"home{self._scenes}"
         shutil.copytree(known, home)
-        async with self._scene(home, due, reviewed) as scene:
-            yield scene
+        async with self._scene(home, due, reviewed) as context:
+            yield context
         shutil.rmtree(home)
 
     @asynccontextmanager
     async def _scene(self, home: Path, due: int, reviewed: int = 0) -> AsyncIterator[Scene]:
         learner, folder = Learner(), self._path / "folder"
         folder.mkdir(exist_ok=True)
-        async with Stage(learner) as stage:
+        async with FakeProvider(learner) as stage:
             yield Scene(home, folder, self.random.choice(FORMATS), stage, learner, due, reviewed)
         assert stage.invalid == []
 
     async def rehearse(self, deed: Deed) -> Report:
         """What happens between the turn's end and the review's when nobody disturbs it."""
-        async with self.scene(deed) as scene:
-            report = await perform(self._workers, scene.order(deed))
+        async with self.context(deed) as context:
+            report = await perform(self._workers, context.order(deed))
             assert not report.killed
             self._seconds[deed] = report.seconds
             return report
 
     async def shoot(self, deed: Deed, delay: float) -> bool:
         """Kills after so many seconds, and sometimes the next process too. False if all was over by then."""
-        async with self.scene(deed) as scene:
-            report = await perform(self._workers, replace(scene.order(deed), delay=delay))
-            asked = scene.learner.tries
+        async with self.context(deed) as context:
+            report = await perform(self._workers, replace(context.order(deed), delay=delay))
+            asked = context.learner.tries
             if self.random.random() < AGAIN:
                 later = self.random.uniform(0.0, self._seconds["finish"])
-                second = replace(scene.order("finish"), delay=later)
+                second = replace(context.order("finish"), delay=later)
                 self.tally.kills["of the next process too"] += (await perform(self._workers, second)).killed
-            await aftermath(scene, self.tally, f"{deed}, after {delay} s")
-            self.tally.kills[stage(asked, scene.learner.tries)] += report.killed
+            await aftermath(context, self.tally, f"{deed}, after {delay} s")
+            self.tally.kills[stage(asked, context.learner.tries)] += report.killed
             return report.killed
 
 
@@ -230,10 +232,10 @@ async def test_of_several_processes_on_one_queue_each_review_is_done_by_one(
         field = Range(tmp_path, tier.random(), first)
         known = await field.prepare(0, due=6)
         for _ in range(tier.size(short=1, full=10)):
-            async with field.copy(known, due=6) as scene:
-                order = scene.order("finish")
+            async with field.copy(known, due=6) as context:
+                order = context.order("finish")
                 await asyncio.gather(*(perform(each, order) for each in (first, second, third)))
-                await aftermath(scene, field.tally)
+                await aftermath(context, field.tally)
     figures(f"three processes: {field.tally}")
     assert not field.tally.wrong, "\n".join(field.tally.wrong)
     assert field.tally.tries == field.tally.due

@@ -20,7 +20,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import State
 from hone.core.messages import Message, Role, assistant
 from hone.core.transcript import Transcript
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier
@@ -210,9 +210,9 @@ async def examined(hone: Hone, soak: Soak, provider: Provider) -> list[str]:
 
 
 @asynccontextmanager
-async def staged() -> AsyncIterator[tuple[Stage, Provider]]:
+async def staged() -> AsyncIterator[tuple[FakeProvider, Provider]]:
     provider = Provider()
-    async with Stage(provider.speak, keep=False) as stage:
+    async with FakeProvider(provider.speak, keep=False) as stage:
         yield stage, provider
     assert stage.invalid == []
 

@@ -15,7 +15,7 @@ from hone.core.messages import Role, ToolCall, assistant
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.turn import Stop
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, echo, lines, rounds
 from tests.conftest import Figures, Tier
@@ -47,7 +47,7 @@ async def test_with_a_read_only_home_the_chat_goes_on_in_memory_and_says_so_once
 ) -> None:
     home = open_folder / "home"
     home.mkdir(mode=0o555)
-    async with Stage(SCRIPT) as stage:
+    async with FakeProvider(SCRIPT) as stage:
         worker = await start(home, open_folder, format, stage.url, nobody=True)
         _, *said = await rest(worker, "one", "two", "three")
         assert said == ["answered: Done."] * 3 + [f"notice: {home} {UNWRITABLE}"]
@@ -58,7 +58,7 @@ async def test_with_a_read_only_home_the_chat_goes_on_in_memory_and_says_so_once
 
 async def test_a_home_that_cannot_be_made_is_told_on_the_command_line_once(tmp_path: Path) -> None:
     home = "/proc/hone"
-    async with Stage(SCRIPT) as stage:
+    async with FakeProvider(SCRIPT) as stage:
         environ = {"HONE_HOME": home, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{stage.url}/v1"}
         command = [sys.executable, "-m", "hone", "run", "--model", "openai/scripted", "do it"]
         process = await asyncio.create_subprocess_exec(
@@ -72,7 +72,7 @@ async def test_a_home_that_cannot_be_made_is_told_on_the_command_line_once(tmp_p
 
 async def test_a_session_that_went_on_elsewhere_is_told_as_one_conflict(home: Path, tmp_path: Path) -> None:
     async with (
-        Stage(echo) as stage,
+        FakeProvider(echo) as stage,
         furnish(home, tmp_path, provider("openai", stage.url)) as hone,
     ):
         worker = await start(home, tmp_path, "openai", stage.url)
@@ -101,8 +101,8 @@ async def test_a_conflict_within_a_turn_ends_it_with_the_same_sentence(home: Pat
     script = rounds(assistant("I wait.", call("wait")), "Done.")
     tools = (Puppet("wait", frozenset({Effect.READ}), act=wait),)
     async with (
-        Stage(script) as mine,
-        Stage(lines("Hello.")) as theirs,
+        FakeProvider(script) as mine,
+        FakeProvider(lines("Hello.")) as theirs,
         furnish(home, tmp_path, provider("openai", mine.url), tools=tools) as hone,
     ):
         session = await hone.session()
@@ -124,7 +124,7 @@ async def test_two_processes_in_one_session_lose_nothing_that_was_received(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     count = tier.size(short=20, full=200)
-    async with Stage(SCRIPT, keep=False) as stage:
+    async with FakeProvider(SCRIPT, keep=False) as stage:
         (tmp_path / "long.txt").write_text("short")
         async with furnish(home, tmp_path, provider("openai", stage.url)) as hone:
             session = await hone.session()

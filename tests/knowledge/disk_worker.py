@@ -8,12 +8,12 @@ from pathlib import Path
 from threading import Thread
 
 from hone.core.errors import StoreError
-from hone.files.tree import Disk, _draft
+from hone.files.tree import FileTree, _draft
 
 THREADS = 2
 
 
-def count(disk: Disk, times: str) -> None:
+def count(disk: FileTree, times: str) -> None:
     def add() -> None:
         for _ in range(int(times)):
             with disk.lock():
@@ -27,17 +27,17 @@ def count(disk: Disk, times: str) -> None:
         thread.join()
 
 
-def hold(disk: Disk) -> None:
+def hold(disk: FileTree) -> None:
     with disk.lock():
         print("ready", flush=True)
         sys.stdin.read()
 
 
-def write(disk: Disk, path: str) -> None:
+def write(disk: FileTree, path: str) -> None:
     disk.write(path, b"new")
 
 
-def die(_: Disk, folder: str) -> None:
+def die(_: FileTree, folder: str) -> None:
     """When all is written, and nothing has taken its place yet."""
     with _draft(os.open(folder, os.O_RDONLY)) as (file, _name):
         file.write(b"half")
@@ -53,7 +53,7 @@ def told(deed: Callable[[], object]) -> str:
         return str(error)
 
 
-def fill(disk: Disk, root: str) -> None:
+def fill(disk: FileTree, root: str) -> None:
     """In a mount namespace of its own, so that nothing of it is left. Prints what each deed was told."""
     mount = ["mount", "-t", "tmpfs", "-o"]
     subprocess.run([*mount, "size=256k", "tmpfs", root], check=True)
@@ -70,7 +70,7 @@ def fill(disk: Disk, root: str) -> None:
     print([found and found[0] for found in map(disk.read, ("MEMORY.md", "skills/a/SKILL.md"))])
 
 
-def swap(disk: Disk, path: str, outside: str) -> None:
+def swap(disk: FileTree, path: str, outside: str) -> None:
     """A link takes the file's place when all was looked at, right before it is opened."""
     place = Path(sys.argv[2], path)
 
@@ -86,4 +86,4 @@ def swap(disk: Disk, path: str, outside: str) -> None:
 if __name__ == "__main__":
     deeds: tuple[Callable[..., None], ...] = (count, hold, write, die, fill, swap)
     deed = {each.__name__: each for each in deeds}[sys.argv[1]]
-    deed(Disk(Path(sys.argv[2])), *sys.argv[3:])
+    deed(FileTree(Path(sys.argv[2])), *sys.argv[3:])

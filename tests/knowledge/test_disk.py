@@ -17,16 +17,16 @@ from threading import Event, Thread
 import pytest
 
 from hone.core.errors import Refused, StoreError
-from hone.core.ledger import Print
+from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.visible import visible
-from hone.files.tree import CLOSED, LOCK, Disk, Glance, Kind
+from hone.files.tree import CLOSED, LOCK, FileKind, FileTree, Glance
 from tests.conftest import Figures, Tier, requires
 from tests.knowledge import disk_worker
 from tests.knowledge.nasty import CANARY, inventory, nasty, plant, surround
 from tests.tools.test_files import as_nobody, full_disk
 
-DEEDS: dict[str, Callable[[Disk, str], object]] = {
+DEEDS: dict[str, Callable[[FileTree, str], object]] = {
     "read": lambda disk, path: disk.read(path),
     "write": lambda disk, path: disk.write(path, b"new"),
     "glance": lambda disk, path: disk.glance(path),
@@ -40,8 +40,8 @@ PATH = "skills/a/references/x.md"
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Disk:
-    return Disk(tmp_path / "home")
+def disk(tmp_path: Path) -> FileTree:
+    return FileTree(tmp_path / "home")
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -75,7 +75,7 @@ def test_of_20_000_names_over_every_deed_none_leads_outside_and_none_raises_anyt
 ) -> None:
     home, outside = surround(tmp_path)
     monkeypatch.chdir(outside)
-    disk, before, handles = Disk(home), inventory(tmp_path, without=home), os.listdir("/proc/self/fd")
+    disk, before, handles = FileTree(home), inventory(tmp_path, without=home), os.listdir("/proc/self/fd")
     count, done, told = 0, 0, list[str]()
     for draw in tier.draws(short=1_000, full=20_000):
         count += 1
@@ -101,7 +101,7 @@ def test_of_20_000_names_over_every_deed_none_leads_outside_and_none_raises_anyt
     "path", ["", "/", "a/", "/a", "a//b", "./a", "a/./b", "..", "a/../b", "a\\b", "a\0b", "a\nb", LOCK,
              "\ud800", "x" * 256, "a/" * 600 + "a", ".hone-1.tmp", "skills/.hone-1.tmp/a"], ids=ascii
 )  # fmt: skip
-def test_a_path_that_could_lead_elsewhere_is_refused(disk: Disk, path: str, tmp_path: Path) -> None:
+def test_a_path_that_could_lead_elsewhere_is_refused(disk: FileTree, path: str, tmp_path: Path) -> None:
     for name in ("read", "write", "remove", "glance", "glances"):
         with pytest.raises(Refused, match="cannot be the path of a file here"):
             DEEDS[name](disk, path)
@@ -122,12 +122,12 @@ def test_no_deed_follows_a_link_at_any_component(tmp_path: Path, name: str, dept
         link.symlink_to(target)
         before = inventory(tmp_path)
         if name == "glance" and link == home / PATH:
-            assert Disk(home).glance(PATH) == glance(link)
+            assert FileTree(home).glance(PATH) == glance(link)
         else:
             with pytest.raises(
                 StoreError, match=r"is a link, and Hone does not follow|is there already"
             ) as error:
-                DEEDS[name](Disk(home), PATH)
+                DEEDS[name](FileTree(home), PATH)
             assert str(link) in str(error.value)
         assert inventory(tmp_path) == before
         link.unlink()
@@ -135,19 +135,21 @@ def test_no_deed_follows_a_link_at_any_component(tmp_path: Path, name: str, dept
 
 def test_a_link_is_glanced_at_and_listed_as_what_it_is(tmp_path: Path) -> None:
     home, _ = surround(tmp_path)
-    disk = Disk(home)
+    disk = FileTree(home)
     assert disk.glance("skills/link") == glance(home / "skills" / "link")
     assert set(disk.glances("skills", "SKILL.md")) == disk.folders("skills") == {"real"}
     kinds = {found.path: found.kind for found in disk.listing("skills")}
-    assert kinds["skills/link"] is kinds["skills/loop"] is kinds["skills/real/references/link"] is Kind.LINK
-    assert kinds["skills/pipe"] is Kind.OTHER
+    assert (
+        kinds["skills/link"] is kinds["skills/loop"] is kinds["skills/real/references/link"] is FileKind.LINK
+    )
+    assert kinds["skills/pipe"] is FileKind.OTHER
     assert not any(path.startswith("skills/link/") for path in kinds)
 
 
 def test_the_home_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    Disk(tmp_path / "link").write("MEMORY.md", b"text")
+    FileTree(tmp_path / "link").write("MEMORY.md", b"text")
     assert content(tmp_path / "real") == {"MEMORY.md": b"text"}
 
 
@@ -156,7 +158,7 @@ def test_of_10_000_writes_raced_by_a_folder_that_turns_into_a_link_none_lands_ou
     tier: Tier, figures: Figures, tmp_path: Path, place: str
 ) -> None:
     home, outside = tmp_path / "home", tmp_path / "outside"
-    disk, inner = Disk(home), PATH.removeprefix(f"{place}/")
+    disk, inner = FileTree(home), PATH.removeprefix(f"{place}/")
     disk.write(f"{PATH}.keep", b"inside")
     (outside / inner).parent.mkdir(parents=True, exist_ok=True)
     (outside / inner).write_bytes(CANARY)
@@ -184,7 +186,7 @@ def test_of_10_000_writes_raced_by_a_folder_that_turns_into_a_link_none_lands_ou
 
 
 def test_a_link_that_takes_a_files_place_after_it_was_looked_at_is_not_followed(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_bytes(CANARY)
     disk.write(PATH, b"inside")
@@ -225,7 +227,7 @@ def odd(home: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["read", "write", "remove"])
-def test_what_is_no_file_is_named_and_left_alone(disk: Disk, tmp_path: Path, name: str) -> None:
+def test_what_is_no_file_is_named_and_left_alone(disk: FileTree, tmp_path: Path, name: str) -> None:
     sentences = odd(tmp_path / "home")
     before = inventory(tmp_path)
     for path, sentence in sentences.items():
@@ -236,7 +238,7 @@ def test_what_is_no_file_is_named_and_left_alone(disk: Disk, tmp_path: Path, nam
     assert inventory(tmp_path) == before
 
 
-def test_a_lock_that_is_no_file_is_named_and_left_alone(disk: Disk, tmp_path: Path) -> None:
+def test_a_lock_that_is_no_file_is_named_and_left_alone(disk: FileTree, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / LOCK).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="is a link"), disk.lock():
@@ -244,7 +246,7 @@ def test_a_lock_that_is_no_file_is_named_and_left_alone(disk: Disk, tmp_path: Pa
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_what_is_not_there_is_nothing_and_makes_nothing(disk: Disk, tmp_path: Path) -> None:
+def test_what_is_not_there_is_nothing_and_makes_nothing(disk: FileTree, tmp_path: Path) -> None:
     assert disk.read(PATH) is None
     assert disk.glance(PATH) is None
     assert disk.glances("skills", "SKILL.md") == {}
@@ -255,7 +257,7 @@ def test_what_is_not_there_is_nothing_and_makes_nothing(disk: Disk, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_over_the_limit_is_not_read(disk: Disk) -> None:
+def test_a_file_over_the_limit_is_not_read(disk: FileTree) -> None:
     disk.write("MEMORY.md", b"12345")
     assert disk.read("MEMORY.md", limit=5)
     with pytest.raises(StoreError, match=r"MEMORY.md has more than 4 bytes.*Shorten it"):
@@ -264,7 +266,7 @@ def test_a_file_over_the_limit_is_not_read(disk: Disk) -> None:
 
 def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
     with as_nobody() as area:
-        home, disk = area / "home", Disk(area / "home")
+        home, disk = area / "home", FileTree(area / "home")
         for path in ("MEMORY.md", "skills/a/SKILL.md", "skills/b/SKILL.md"):
             disk.write(path, b"old")
         closed = [home / "MEMORY.md", home / "skills" / "a"]
@@ -285,7 +287,7 @@ def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
 
 def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
     with as_nobody() as place:
-        home, disk = place / "home", Disk(place / "home")
+        home, disk = place / "home", FileTree(place / "home")
         disk.write("skills/a/SKILL.md", b"old")
         for folder in (home / "skills" / "a", home / "skills", home):
             folder.chmod(0o500)
@@ -306,7 +308,7 @@ def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
 
 def test_a_file_somebody_made_read_only_stays_as_it_is() -> None:
     with as_nobody() as place:
-        disk = Disk(place)
+        disk = FileTree(place)
         disk.write("MEMORY.md", b"old")
         (place / "MEMORY.md").chmod(0o400)
         for name in ("write", "remove"):
@@ -316,7 +318,7 @@ def test_a_file_somebody_made_read_only_stays_as_it_is() -> None:
 
 
 def test_a_write_that_fails_in_the_middle_leaves_the_old_content_and_no_debris(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     disk.write("MEMORY.md", b"old")
     with full_disk(room=1_000):
@@ -352,12 +354,12 @@ def test_a_full_disk_and_a_read_only_one_leave_everything_as_it_was(tmp_path: Pa
 # The deeds
 
 
-def test_what_was_written_is_read_and_is_for_the_owner_only(disk: Disk, tmp_path: Path) -> None:
+def test_what_was_written_is_read_and_is_for_the_owner_only(disk: FileTree, tmp_path: Path) -> None:
     path = tmp_path / "home" / PATH
     for data in (b"", b"first", b"\0\xff second\r\n"):
         print_ = disk.write(PATH, data)
         status = path.stat()
-        assert print_ == Print(digest(data), status.st_ino, status.st_mtime_ns)
+        assert print_ == PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
         assert disk.read(PATH) == (data, print_)
         assert disk.glance(PATH) == glance(path)
         assert stat.S_IMODE(status.st_mode) == 0o600
@@ -367,7 +369,7 @@ def test_what_was_written_is_read_and_is_for_the_owner_only(disk: Disk, tmp_path
     assert content(tmp_path / "home") == {PATH: b"\0\xff second\r\n"}
 
 
-def test_an_edit_in_place_right_after_a_write_shows_at_a_glance(disk: Disk, tmp_path: Path) -> None:
+def test_an_edit_in_place_right_after_a_write_shows_at_a_glance(disk: FileTree, tmp_path: Path) -> None:
     for number in range(200):
         print_ = disk.write("MEMORY.md", b"%03d" % number)
         with open(tmp_path / "home" / "MEMORY.md", "r+b") as file:
@@ -378,7 +380,7 @@ def test_an_edit_in_place_right_after_a_write_shows_at_a_glance(disk: Disk, tmp_
 
 
 def test_with_the_last_file_its_empty_folders_go_but_none_of_the_homes_own(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     for path in ("skills/a/SKILL.md", PATH, "projects/p/MEMORY.md", "MEMORY.md"):
         disk.write(path, b"text")
@@ -395,7 +397,7 @@ def test_with_the_last_file_its_empty_folders_go_but_none_of_the_homes_own(
     assert left[3] == ["projects", "skills"]
 
 
-def test_a_removal_that_was_cut_off_is_finished_by_the_next(disk: Disk, tmp_path: Path) -> None:
+def test_a_removal_that_was_cut_off_is_finished_by_the_next(disk: FileTree, tmp_path: Path) -> None:
     (tmp_path / "home" / PATH).parent.mkdir(parents=True)
     (tmp_path / "home" / "skills/a/references/.hone-left.tmp").touch()
     assert not disk.remove(PATH)
@@ -403,7 +405,7 @@ def test_a_removal_that_was_cut_off_is_finished_by_the_next(disk: Disk, tmp_path
 
 
 def test_a_listing_has_all_files_by_path_and_says_when_they_are_too_many_or_too_deep(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     paths = ["skills/a/SKILL.md", PATH, "skills/a/references/b/c/d.md", "skills/b/SKILL.md"]
     for path in paths:
@@ -412,17 +414,17 @@ def test_a_listing_has_all_files_by_path_and_says_when_they_are_too_many_or_too_
     (tmp_path / "home" / "skills" / "a" / os.fsdecode(b"caf\xe9.md")).touch()
     (tmp_path / "home" / "skills" / "empty").mkdir()
     found = disk.listing("skills")
-    assert [each.path for each in found if each.kind is Kind.FILE] == sorted(paths)
-    assert [each.path for each in found if each.kind is not Kind.FILE] == ["skills/a/caf\udce9.md"]
-    assert all(each.glance == disk.glance(each.path) for each in found if each.kind is Kind.FILE)
+    assert [each.path for each in found if each.kind is FileKind.FILE] == sorted(paths)
+    assert [each.path for each in found if each.kind is not FileKind.FILE] == ["skills/a/caf\udce9.md"]
+    assert all(each.glance == disk.glance(each.path) for each in found if each.kind is FileKind.FILE)
     shallow = disk.listing("skills/a", depth=2)
-    assert [each.path for each in shallow if each.kind is Kind.FOLDER] == ["skills/a/references/b"]
+    assert [each.path for each in shallow if each.kind is FileKind.FOLDER] == ["skills/a/references/b"]
     assert len(disk.listing("skills", most=5)) == 5
     with pytest.raises(StoreError, match=r"more files than Hone goes through \(4\); nothing was changed"):
         disk.listing("skills", most=4)
 
 
-def test_glances_over_all_folders_are_the_single_glances(disk: Disk, tmp_path: Path) -> None:
+def test_glances_over_all_folders_are_the_single_glances(disk: FileTree, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         disk.write(f"skills/{name}/SKILL.md", name.encode())
     (tmp_path / "home" / "skills" / "none").mkdir()
@@ -438,7 +440,7 @@ def test_glances_over_all_folders_are_the_single_glances(disk: Disk, tmp_path: P
 
 
 def test_two_processes_of_two_threads_lose_no_change_under_the_lock(
-    disk: Disk, tmp_path: Path, figures: Figures
+    disk: FileTree, tmp_path: Path, figures: Figures
 ) -> None:
     times = 50
     processes = [subprocess.Popen(worker(tmp_path / "home", "count", str(times))) for _ in range(2)]
@@ -452,7 +454,7 @@ def test_two_processes_of_two_threads_lose_no_change_under_the_lock(
 
 
 def test_the_lock_of_a_killed_process_is_free_and_a_removed_lock_file_locks_nobody_out(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     entered = Event()
 
@@ -481,7 +483,9 @@ def holds(path: Path) -> bool:
     return found
 
 
-def test_a_lock_that_was_given_back_is_free_although_a_forked_child_has_its_descriptor(disk: Disk) -> None:
+def test_a_lock_that_was_given_back_is_free_although_a_forked_child_has_its_descriptor(
+    disk: FileTree,
+) -> None:
     ours, theirs = os.pipe()
     with disk.lock():
         child = os.fork()
@@ -496,7 +500,7 @@ def test_a_lock_that_was_given_back_is_free_although_a_forked_child_has_its_desc
 
 
 def test_a_write_is_on_the_disk_before_it_takes_the_place_and_so_is_the_place(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     disk.write(PATH, b"old")
     trace = ["--quiet=all", "--trace=fsync,/rename", "--decode-fds=path", "-o", str(tmp_path / "trace")]
@@ -511,7 +515,7 @@ def test_a_write_is_on_the_disk_before_it_takes_the_place_and_so_is_the_place(
 
 
 def test_a_draft_in_use_is_left_alone_and_one_of_a_killed_process_goes_with_the_next_write(
-    disk: Disk, tmp_path: Path
+    disk: FileTree, tmp_path: Path
 ) -> None:
     folder = tmp_path / "home" / "skills" / "a"
     disk.write("skills/a/SKILL.md", b"old")

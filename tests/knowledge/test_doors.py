@@ -24,7 +24,7 @@ from hone.core.ports import Header
 from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.files.tree import Disk
+from hone.files.tree import FileTree
 from hone.knowledge.forgetting import derived, withdraw
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper
@@ -33,7 +33,7 @@ from hone.knowledge.skills.folder import Archive, Install, Pin, Restore, Uninsta
 from hone.knowledge.tools import knowledge_tools
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.skill_catalog import SqliteSkillCatalog
 from tests.given import NOON
 from tests.tools.calls import EMPTY, called
 
@@ -189,7 +189,7 @@ class Watched(SqliteLedger):
 
 def line(entry: Entry) -> tuple[str, str, str, str]:
     change = entry.change
-    return change.deed, change.author.actor, change.target, change.standing
+    return change.kind, change.author.actor, change.target, change.standing
 
 
 class Desk:
@@ -198,16 +198,16 @@ class Desk:
     def __init__(self, home: Path, database: Database) -> None:
         self.home = home
         self.ledger = Watched(database)
-        self.keeper = Keeper(self.ledger, Disk(home), ManualClock(), lambda _: None, DEFAULTS)
-        library = Library(self.keeper, SqliteShelf(database), ManualClock())
-        self.tools = {tool.surface.name: tool for tool in knowledge_tools(library, "/work/shop")}
+        self.keeper = Keeper(self.ledger, FileTree(home), ManualClock(), lambda _: None, DEFAULTS)
+        library = Library(self.keeper, SqliteSkillCatalog(database), ManualClock())
+        self.tools = {tool.spec.name: tool for tool in knowledge_tools(library, "/work/shop")}
         said = Transcript(EMPTY.transcript.head).then(user("I like tea in the train."), Trust.OWNER, NOON)
-        self.scene = replace(EMPTY, transcript=said, header=Header(SessionId("5e55"), NOON))
+        self.context = replace(EMPTY, transcript=said, header=Header(SessionId("5e55"), NOON))
 
     async def call(self, named: str, /, **arguments: object) -> None:
         tool = self.tools[named]
-        proof = {} if tool.surface.readonly else {"evidence": ["tea in the train"]}
-        outcome = await tool.run(called(tool, **proof, **arguments), self.scene)
+        proof = {} if tool.spec.readonly else {"evidence": ["tea in the train"]}
+        outcome = await tool.run(called(tool, **proof, **arguments), self.context)
         assert not outcome.failed, outcome.text
 
     async def left(self) -> list[tuple[str, str, str, str]]:
@@ -219,7 +219,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(home: Path) -> AsyncIterator[Desk]:
+async def context(home: Path) -> AsyncIterator[Desk]:
     database = Database.open(home / "hone.db")
     it = Desk(home, database)
     yield it
@@ -231,12 +231,12 @@ MISLED = Author(
     Actor.AGENT,
     SessionId("bad"),
     evidence=(Evidence(SessionId("bad"), 1, Trust.FOREIGN, "0" * 64),),
-    ground=Trust.FOREIGN,
+    trust_floor=Trust.FOREIGN,
 )
 
 
 async def test_each_call_of_the_memory_tool_leaves_one_entry_for_each_part(home: Path) -> None:
-    async with desk(home) as it:
+    async with context(home) as it:
         await it.call("memory", action="add", text="Likes tea.")
         await it.call("memory", action="replace", match="tea", text="Likes tea in the train.")
         await it.call("memory", action="remove", match="tea")
@@ -248,7 +248,7 @@ async def test_each_call_of_the_memory_tool_leaves_one_entry_for_each_part(home:
 
 
 async def test_each_call_of_skill_manage_leaves_one_entry(home: Path) -> None:
-    async with desk(home) as it:
+    async with context(home) as it:
         calls: list[tuple[str, dict[str, str]]] = [
             ("create", {"text": TEXT}),
             ("patch", {"find": "the train", "text": "the night train"}),
@@ -266,7 +266,7 @@ async def test_each_call_of_skill_manage_leaves_one_entry(home: Path) -> None:
 
 
 async def test_each_edit_by_hand_leaves_one_entry_of_the_owners(home: Path) -> None:
-    async with desk(home) as it:
+    async with context(home) as it:
         (home / "MEMORY.md").write_text("- by hand\n")
         await it.keeper.text(MEMORY)
         (home / "skills" / NAME).mkdir(parents=True)
@@ -277,7 +277,7 @@ async def test_each_edit_by_hand_leaves_one_entry_of_the_owners(home: Path) -> N
 
 
 async def test_undo_approve_reject_and_forget_leave_one_entry_each(home: Path) -> None:
-    async with desk(home) as it:
+    async with context(home) as it:
         waiting = [(await it.keeper.note([(MEMORY, Add(text))], MISLED))[0].id for text in "abc"]
         assert await it.left() == [("add", "agent", MEMORY, "pending")] * 3
         approved = await it.keeper.approve(waiting[0])
@@ -289,7 +289,7 @@ async def test_undo_approve_reject_and_forget_leave_one_entry_each(home: Path) -
 
 
 async def test_each_deed_of_the_owner_on_a_skill_leaves_one_entry(home: Path) -> None:
-    async with desk(home) as it:
+    async with context(home) as it:
         edits = (Install({DOCUMENT: TEXT.encode()}, "/x"), Pin(), Unpin(), Archive(), Restore(), Uninstall())
         for edit in edits:
             await it.keeper.shelve(NAME, edit, OWNER)
@@ -377,11 +377,11 @@ def test_each_command_leaves_its_entries_and_a_look_leaves_none(
 
 
 async def propose(home: Path) -> list[int]:
-    async with desk(home) as it:
+    async with context(home) as it:
         return [(await it.keeper.note([(MEMORY, Add(text))], MISLED))[0].id for text in "abc"]
 
 
 async def made(home: Path) -> list[Entry]:
     """Oldest first."""
-    async with desk(home) as it:
+    async with context(home) as it:
         return list(await it.ledger.entries())[::-1]

@@ -2,32 +2,32 @@
 
 import pytest
 
-from hone.core.ledger import Print
-from hone.knowledge.intake import Finding, Place, look
+from hone.core.ledger import PublishedFile
+from hone.knowledge.intake import FileFacts, FileState, look
 
 OLD, NOW, HAND = "old", "now", "hand"
 
 
-def file(digest: str, inode: int = 1) -> Print:
-    return Print(digest, inode, 5)
+def file(digest: str, inode: int = 1) -> PublishedFile:
+    return PublishedFile(digest, inode, 5)
 
 
 @pytest.mark.parametrize(
     ("place", "finding"),
     [
-        (Place(None, None, None), Finding.FINE),
-        (Place(NOW, file(NOW), file(NOW)), Finding.FINE),
-        (Place(NOW, file(NOW), file(NOW, inode=2)), Finding.MOVED),
-        (Place(None, file(OLD), None), Finding.MOVED),
-        (Place(NOW, None, None), Finding.STALE),
-        (Place(NOW, file(OLD), file(OLD)), Finding.STALE),
-        (Place(NOW, file(NOW), None), Finding.MISSING),
-        (Place(NOW, file(NOW), file(HAND)), Finding.EDITED),
-        (Place(NOW, file(OLD), file(HAND)), Finding.EDITED),
-        (Place(None, None, file(HAND)), Finding.EDITED),
-        (Place(NOW, file(NOW), file(OLD, inode=2)), Finding.EDITED),
-        (Place(NOW, file(OLD), file(OLD, inode=2)), Finding.EDITED),
+        (FileFacts(None, None, None), FileState.FINE),
+        (FileFacts(NOW, file(NOW), file(NOW)), FileState.FINE),
+        (FileFacts(NOW, file(NOW), file(NOW, inode=2)), FileState.MOVED),
+        (FileFacts(None, file(OLD), None), FileState.MOVED),
+        (FileFacts(NOW, None, None), FileState.STALE),
+        (FileFacts(NOW, file(OLD), file(OLD)), FileState.STALE),
+        (FileFacts(NOW, file(NOW), None), FileState.MISSING),
+        (FileFacts(NOW, file(NOW), file(HAND)), FileState.EDITED),
+        (FileFacts(NOW, file(OLD), file(HAND)), FileState.EDITED),
+        (FileFacts(None, None, file(HAND)), FileState.EDITED),
+        (FileFacts(NOW, file(NOW), file(OLD, inode=2)), FileState.EDITED),
+        (FileFacts(NOW, file(OLD), file(OLD, inode=2)), FileState.EDITED),
     ],
 )
-def test_each_case(place: Place, finding: Finding) -> None:
+def test_each_case(place: FileFacts, finding: FileState) -> None:
     assert look(place) is finding

@@ -8,14 +8,14 @@ from pathlib import Path
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
-from hone.core.skill import Birth, Deed
-from hone.files.tree import Disk
+from hone.core.skill import SkillEvent, SkillOrigin
+from hone.files.tree import FileTree
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import FIRST, Library
 from hone.knowledge.skills.folder import Archive, Create, Pin
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.skill_catalog import SqliteSkillCatalog
 
 FOLDER = "/a/folder"
 
@@ -36,14 +36,16 @@ async def library(home: Path, clock: ManualClock | None = None) -> AsyncIterator
     said: list[str] = []
     database = Database.open(home / "hone.db")
     clock = clock or ManualClock()
-    keeper = Keeper(SqliteLedger(database), Disk(home), clock, said.append)
-    yield Library(keeper, SqliteShelf(database), clock), said
+    keeper = Keeper(SqliteLedger(database), FileTree(home), clock, said.append)
+    yield Library(keeper, SqliteSkillCatalog(database), clock), said
     keeper.close()
     await database.close()
 
 
 async def names(shelf: Library) -> list[str]:
-    return [each.name for each in (await shelf.ranked(FOLDER)).skills if each.birth is not Birth.BUNDLED]
+    return [
+        each.name for each in (await shelf.ranked(FOLDER)).skills if each.birth is not SkillOrigin.BUNDLED
+    ]
 
 
 async def test_of_many_new_folders_only_those_are_taken_in_that_can_be_first(home: Path) -> None:
@@ -78,10 +80,10 @@ async def test_rank_is_pinned_then_used_then_name_and_stays_the_same_all_day(hom
     clock = ManualClock()
     async with library(home, clock) as (shelf, _):
         for name in ("a-craft", "b-craft", "c-craft", "d-craft"):
-            await shelf.keeper.shelve(name, Create(document(name), Birth.AGENT), OWNER)
+            await shelf.keeper.shelve(name, Create(document(name), SkillOrigin.AGENT), OWNER)
         await shelf.keeper.shelve("d-craft", Pin(), OWNER)
-        await shelf.count("c-craft", Deed.USE, Actor.AGENT, SessionId("1"))
-        await shelf.count("b-craft", Deed.VIEW, Actor.REVIEW, SessionId("2"))
+        await shelf.count("c-craft", SkillEvent.USE, Actor.AGENT, SessionId("1"))
+        await shelf.count("b-craft", SkillEvent.VIEW, Actor.REVIEW, SessionId("2"))
         assert await names(shelf) == ["d-craft", "a-craft", "b-craft", "c-craft"]
         clock.advance(timedelta(days=1).total_seconds())
         assert await names(shelf) == ["d-craft", "c-craft", "a-craft", "b-craft"]

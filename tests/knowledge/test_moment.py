@@ -13,17 +13,17 @@ from random import Random
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Holding, Target
-from hone.core.skill import Birth
-from hone.core.waiting import Shared
-from hone.files.tree import Disk
+from hone.core.skill import SkillOrigin
+from hone.core.waiting import SingleFlight
+from hone.files.tree import FileTree
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills.folder import Archive, Create
-from hone.knowledge.snapshots import Moments
+from hone.knowledge.snapshots import SnapshotCache
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.skill_catalog import SqliteSkillCatalog
 from tests.conftest import Tier
 
 FOLDER = Path("/a/folder")
@@ -52,8 +52,8 @@ async def opened(
 ) -> AsyncIterator[tuple[Library, Counted]]:
     database = Database.open(home / "hone.db")
     ledger = Counted(database)
-    keeper = Keeper(ledger, Disk(home, now), clock, lambda _: None)
-    yield Library(keeper, SqliteShelf(database), clock), ledger
+    keeper = Keeper(ledger, FileTree(home, now), clock, lambda _: None)
+    yield Library(keeper, SqliteSkillCatalog(database), clock), ledger
     keeper.close()
     await database.close()
 
@@ -106,11 +106,11 @@ class Hands:
     async def _make(self) -> None:
         number, letters = self._count, string.ascii_lowercase
         name = "made-" + "".join(letters[number // 26**place % 26] for place in range(3))
-        await self._other.keeper.shelve(name, Create(document(name), Birth.AGENT), OWNER)
+        await self._other.keeper.shelve(name, Create(document(name), SkillOrigin.AGENT), OWNER)
 
     async def _put_away(self) -> None:
         for each in await self._other.listed():
-            if each.birth is not Birth.BUNDLED:
+            if each.birth is not SkillOrigin.BUNDLED:
                 await self._other.keeper.shelve(each.name, Archive(), OWNER)
                 return
 
@@ -119,14 +119,14 @@ async def test_whatever_hands_and_other_processes_do_the_next_look_has_it(home: 
     clock = ManualClock()
     random = tier.random()
     async with opened(home, clock) as (library, ledger), opened(home, clock) as (other, _):
-        hands, moments = Hands(home, other, random), Moments(library)
+        hands, moments = Hands(home, other, random), SnapshotCache(library)
         still = 0
         for _ in range(tier.size(short=60, full=400)):
             deed = await hands.do()
             if random.random() < 0.1:
                 clock.advance(timedelta(days=1).total_seconds())
             found = await moments.snapshot(FOLDER)
-            assert found == await Moments(library).snapshot(FOLDER), deed
+            assert found == await SnapshotCache(library).snapshot(FOLDER), deed
             read = ledger.reads
             assert await moments.snapshot(FOLDER) == found
             still += ledger.reads == read
@@ -137,7 +137,7 @@ async def test_nothing_is_read_again_while_nothing_is_touched(home: Path) -> Non
     clock = ManualClock()
     async with opened(home, clock) as (library, ledger):
         await library.keeper.note([(USER, Add("likes tea"))], OWNER)
-        moments = Moments(library)
+        moments = SnapshotCache(library)
         known = await moments.snapshot(FOLDER)
         reads = ledger.reads
         for _ in range(3):
@@ -153,7 +153,7 @@ async def test_an_edit_that_leaves_size_and_time_as_they_were_is_noticed(home: P
     """As long as the clock of the files may not have moved on, how they look proves nothing."""
     async with opened(home, ManualClock(), time.time_ns) as (library, _):
         await library.keeper.note([(USER, Add("likes tea"))], OWNER)
-        moments, path = Moments(library), home / "USER.md"
+        moments, path = SnapshotCache(library), home / "USER.md"
         assert (await moments.snapshot(FOLDER)).user == ("likes tea",)
         status = path.stat()
         path.write_text(path.read_text().replace("tea", "rum"))
@@ -172,7 +172,7 @@ async def test_all_who_ask_at_once_share_an_answer_that_is_never_older_than_the_
         await gate.wait()
         return seen
 
-    shared = Shared(find)
+    shared = SingleFlight(find)
     first = asyncio.create_task(shared.ask())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -196,7 +196,7 @@ async def test_an_answer_that_cannot_be_found_is_told_to_all_who_asked_and_looke
             raise OSError("gone")
         return 1
 
-    shared = Shared(find)
+    shared = SingleFlight(find)
     assert [
         type(each) for each in await asyncio.gather(shared.ask(), shared.ask(), return_exceptions=True)
     ] == [OSError, OSError]

@@ -21,22 +21,23 @@ from hone.core.ledger import (
     Actor,
     Author,
     Change,
+    ChangeKind,
+    ChangeState,
     Delta,
     Entry,
     Evidence,
     Ledger,
-    Standing,
     skill,
 )
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, Birth
+from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.trust import Trust
-from hone.files.tree import Disk
+from hone.files.tree import FileTree
 from hone.knowledge.folding import Files
-from hone.knowledge.journal import Add, Remove, Replace, entries
+from hone.knowledge.journal import Add, Remove, ReplaceEntry, entries
 from hone.knowledge.keeper import MET, OWNER, Keeper
 from hone.knowledge.skills.folder import Archive, Create, Edit, Patch, WriteFile
-from hone.knowledge.staging import Staged
+from hone.knowledge.staging import StagedLedger
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.reference import InMemoryLedger
@@ -45,7 +46,7 @@ from tests.given import NOON
 SESSION = SessionId("5e55")
 RESTS = (Evidence(SESSION, 1, Trust.OWNER, "0" * 64),)
 REVIEW = Author(Actor.REVIEW, SESSION, evidence=RESTS)
-MISLED = Author(Actor.REVIEW, SESSION, evidence=RESTS, ground=Trust.FOREIGN)
+MISLED = Author(Actor.REVIEW, SESSION, evidence=RESTS, trust_floor=Trust.FOREIGN)
 NAME = "trip-planning"
 TARGETS = (MEMORY, USER, skill(NAME))
 PLAN = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\none\ntwo\nthree\n"
@@ -56,7 +57,7 @@ class Deed:
     """What a review, the foreground or the owner may do."""
 
     target: str
-    edit: Add | Replace | Remove | Edit
+    edit: Add | ReplaceEntry | Remove | Edit
     misled: bool = False
 
     async def do(self, keeper: Keeper, author: Author) -> bool:
@@ -73,10 +74,10 @@ class Deed:
 
 
 words = st.sampled_from(["one", "two", "three", "four"])
-notes = st.builds(Add, words) | st.builds(Replace, words, words) | st.builds(Remove, words)
+notes = st.builds(Add, words) | st.builds(ReplaceEntry, words, words) | st.builds(Remove, words)
 shelvings: st.SearchStrategy[Edit] = (
     st.builds(Patch, words, words)
-    | st.just(Create(PLAN, Birth.AGENT))
+    | st.just(Create(PLAN, SkillOrigin.AGENT))
     | st.just(Archive())
     | st.builds(WriteFile, st.sampled_from(["references/a.md", "scripts/b.sh"]), words.map(str.encode))
 )
@@ -91,7 +92,7 @@ async def house(home: Path, ledger: Ledger | None = None) -> AsyncIterator[Keepe
     database = None if ledger else Database.open(home / "hone.db")
     kept = SqliteLedger(database) if database else ledger
     assert kept
-    keeper = Keeper(kept, Disk(home), ManualClock(), lambda _: None)
+    keeper = Keeper(kept, FileTree(home), ManualClock(), lambda _: None)
     yield keeper
     keeper.close()
     if database:
@@ -100,14 +101,14 @@ async def house(home: Path, ledger: Ledger | None = None) -> AsyncIterator[Keepe
 
 async def furnished(keeper: Keeper) -> None:
     await keeper.note([(MEMORY, Add("one")), (USER, Add("two"))], OWNER)
-    await keeper.shelve(NAME, Create(PLAN, Birth.AGENT), REVIEW)
+    await keeper.shelve(NAME, Create(PLAN, SkillOrigin.AGENT), REVIEW)
 
 
 async def finish(keeper: Keeper, changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
     return await keeper.ledger.record(changes, contents, NOON)
 
 
-async def settle(keeper: Keeper, staged: Staged) -> Sequence[Entry]:
+async def settle(keeper: Keeper, staged: StagedLedger) -> Sequence[Entry]:
     return await keeper.settle(staged, lambda changes, contents: finish(keeper, changes, contents))
 
 
@@ -159,7 +160,7 @@ async def meet(path: Path, steps: Sequence[Deed], others: Sequence[Deed]) -> Non
         assert len(made) <= sum(done)
         for entry in made:
             change = entry.change
-            assert change.standing is Standing.ACTIVE or change.cause
+            assert change.standing is ChangeState.ACTIVE or change.cause
             assert not (change.cause == MET and change.confirmed)
         ledger = keeper.ledger
         assert isinstance(ledger, SqliteLedger)
@@ -181,12 +182,12 @@ async def test_what_meets_a_later_change_waits_whole_and_the_rest_takes_effect(h
     async with house(home) as keeper:
         await furnished(keeper)
         apart, staged = keeper.staged()
-        await apart.note([(MEMORY, Replace("one", "uno"))], REVIEW)
+        await apart.note([(MEMORY, ReplaceEntry("one", "uno"))], REVIEW)
         await apart.shelve(NAME, Patch("two", "due"), REVIEW)
-        await keeper.note([(MEMORY, Replace("one", "eins"))], OWNER)
+        await keeper.note([(MEMORY, ReplaceEntry("one", "eins"))], OWNER)
         met, patched = await settle(keeper, staged)
-        assert (met.change.standing, met.change.cause) == (Standing.PENDING, MET)
-        assert patched.change.standing is Standing.ACTIVE
+        assert (met.change.standing, met.change.cause) == (ChangeState.PENDING, MET)
+        assert patched.change.standing is ChangeState.ACTIVE
         assert entries(await keeper.text(MEMORY)) == ("eins",)
         assert "one\ndue\nthree" in (home / "skills" / NAME / DOCUMENT).read_text()
 
@@ -206,10 +207,10 @@ async def test_if_the_end_cannot_be_recorded_nothing_is(home: Path) -> None:
 
 
 async def test_what_is_recorded_there_is_recorded_whole_or_not_at_all() -> None:
-    staged = Staged(InMemoryLedger())
+    staged = StagedLedger(InMemoryLedger())
     one = digest(b"one")
-    good = Change(MEMORY, "add", (Delta("MEMORY.md", None, one),), REVIEW)
-    bad = Change(USER, "add", (Delta("USER.md", one, None),), REVIEW)
+    good = Change(MEMORY, ChangeKind.ADD, (Delta("MEMORY.md", None, one),), REVIEW)
+    bad = Change(USER, ChangeKind.ADD, (Delta("USER.md", one, None),), REVIEW)
     with pytest.raises(Conflict):
         await staged.record([good, bad], {one: b"one"}, NOON)
     assert (staged.changes, await staged.holding(MEMORY)) == ([], {})

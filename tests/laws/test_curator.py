@@ -14,9 +14,9 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from hone.core.curation import Round
-from hone.core.ledger import Entry, Standing, skill
-from hone.core.skill import ARCHIVED, DOCUMENT, Birth
+from hone.core.curation import CuratorRun
+from hone.core.ledger import ChangeState, Entry, skill
+from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.document import parse
@@ -111,7 +111,7 @@ async def furnish(it: Care, library: Mapping[str, Drawn]) -> None:
         if each.kind == "installed":
             await it.keeper.shelve(name, Install({DOCUMENT: text.encode(), **each.files}, "/there"), OWNER)
             continue
-        birth = Birth.USER if each.kind == "user" else Birth.AGENT
+        birth = SkillOrigin.USER if each.kind == "user" else SkillOrigin.AGENT
         await it.keeper.shelve(name, Create(text, birth, each.project), OWNER)
         for path, data in each.files.items():
             await it.keeper.shelve(name, WriteFile(path, data), OWNER)
@@ -124,7 +124,7 @@ Holdings = Mapping[str, Files]
 
 def kept(before: Holdings, after: Holdings, entries: Sequence[Entry], plan: Any) -> None:
     """No skill is gone; every byte of every file is where it was, and where it was merged to, and linked."""
-    touched = {each.change.target: each.change.deed for each in entries}
+    touched = {each.change.target: each.change.kind for each in entries}
     merges = {each["into"]: {*each["sources"], each["into"]} & before.keys() for each in plan["merge"]}
     for name, files in before.items():
         there = set(after[name].values())
@@ -133,7 +133,7 @@ def kept(before: Holdings, after: Holdings, entries: Sequence[Entry], plan: Any)
             assert {path: data for path, data in after[name].items() if path != ARCHIVED} == {
                 path: data for path, data in files.items() if path != ARCHIVED
             }
-    for target in (each.change.target for each in entries if each.change.deed == "merge"):
+    for target in (each.change.target for each in entries if each.change.kind == "merge"):
         into = target.removeprefix("skill:")
         there, text = set(after[into].values()), after[into][DOCUMENT].decode()
         headings = {line.lstrip("# ") for line in parse(text).body.split("\n") if line.startswith("#")}
@@ -167,7 +167,7 @@ async def lived(world: World, home: Path) -> None:
             f"{len({each.change.group for each in entries})} groups, {'refused' if round.error else 'fine'}"
         )
         after = await it.holdings()
-        active = [each for each in entries if each.change.standing is Standing.ACTIVE]
+        active = [each for each in entries if each.change.standing is ChangeState.ACTIVE]
         assert {name: after[name] for name in protected} == {name: before[name] for name in protected}
         assert not {each.change.target for each in entries} & {skill(name) for name in protected}
         kept(before, after, active, world.plan)
@@ -179,7 +179,7 @@ async def lived(world: World, home: Path) -> None:
         assert await it.holdings() == before  # and back again
 
 
-async def worked(it: Care) -> tuple[Round, tuple[Entry, ...]]:
+async def worked(it: Care) -> tuple[CuratorRun, tuple[Entry, ...]]:
     found = await it.curator.work(again=True)
     assert found
     return found

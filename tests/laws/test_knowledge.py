@@ -23,20 +23,20 @@ from hone.core.ledger import (
     Actor,
     Author,
     Change,
+    ChangeState,
     Entry,
     Evidence,
-    Print,
-    Standing,
+    PublishedFile,
     Target,
     project,
     skill,
 )
-from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, Birth
+from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, SkillOrigin
 from hone.core.trust import Trust
-from hone.files.tree import Disk
+from hone.files.tree import FileTree
 from hone.knowledge import journal
-from hone.knowledge.journal import Add, Remove, Replace, lines
-from hone.knowledge.keeper import OWNER, Keeper, Rules
+from hone.knowledge.journal import Add, Remove, ReplaceEntry, lines
+from hone.knowledge.keeper import OWNER, Keeper, KeeperRules
 from hone.knowledge.places import folder_of, is_journal, path_of, places
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.folder import (
@@ -59,8 +59,8 @@ SKILLS = ("trip-planning", "slow-queries")
 TARGETS = (*JOURNALS, *map(skill, SKILLS))
 RESTS = (Evidence(SessionId("5e55"), 1, Trust.OWNER, "0" * 64),)
 AGENT = Author(Actor.AGENT, SessionId("5e55"), evidence=RESTS)
-MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=RESTS, ground=Trust.FOREIGN)
-WIDE = Rules({"memory": 100_000, "user": 100_000, "project": 100_000}, {})
+MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=RESTS, trust_floor=Trust.FOREIGN)
+WIDE = KeeperRules({"memory": 100_000, "user": 100_000, "project": 100_000}, {})
 KEPT = ("hone.db", ".lock")
 
 Files = Mapping[str, bytes]
@@ -84,12 +84,12 @@ class Fuse:
                 raise Killed
 
 
-class BurningDisk(Disk):
+class BurningDisk(FileTree):
     def __init__(self, root: Path, fuse: Fuse) -> None:
         super().__init__(root)
         self._fuse = fuse
 
-    def write(self, path: str, data: bytes) -> Print:
+    def write(self, path: str, data: bytes) -> PublishedFile:
         self._fuse.burn(late=False)
         made = super().write(path, data)
         self._fuse.burn(late=True)
@@ -115,7 +115,7 @@ class BurningLedger(SqliteLedger):
         self._fuse.burn(late=True)
         return made
 
-    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         self._fuse.burn(late=False)
         await super().printed(prints)
         self._fuse.burn(late=True)
@@ -156,7 +156,7 @@ class Walk:
         """What the active changes make of a target."""
         held: dict[str, str] = {}
         for entry in (await self.keepers[0].ledger.entries(target=target))[::-1]:
-            if entry.change.standing is Standing.PENDING:
+            if entry.change.standing is ChangeState.PENDING:
                 continue
             if upto is not None and entry.id > upto:
                 break
@@ -212,7 +212,7 @@ class Walk:
         kind = self.random.choice("aaarx") if there else "a"
         match kind:
             case "r":
-                return Replace(self.random.choice(there), self.word())
+                return ReplaceEntry(self.random.choice(there), self.word())
             case "x":
                 return Remove(self.random.choice(there))
         return Add(self.word())
@@ -237,7 +237,7 @@ class Walk:
 
     def a_skill_edit(self, name: str, files: Files) -> folder.Edit:
         if not files:
-            return Create(self.document(name), Birth.AGENT)
+            return Create(self.document(name), SkillOrigin.AGENT)
         line = self.random.choice(lines(files[DOCUMENT].decode())[5:])
         further = [path for path in files if path.startswith("references/")]
         edits: list[folder.Edit] = [
@@ -392,7 +392,7 @@ def _path(place: Path, home: Path, target: Target) -> str:
 
 def _acts(entry: Entry, target: Target) -> bool:
     change = entry.change
-    return change.target == target and change.standing is Standing.ACTIVE and bool(change.deltas)
+    return change.target == target and change.standing is ChangeState.ACTIVE and bool(change.deltas)
 
 
 def _only_that(before: bytes, after: bytes, now: bytes, result: bytes) -> None:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.messages import Message, assistant, user
-from hone.core.ports import Header, Sessions, Stored
+from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.traces.export import Tree, choose, export, gather
-from hone.features.traces.restore import Standing, compare, read, restore
+from hone.features.traces.restore import RestoreState, compare, read, restore
 from hone.runtime.export import Clean
 from hone.stores.inmemory import InMemorySessions
 from tests.given import NOON, begun, conversations, texts, trusts
@@ -55,7 +55,7 @@ class Past:
         for each in await self.store.list(None, None):
             self.lines.add(line(await self.store.load(each.header.id)))
 
-    async def pick(self, number: int) -> Stored:
+    async def pick(self, number: int) -> StoredSession:
         found = sorted(each.header.id for each in await self.store.list(None, None))
         return await self.store.load(found[number % len(found)])
 
@@ -78,7 +78,7 @@ class Past:
         await self._fork(id, at, there, len(there.transcript), words, Origin.REVIEW)
 
     async def _fork(
-        self, id: SessionId, at: int, there: Stored, shared: int, words: list[str], origin: Origin
+        self, id: SessionId, at: int, there: StoredSession, shared: int, words: list[str], origin: Origin
     ) -> None:
         header = Header(id, NOON + timedelta(seconds=at), "", origin, "", there.header.id, shared)
         said = longer(there.transcript.upto(shared), words, Trust.AGENT, at)
@@ -102,7 +102,7 @@ def longer(transcript: Transcript, words: Sequence[str], trust: Trust, at: int) 
     return transcript
 
 
-def line(stored: Stored) -> Line:
+def line(stored: StoredSession) -> Line:
     return (stored.prefix.model, *(message.text for message in stored.transcript))
 
 
@@ -171,7 +171,7 @@ def test_a_file_has_exactly_the_leaves_each_content_once_and_comes_back_as_it_wa
             assert now.header in (was.header, replace(was.header, shared=0))
         assert sorted(spoken([json.loads(each) for each in written(await taken(there))])) == sorted(expected)
         again = await compare(there, found.tree, own=True)
-        assert {step.standing for step in again} == {Standing.SAME}
+        assert {step.standing for step in again} == {RestoreState.SAME}
 
     asyncio.run(whole())
 
@@ -193,7 +193,7 @@ def test_a_later_file_brings_what_came_since_and_an_earlier_one_nothing(
             head = (await past.store.load(each.header.id)).transcript.head
             assert (await there.load(each.header.id)).transcript.head == head
         standing = {step.standing for step in await compare(there, second.tree)}
-        assert standing == {Standing.SAME}
+        assert standing == {RestoreState.SAME}
 
     asyncio.run(whole())
 
@@ -270,7 +270,7 @@ async def test_who_was_quicker_stays_as_it_is_and_is_named() -> None:
     assert [step.trace.header.id for step in await restore(there, found.tree, steps)] == ["s0"]
     assert facts((await there.load(SessionId("s0"))).transcript.nodes) == facts(said.nodes)
     again = {step.trace.header.id: step.standing for step in await compare(there, found.tree)}
-    assert again == {"s0": Standing.OTHER, "s1": Standing.SAME}
+    assert again == {"s0": RestoreState.OTHER, "s1": RestoreState.SAME}
 
 
 class Breaking(InMemorySessions):
@@ -312,7 +312,7 @@ async def test_an_import_that_breaks_off_leaves_whole_lines_and_the_next_one_end
         assert whole.issuperset(heads)
         there.room = 9
         assert await restore(there, found.tree, await compare(there, found.tree)) == []
-        assert {step.standing for step in await compare(there, found.tree)} == {Standing.SAME}
+        assert {step.standing for step in await compare(there, found.tree)} == {RestoreState.SAME}
         assert sorted((await taken(there)).leaves()) == sorted(found.tree.leaves())
 
 

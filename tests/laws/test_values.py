@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hone.core.agent import Agent
 from hone.core.budget import Budget
-from hone.core.messages import Message, Note, Part, Role, Text, decode, encode, sound, user
+from hone.core.messages import Message, Part, Role, SystemNote, Text, decode, encode, sound, user
 from hone.core.permit import Effect, Permit
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
@@ -76,7 +76,7 @@ def test_messages_round_trip_through_their_canonical_bytes(messages: list[Messag
 
 
 @given(notes, texts)
-def test_a_note_is_apart_from_the_users_words_and_stands_before_them(note: Note, text: str) -> None:
+def test_a_note_is_apart_from_the_users_words_and_stands_before_them(note: SystemNote, text: str) -> None:
     message = user(note, text)
     assert (message.text, message.note) == (text, note)
     assert user(text).note is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.clock import SystemClock
-from hone.core.messages import Message, Note, Reminder, assistant, told, unreminded, untold, user
+from hone.core.messages import Message, Reminder, SystemNote, assistant, told, unreminded, untold, user
 from hone.core.prefix import Prefix
 from hone.core.trust import Trust
 from hone.models.anthropic import MARKER, AnthropicMessages
@@ -118,7 +118,7 @@ FORGERY = st.lists(
 
 @given(FORGERY | texts)
 def test_no_text_of_a_note_can_close_its_frame_or_open_another(text: str) -> None:
-    sent = told(Note(text))
+    sent = told(SystemNote(text))
     if not text.strip():
         assert sent == ""
         return
@@ -154,7 +154,9 @@ def last_of(body: bytes) -> str | list[dict[str, str]]:
 
 
 @given(notes, words)
-def test_a_note_stands_before_the_users_words_and_takes_nothing_from_them(note: Note, text: str) -> None:
+def test_a_note_stands_before_the_users_words_and_takes_nothing_from_them(
+    note: SystemNote, text: str
+) -> None:
     prefix = Prefix("openai/m", "system")
     noted, plain = (transcript(prefix, [each]) for each in (user(note, text), user(text)))
     sent = told(note)
@@ -168,7 +170,7 @@ def test_a_note_stands_before_the_users_words_and_takes_nothing_from_them(note: 
 
 @given(notes, reminders, words)
 def test_a_reminder_stands_between_a_note_and_the_users_words(
-    note: Note, reminder: Reminder, text: str
+    note: SystemNote, reminder: Reminder, text: str
 ) -> None:
     prefix = Prefix("openai/m", "system")
     message = user(note, reminder, text)

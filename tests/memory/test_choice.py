@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.errors import SettingsError
-from hone.features.backends.choice import NAMES, Choice, choose, is_remote, must_ask, shown, user_id
+from hone.features.backends.choice import NAMES, BackendChoice, choose, is_remote, must_ask, shown, user_id
 
 WAY = {"key": True, "installed": True, "answers": True}
 
@@ -12,7 +12,7 @@ WAY = {"key": True, "installed": True, "answers": True}
 def test_what_is_set_wins_over_a_key_in_the_environment(wanted: str) -> None:
     for key in (False, True):
         found = choose(wanted, NAMES, key=key, installed=key, answers=key)
-        assert found == Choice(wanted, "it is set")
+        assert found == BackendChoice(wanted, "it is set")
     assert not must_ask(wanted, key=True, installed=True)
 
 

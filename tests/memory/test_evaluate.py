@@ -123,12 +123,12 @@ async def test_a_backend_that_works_makes_whole_round_trips_and_leaves_nothing(
 
 @pytest.mark.parametrize("mood", ["fails", "slow", "types"])
 async def test_a_backend_that_does_not_work_has_no_points_for_what_it_did_not_do(mood: str) -> None:
-    from hone.features.backends.guarded import Guarded
+    from hone.features.backends.guarded import GuardedBackend
 
     clock = ManualClock()
     odd = Odd(clock)
     odd.mood = mood
-    seen = await measure(Guarded(odd), clock)
+    seen = await measure(GuardedBackend(odd), clock)
     expected = {"store", "retrieve"} if mood == "types" else set()
     assert seen.worked == expected
     assert score(seen).function == (30 if mood == "types" else 0)

@@ -8,7 +8,7 @@ import pytest
 from hone.core.backend import Deleted
 from hone.core.clock import ManualClock
 from hone.core.errors import BackendError, Unfit
-from hone.features.backends.guarded import Guarded
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.honcho import HonchoBackend
 from tests.backing import closing, honcho
 from tests.doubles.honcho import KEY, Answer, HonchoDouble
@@ -132,6 +132,6 @@ async def test_a_service_that_lies_is_not_believed(lie: Any, words: str) -> None
 
 async def test_an_sdk_that_is_not_installed_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "honcho", None)
-    backend = Guarded(HonchoBackend("", "", ManualClock(), is_cloud=True))
+    backend = GuardedBackend(HonchoBackend("", "", ManualClock(), is_cloud=True))
     found = await backend.available()
     assert "pip install 'hone-agent[honcho]'" in found.why

@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Refused
-from hone.knowledge.journal import Add, Edit, Remove, Replace, apply, blocks, entries, normal, printed, size
+from hone.knowledge.journal import (
+    Add,
+    Edit,
+    Remove,
+    ReplaceEntry,
+    apply,
+    blocks,
+    entries,
+    normal,
+    printed,
+    size,
+)
 
 LIMIT = 2_200
 MARKDOWN = st.lists(
@@ -74,11 +85,11 @@ def test_removing_what_was_added_gives_the_same_entries(text: str, words: str) -
 
 
 def test_a_part_that_only_one_entry_has_is_enough() -> None:
-    after = apply(OWNED, [Replace("Tuesdays", "Deploys go out on Fridays.")], LIMIT)
+    after = apply(OWNED, [ReplaceEntry("Tuesdays", "Deploys go out on Fridays.")], LIMIT)
     assert after == OWNED.replace("Tuesdays", "Fridays")
 
 
-@pytest.mark.parametrize("edit", [Replace("It", "x"), Remove("o"), Replace("", "x"), Remove("  ")])
+@pytest.mark.parametrize("edit", [ReplaceEntry("It", "x"), Remove("o"), ReplaceEntry("", "x"), Remove("  ")])
 def test_what_is_ambiguous_names_the_candidates_and_changes_nothing(edit: Edit) -> None:
     with pytest.raises(
         Refused, match=r"(?s)The build runs.*nothing was changed|nothing was changed.*The build runs"

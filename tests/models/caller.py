@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hone.core.messages import Part, Text, Thinking, ToolCall
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 
 PATHS: dict[Format, str] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
@@ -102,11 +102,11 @@ class Line:
             return
 
 
-async def dial(stage: Stage) -> Line:
+async def dial(stage: FakeProvider) -> Line:
     return Line(*await asyncio.open_connection("127.0.0.1", stage.port))
 
 
-async def post(stage: Stage, format: Format, body: bytes, **headers: str) -> Got:
+async def post(stage: FakeProvider, format: Format, body: bytes, **headers: str) -> Got:
     async with await dial(stage) as line:
         return await line.ask("POST", PATHS[format], body, headers)
 

@@ -12,7 +12,7 @@ from hone.core.clock import SystemClock
 from hone.core.errors import Rejected, Unreachable
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.models.http.connection import Connection
+from hone.models.http.connection import HttpConnection
 from tests.models import loopback
 from tests.models.loopback import OK, answering, fetch, once, serving
 
@@ -134,7 +134,7 @@ class Switchboard:
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         return self.answers.pop(0)
 
-    async def dial(self, connection: Connection, address: str, port: int) -> None:
+    async def dial(self, connection: HttpConnection, address: str, port: int) -> None:
         self.dialled.append(address)
         if address in self.dead:
             raise ConnectionRefusedError

@@ -7,7 +7,7 @@ import pytest
 
 from hone.core.clock import SystemClock
 from hone.core.errors import SettingsError
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import refusing
 from hone.models.http import Http
 from hone.models.providers import KNOWN, Provider, address, choose
@@ -66,7 +66,7 @@ async def test_without_a_key_the_first_server_that_answers_is_asked_what_it_has(
     environ: Mapping[str, str], name: str
 ) -> None:
     with refusing() as nobody:
-        async with Stage(lines("hi")) as stage:
+        async with FakeProvider(lines("hi")) as stage:
             silent = Provider("lmstudio", f"{nobody}/v1", local=True)
             there = Provider("ollama", f"{stage.url}/v1", local=True)
             assert (await chosen("", environ, silent, there))[1] == name

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from hone.core.messages import ToolCall, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import FAULTS, first, refusing
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, lines
@@ -40,7 +40,7 @@ def test_the_table_holds_the_twenty_and_silence() -> None:
 @pytest.mark.parametrize("name", REFUSALS)
 async def test_a_refusal_has_the_status_and_the_shape_of_its_provider(name: str, format: Format) -> None:
     status, openai, anthropic = REFUSALS[name]
-    async with Stage(SCRIPT, fault=name) as stage:
+    async with FakeProvider(SCRIPT, fault=name) as stage:
         got = await post(stage, format, question(format))
     assert (got.status, got.complete, got.headers["content-type"]) == (status, True, "application/json")
     assert got.headers.get("retry-after") == ("1" if name == "429-after" else None)
@@ -58,7 +58,7 @@ async def test_a_refusal_has_the_status_and_the_shape_of_its_provider(name: str,
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_bad_gateway_answers_in_html(format: Format) -> None:
-    async with Stage(SCRIPT, fault="502-html") as stage:
+    async with FakeProvider(SCRIPT, fault="502-html") as stage:
         got = await post(stage, format, question(format))
     assert (got.status, got.headers["content-type"]) == (502, "text/html")
     assert b"<html>" in got.body
@@ -66,7 +66,7 @@ async def test_a_bad_gateway_answers_in_html(format: Format) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_reset_comes_before_any_byte(format: Format) -> None:
-    async with Stage(SCRIPT, fault="reset") as stage, await dial(stage) as line:
+    async with FakeProvider(SCRIPT, fault="reset") as stage, await dial(stage) as line:
         await line.send("POST", PATHS[format], question(format))
         with pytest.raises(ConnectionResetError):
             await line.reader.read(1)
@@ -76,13 +76,13 @@ async def test_nobody_answers_where_connections_are_refused() -> None:
     with refusing() as url, pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
     with pytest.raises(ValueError, match="refusing"):
-        Stage(SCRIPT, fault="refused")
+        FakeProvider(SCRIPT, fault="refused")
     with pytest.raises(ValueError, match="lightning"):
-        Stage(SCRIPT, fault="lightning")
+        FakeProvider(SCRIPT, fault="lightning")
 
 
 async def test_the_silent_one_takes_the_request_and_never_says_a_word() -> None:
-    async with Stage(SCRIPT, fault="silent") as stage:
+    async with FakeProvider(SCRIPT, fault="silent") as stage:
         async with await dial(stage) as line:
             await line.send("POST", "/v1/messages", question("anthropic"))
             waiting = asyncio.create_task(line.reader.read(1))
@@ -95,7 +95,7 @@ async def test_the_silent_one_takes_the_request_and_never_says_a_word() -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_half_a_stream_stops_in_the_middle_of_the_text(format: Format) -> None:
-    async with Stage(SCRIPT, fault="half-stream") as stage:
+    async with FakeProvider(SCRIPT, fault="half-stream") as stage:
         got = await post(stage, format, question(format))
     assert (got.status, got.complete) == (200, False)
     assert b"two" in got.body
@@ -106,7 +106,7 @@ async def test_half_a_stream_stops_in_the_middle_of_the_text(format: Format) -> 
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_stream_cut_in_a_call_leaves_half_of_its_arguments(format: Format) -> None:
-    async with Stage(SCRIPT, fault="cut-in-call") as stage:
+    async with FakeProvider(SCRIPT, fault="cut-in-call") as stage:
         got = await post(stage, format, question(format))
     assert (got.status, got.complete) == (200, True)
     if format == "openai":
@@ -123,7 +123,7 @@ async def test_a_stream_cut_in_a_call_leaves_half_of_its_arguments(format: Forma
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_bad_json_is_one_event_among_good_ones(format: Format) -> None:
-    async with Stage(SCRIPT, fault="bad-json") as stage:
+    async with FakeProvider(SCRIPT, fault="bad-json") as stage:
         got = await post(stage, format, question(format))
     lines_ = [line[6:] for line in got.body.decode().split("\n") if line.startswith("data: ")]
     bad = [line for line in lines_ if line != "[DONE]" and not valid(line)]
@@ -149,7 +149,7 @@ def valid(text: str) -> bool:
     ],
 )
 async def test_a_reply_that_ends_badly_says_why(name: str, text: str, openai: str, anthropic: str) -> None:
-    async with Stage(SCRIPT, fault=name) as stage:
+    async with FakeProvider(SCRIPT, fault=name) as stage:
         chat = openai_parts(await post(stage, "openai", question("openai")))
         message = anthropic_parts(await post(stage, "anthropic", question("anthropic")))
     assert chat == (*message[:1], openai)
@@ -158,7 +158,7 @@ async def test_a_reply_that_ends_badly_says_why(name: str, text: str, openai: st
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_trouble_after_the_beginning_comes_as_an_event(format: Format) -> None:
-    async with Stage(SCRIPT, fault="error-event") as stage:
+    async with FakeProvider(SCRIPT, fault="error-event") as stage:
         got = await post(stage, format, question(format))
     assert (got.status, got.complete) == (200, True)
     assert got.events[-1]["error"]["message"] == "Overloaded"
@@ -168,14 +168,14 @@ async def test_trouble_after_the_beginning_comes_as_an_event(format: Format) -> 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["half-stream", "cut-in-call", "bad-json"])
 async def test_without_a_stream_the_same_faults_break_the_body(name: str, format: Format) -> None:
-    async with Stage(SCRIPT, fault=name) as stage:
+    async with FakeProvider(SCRIPT, fault=name) as stage:
         got = await post(stage, format, question(format, stream=False))
     assert got.complete is (name != "half-stream")
     assert not valid(got.body.decode())
 
 
 async def test_the_first_calls_fail_and_then_it_works() -> None:
-    async with Stage(SCRIPT, fault=first(2, "500")) as stage, await dial(stage) as line:
+    async with FakeProvider(SCRIPT, fault=first(2, "500")) as stage, await dial(stage) as line:
         assert (await line.ask("GET", "/v1/models")).status == 200
         body = question("openai")
         statuses = [(await line.ask("POST", "/v1/chat/completions", body)).status for _ in range(3)]

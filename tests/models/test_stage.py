@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, echo, lines
 from tests.conftest import Figures
@@ -41,7 +41,7 @@ def plain(parts: Sequence[Part]) -> list[Part]:
 @given(message=st.booleans().flatmap(lambda calls: replies(1, calls=calls)))
 def test_the_stream_says_what_the_script_says(format: Format, message: Message) -> None:
     async def heard() -> Got:
-        async with Stage(lines(message)) as stage:
+        async with FakeProvider(lines(message)) as stage:
             return await post(stage, format, question(format))
 
     got = asyncio.run(heard())
@@ -54,7 +54,7 @@ def test_the_stream_says_what_the_script_says(format: Format, message: Message) 
 
 async def test_openai_streams_in_the_provider_s_shape() -> None:
     message = assistant(Thinking("hm"), "Let me look.", call("read_file", "c1", path="a/long/path/README.md"))
-    async with Stage(lines(message)) as stage:
+    async with FakeProvider(lines(message)) as stage:
         got = await post(stage, "openai", question("openai"))
         bare = await post(
             stage, "openai", b'{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}'
@@ -77,7 +77,7 @@ async def test_anthropic_streams_in_the_provider_s_shape() -> None:
     message = assistant(
         Thinking("hm"), Thinking("", sealed="xx"), "Look.", call("f", "c1", path="some/long/path")
     )
-    async with Stage(lines(message)) as stage:
+    async with FakeProvider(lines(message)) as stage:
         got = await post(stage, "anthropic", question("anthropic"))
     kinds = [event["type"] for event in got.events]
     assert kinds[:2] == ["message_start", "ping"]
@@ -96,7 +96,7 @@ async def test_anthropic_streams_in_the_provider_s_shape() -> None:
 @both
 async def test_without_a_stream_the_reply_is_one_body(format: Format) -> None:
     message = assistant(Thinking("hm", "seal"), "Look.", call("f", "c1", path="a"))
-    async with Stage(lines(Reply(message, Finish.CALLS, Usage(9, 4, 2, 3)))) as stage:
+    async with FakeProvider(lines(Reply(message, Finish.CALLS, Usage(9, 4, 2, 3)))) as stage:
         got = await post(stage, format, question(format, stream=False))
     assert got.headers["content-type"] == "application/json"
     if format == "openai":
@@ -119,7 +119,7 @@ async def test_without_a_stream_the_reply_is_one_body(format: Format) -> None:
 @both
 async def test_half_a_surrogate_and_broken_arguments_go_out_as_they_are(format: Format) -> None:
     message = assistant("half \ud83d of it", ToolCall("c 1", "no name", '{"a": \udc00'))
-    async with Stage(lines(message)) as stage:
+    async with FakeProvider(lines(message)) as stage:
         parts, _ = parts_of(format, await post(stage, format, question(format)))
         assert (await post(stage, format, question(format, stream=False))).status == 200
     assert parts == list(message.parts)
@@ -134,7 +134,7 @@ async def test_the_script_hears_the_conversation_and_the_stage_keeps_its_bytes(f
         return assistant("yes")
 
     bodies = [question(format, "one"), question(format, "one", "two", "drei ✓"), question(format, "x")]
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         async with await dial(stage) as line:
             for body in bodies:
                 got = await line.ask("POST", PATHS[format] + "?beta=true", body, {"X-Own": "Value"})
@@ -161,7 +161,7 @@ async def test_usage_on_the_wire_knows_what_was_sent_before(format: Format) -> N
         return json.dumps(body).encode()
 
     start = "a long question, worth remembering " * 9
-    async with Stage(HELLO) as stage:
+    async with FakeProvider(HELLO) as stage:
         first, again, longer, other = [
             usage(format, await post(stage, format, marked(*texts)))
             for texts in ((start,), (start,), (start, "yes", "go on"), ("another " + start,))
@@ -182,7 +182,7 @@ def usage(format: Format, got: Got) -> Usage:
 
 
 async def test_what_is_no_model_call_is_answered_in_the_provider_s_shape() -> None:
-    async with Stage(HELLO) as stage, await dial(stage) as line:
+    async with FakeProvider(HELLO) as stage, await dial(stage) as line:
         models = await line.ask("GET", "/v1/models")
         missing = await line.ask("GET", "/v1/nothing")
         other = await line.ask("POST", "/v1/nothing", b"{}", {"anthropic-version": "2023-06-01"})
@@ -196,7 +196,7 @@ async def test_what_is_no_model_call_is_answered_in_the_provider_s_shape() -> No
 
 @both
 async def test_a_key_is_asked_for_in_the_provider_s_way(format: Format) -> None:
-    async with Stage(HELLO, key="sesame") as stage:
+    async with FakeProvider(HELLO, key="sesame") as stage:
         own = {"openai": {"authorization": "Bearer sesame"}, "anthropic": {"x-api-key": "sesame"}}[format]
         answers = [
             await post(stage, format, question(format), **headers)
@@ -209,7 +209,7 @@ async def test_a_key_is_asked_for_in_the_provider_s_way(format: Format) -> None:
 
 @both
 async def test_a_request_that_a_provider_would_refuse_is_refused_and_remembered(format: Format) -> None:
-    async with Stage(HELLO, fault=lambda number: "500" if number == 1 else None) as stage:
+    async with FakeProvider(HELLO, fault=lambda number: "500" if number == 1 else None) as stage:
         got = [await post(stage, format, question(format, "")) for _ in range(2)]
         fine = await post(stage, format, question(format))
     assert [each.status for each in got] == [400, 500]
@@ -221,7 +221,7 @@ async def test_a_request_that_a_provider_would_refuse_is_refused_and_remembered(
 
 @both
 async def test_a_stream_can_be_cut_at_any_byte(format: Format) -> None:
-    async with Stage(lines(assistant("Hello you.", call("f", x="ü")))) as stage:
+    async with FakeProvider(lines(assistant("Hello you.", call("f", x="ü")))) as stage:
         body = question(format)
         await post(stage, format, body)
         whole = (await post(stage, format, body)).body
@@ -236,7 +236,7 @@ async def test_a_stream_can_be_cut_at_any_byte(format: Format) -> None:
 @both
 async def test_any_bytes_can_be_sent_as_the_stream(format: Format) -> None:
     noise = bytes(range(256)) * 3
-    async with Stage(HELLO, raw=noise) as stage:
+    async with FakeProvider(HELLO, raw=noise) as stage:
         whole = await post(stage, format, question(format))
         stage.cut_at = 300
         part = await post(stage, format, question(format))
@@ -247,7 +247,7 @@ async def test_any_bytes_can_be_sent_as_the_stream(format: Format) -> None:
 async def test_the_size_of_the_chunks_changes_no_byte_of_the_stream() -> None:
     bodies = []
     for chunk in (0, 1, 5):
-        async with Stage(HELLO, chunk=chunk) as stage:
+        async with FakeProvider(HELLO, chunk=chunk) as stage:
             got = await post(stage, "openai", question("openai"))
             bodies.append((got.body, got.complete))
             assert got.wire.count(b"\r\n1\r\n") > 50 or chunk != 1
@@ -255,7 +255,7 @@ async def test_the_size_of_the_chunks_changes_no_byte_of_the_stream() -> None:
 
 
 async def test_large_bodies_are_taken_and_larger_ones_refused() -> None:
-    async with Stage(lambda messages: assistant(f"{len(messages[0].text)} letters")) as stage:
+    async with FakeProvider(lambda messages: assistant(f"{len(messages[0].text)} letters")) as stage:
         got = await post(stage, "openai", question("openai", "x" * 30_000_000))
         assert openai_parts(got)[0] == [Text("30000000 letters")]
         async with await dial(stage) as line:
@@ -273,20 +273,20 @@ async def test_large_bodies_are_taken_and_larger_ones_refused() -> None:
     ],
 )
 async def test_what_is_not_http_is_refused(noise: bytes) -> None:
-    async with Stage(HELLO) as stage, await dial(stage) as line:
+    async with FakeProvider(HELLO) as stage, await dial(stage) as line:
         line.writer.write(noise)
         assert (await line.read()).status == 400
         assert await line.reader.read() == b""
 
 
 async def test_a_caller_that_wants_to_close_is_let_go() -> None:
-    async with Stage(HELLO) as stage, await dial(stage) as line:
+    async with FakeProvider(HELLO) as stage, await dial(stage) as line:
         got = await line.ask("POST", PATHS["openai"], question("openai"), {"connection": "close"})
         assert (got.complete, await line.reader.read()) == (True, b"")
 
 
 async def test_closing_leaves_nothing_behind_whatever_the_callers_do() -> None:
-    async with Stage(HELLO, fault=lambda number: "silent" if number == 0 else None) as stage:
+    async with FakeProvider(HELLO, fault=lambda number: "silent" if number == 0 else None) as stage:
         silent, idle, half, gone = [await dial(stage) for _ in range(4)]
         await silent.send("POST", PATHS["openai"], question("openai"))
         await idle.ask("POST", PATHS["openai"], question("openai"))
@@ -306,7 +306,7 @@ async def test_an_error_in_the_script_is_raised_where_the_stage_closes() -> None
     def script(messages: Sequence[Message]) -> Message:
         raise LookupError("no such line")
 
-    stage = await Stage(script).__aenter__()
+    stage = await FakeProvider(script).__aenter__()
     async with await dial(stage) as line:
         await line.send("POST", PATHS["openai"], question("openai"))
         assert await line.reader.read() == b""
@@ -315,7 +315,7 @@ async def test_an_error_in_the_script_is_raised_where_the_stage_closes() -> None
 
 
 async def test_a_hundred_callers_at_once_are_all_answered(figures: Figures) -> None:
-    async def one(stage: Stage, number: int) -> list[Part]:
+    async def one(stage: FakeProvider, number: int) -> list[Part]:
         async with await dial(stage) as line:
             said: list[str] = []
             for turn in range(5):
@@ -326,7 +326,7 @@ async def test_a_hundred_callers_at_once_are_all_answered(figures: Figures) -> N
                 said.append(part.text)
             return [Text(text) for text in said[1::2]]
 
-    async with Stage(echo, latency=0.001) as stage:
+    async with FakeProvider(echo, latency=0.001) as stage:
         heard = await asyncio.gather(*(one(stage, number) for number in range(100)))
     expected = [[Text(f"A scripted model heard: {n} asks {t}") for t in range(5)] for n in range(100)]
     assert heard == expected
@@ -341,7 +341,7 @@ async def launched(*arguments: str) -> tuple[asyncio.subprocess.Process, Any]:
     assert process.stdout
     url = (await process.stdout.readline()).decode().strip()
     assert b"scripted" in await process.stdout.readline()
-    stage = Stage(HELLO, port=int(url.rpartition(":")[2]))
+    stage = FakeProvider(HELLO, port=int(url.rpartition(":")[2]))
     assert stage.url == url
     return process, stage
 

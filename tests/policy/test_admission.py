@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, Author, Evidence, Standing
+from hone.core.ledger import Actor, Author, ChangeState, Evidence
 from hone.core.messages import ToolCall, answer, assistant, user
 from hone.core.screen import screen
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.knowledge.admission import Mode, Verdict, judge
+from hone.knowledge.admission import LearningMode, Verdict, judge
 from hone.knowledge.evidence import locate
 from tests.conftest import Figures
 from tests.policy.test_evidence import said
@@ -35,11 +35,13 @@ OTHERS = [Actor.AGENT, Actor.REVIEW, Actor.CURATOR]
 
 def test_what_the_owner_hands_in_without_having_said_it_waits_whatever_the_mode() -> None:
     own = Author(Actor.OWNER)
-    assert judge(own, Mode.OFF, entries=["a"]) == Verdict(Standing.ACTIVE, confirmed=True)
-    for ground in (Trust.FOREIGN, Trust.LOCAL, Trust.AGENT):
-        for mode in Mode:
-            verdict = judge(replace(own, ground=ground), mode, entries=["a"], flags=["odd"], scripts=True)
-            assert verdict == Verdict(Standing.PENDING, cause="it was brought in from elsewhere; odd")
+    assert judge(own, LearningMode.OFF, entries=["a"]) == Verdict(ChangeState.ACTIVE, confirmed=True)
+    for trust_floor in (Trust.FOREIGN, Trust.LOCAL, Trust.AGENT):
+        for mode in LearningMode:
+            verdict = judge(
+                replace(own, trust_floor=trust_floor), mode, entries=["a"], flags=["odd"], scripts=True
+            )
+            assert verdict == Verdict(ChangeState.PENDING, cause="it was brought in from elsewhere; odd")
 
 
 def talk(poison: str, owner: str = OWNER) -> Transcript:
@@ -58,9 +60,11 @@ def decided(
         located = locate(claims, transcript, HERE)
         flags = [flag for entry in entries for flag in screen(entry).flags]
         author = Author(
-            actor, HERE, evidence=located.evidence, ground=transcript.trust, quotes=located.quotes
+            actor, HERE, evidence=located.evidence, trust_floor=transcript.trust, quotes=located.quotes
         )
-        return judge(author, Mode.AUTO, entries=[screen(entry).text for entry in entries], flags=flags)
+        return judge(
+            author, LearningMode.AUTO, entries=[screen(entry).text for entry in entries], flags=flags
+        )
     except Refused:
         return None
 
@@ -101,7 +105,7 @@ def test_no_poison_becomes_active_in_any_of_seven_ways(figures: Figures) -> None
             for actor in OTHERS:
                 tried += 1
                 verdict = decided(talk(poison), claims, entries, actor)
-                if verdict and verdict.standing is Standing.ACTIVE:
+                if verdict and verdict.standing is ChangeState.ACTIVE:
                     got_in.append((way, entries))
     figures.tally(tried, got_in=len(got_in), note="poisoned changes in 7 ways, judged")
     assert got_in == []
@@ -111,7 +115,7 @@ def test_what_the_owner_said_becomes_active_although_foreign_text_is_around(figu
     verdicts = [
         decided(talk(POISON[0], said), [said], [entry], actor) for said, entry in HONEST for actor in OTHERS
     ]
-    active = [verdict for verdict in verdicts if verdict == Verdict(Standing.ACTIVE, confirmed=True)]
+    active = [verdict for verdict in verdicts if verdict == Verdict(ChangeState.ACTIVE, confirmed=True)]
     figures(f"{len(verdicts)} honest changes tried, {len(active)} became active with no question")
     assert len(active) >= 0.9 * len(verdicts)
     assert all(verdict is not None for verdict in verdicts)
@@ -120,24 +124,26 @@ def test_what_the_owner_said_becomes_active_although_foreign_text_is_around(figu
 def test_without_foreign_text_a_paraphrase_is_active_but_not_confirmed() -> None:
     transcript = said((user("Mails should be brief, I read them on the go."), Trust.OWNER))
     verdict = decided(transcript, ["#1"], ["Prefers concise e-mails."], Actor.REVIEW)
-    assert verdict == Verdict(Standing.ACTIVE, confirmed=False)
+    assert verdict == Verdict(ChangeState.ACTIVE, confirmed=False)
 
 
 def author(
     actor: Actor = Actor.REVIEW,
     *,
-    ground: Trust = Trust.LOCAL,
+    trust_floor: Trust = Trust.LOCAL,
     of: Trust = Trust.LOCAL,
     quotes: Sequence[str] = (),
 ) -> Author:
-    return Author(actor, HERE, evidence=(Evidence(HERE, 1, of, "d"),), ground=ground, quotes=tuple(quotes))
+    return Author(
+        actor, HERE, evidence=(Evidence(HERE, 1, of, "d"),), trust_floor=trust_floor, quotes=tuple(quotes)
+    )
 
 
 @pytest.mark.parametrize("actor", OTHERS)
 def test_nothing_rests_on_nothing_and_off_is_off(actor: Actor) -> None:
     with pytest.raises(Refused, match="switched off"):
-        judge(author(actor), Mode.OFF, entries=["x"])
-    for mode in (Mode.AUTO, Mode.ASK):
+        judge(author(actor), LearningMode.OFF, entries=["x"])
+    for mode in (LearningMode.AUTO, LearningMode.ASK):
         with pytest.raises(Refused, match="Name what it rests on"):
             judge(replace(author(actor), evidence=()), mode, entries=["x"])
 
@@ -145,87 +151,101 @@ def test_nothing_rests_on_nothing_and_off_is_off(actor: Actor) -> None:
 @pytest.mark.parametrize(
     ("who", "mode", "entries", "flags", "scripts", "verdict"),
     [
-        (author(), Mode.AUTO, ["x"], (), False, Verdict(Standing.ACTIVE)),
-        (author(), Mode.ASK, ["x"], (), False, Verdict(Standing.PENDING, cause="the user wants to be asked")),
-        (author(), Mode.AUTO, ["x"], ("odd", "new"), False, Verdict(Standing.PENDING, cause="odd; new")),
+        (author(), LearningMode.AUTO, ["x"], (), False, Verdict(ChangeState.ACTIVE)),
         (
             author(),
-            Mode.AUTO,
-            None,
-            (),
-            True,
-            Verdict(Standing.PENDING, cause="it brings or changes a script"),
-        ),
-        (author(), Mode.AUTO, None, (), False, Verdict(Standing.ACTIVE)),
-        (
-            author(ground=Trust.FOREIGN),
-            Mode.AUTO,
-            None,
-            (),
-            False,
-            Verdict(Standing.PENDING, cause="it rests on foreign text"),
-        ),
-        (
-            author(of=Trust.FOREIGN),
-            Mode.AUTO,
+            LearningMode.ASK,
             ["x"],
             (),
             False,
-            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+            Verdict(ChangeState.PENDING, cause="the user wants to be asked"),
         ),
         (
-            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
-            Mode.AUTO,
-            ["Use tabs"],
-            (),
+            author(),
+            LearningMode.AUTO,
+            ["x"],
+            ("odd", "new"),
             False,
-            Verdict(Standing.ACTIVE, True),
+            Verdict(ChangeState.PENDING, cause="odd; new"),
         ),
         (
-            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
-            Mode.AUTO,
-            ["Use tabs", "x"],
+            author(),
+            LearningMode.AUTO,
+            None,
             (),
-            False,
-            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+            True,
+            Verdict(ChangeState.PENDING, cause="it brings or changes a script"),
         ),
+        (author(), LearningMode.AUTO, None, (), False, Verdict(ChangeState.ACTIVE)),
         (
-            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
-            Mode.AUTO,
-            [],
-            (),
-            False,
-            Verdict(Standing.PENDING, cause="it rests on foreign text"),
-        ),
-        (
-            author(ground=Trust.FOREIGN, quotes=["Use tabs."]),
-            Mode.AUTO,
+            author(trust_floor=Trust.FOREIGN),
+            LearningMode.AUTO,
             None,
             (),
             False,
-            Verdict(Standing.PENDING, cause="it rests on foreign text"),
+            Verdict(ChangeState.PENDING, cause="it rests on foreign text"),
         ),
         (
-            author(quotes=["Use tabs."]),
-            Mode.AUTO,
-            ["Use tabs"],
-            ("odd",),
+            author(of=Trust.FOREIGN),
+            LearningMode.AUTO,
+            ["x"],
+            (),
             False,
-            Verdict(Standing.PENDING, cause="odd"),
+            Verdict(ChangeState.PENDING, cause="it rests on foreign text"),
         ),
         (
-            author(quotes=["Use tabs."]),
-            Mode.ASK,
+            author(trust_floor=Trust.FOREIGN, quotes=["Use tabs."]),
+            LearningMode.AUTO,
             ["Use tabs"],
             (),
             False,
-            Verdict(Standing.PENDING, cause="the user wants to be asked"),
+            Verdict(ChangeState.ACTIVE, True),
+        ),
+        (
+            author(trust_floor=Trust.FOREIGN, quotes=["Use tabs."]),
+            LearningMode.AUTO,
+            ["Use tabs", "x"],
+            (),
+            False,
+            Verdict(ChangeState.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(trust_floor=Trust.FOREIGN, quotes=["Use tabs."]),
+            LearningMode.AUTO,
+            [],
+            (),
+            False,
+            Verdict(ChangeState.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(trust_floor=Trust.FOREIGN, quotes=["Use tabs."]),
+            LearningMode.AUTO,
+            None,
+            (),
+            False,
+            Verdict(ChangeState.PENDING, cause="it rests on foreign text"),
+        ),
+        (
+            author(quotes=["Use tabs."]),
+            LearningMode.AUTO,
+            ["Use tabs"],
+            ("odd",),
+            False,
+            Verdict(ChangeState.PENDING, cause="odd"),
+        ),
+        (
+            author(quotes=["Use tabs."]),
+            LearningMode.ASK,
+            ["Use tabs"],
+            (),
+            False,
+            Verdict(ChangeState.PENDING, cause="the user wants to be asked"),
         ),
     ],
 )
 def test_the_stricter_of_mode_and_rule_decides(
     who: Author,
-    mode: Mode,
+    mode: LearningMode,
     entries: list[str] | None,
     flags: tuple[str, ...],
     scripts: bool,
@@ -235,9 +255,9 @@ def test_the_stricter_of_mode_and_rule_decides(
 
 
 def test_the_owner_is_always_right() -> None:
-    for mode in Mode:
+    for mode in LearningMode:
         assert judge(Author(Actor.OWNER), mode, entries=None, flags=["odd"], scripts=True) == Verdict(
-            Standing.ACTIVE, confirmed=True
+            ChangeState.ACTIVE, confirmed=True
         )
 
 
@@ -248,8 +268,8 @@ def test_a_rule_that_raises_makes_the_change_wait(error: type[Exception]) -> Non
     def broken(entry: str, owner: Sequence[str]) -> bool:
         raise error("no")
 
-    verdict = judge(author(quotes=["Use tabs."]), Mode.AUTO, entries=["Use tabs"], quoted=broken)
-    assert verdict == Verdict(Standing.PENDING, cause=f"it could not be judged ({error.__name__})")
+    verdict = judge(author(quotes=["Use tabs."]), LearningMode.AUTO, entries=["Use tabs"], quoted=broken)
+    assert verdict == Verdict(ChangeState.PENDING, cause=f"it could not be judged ({error.__name__})")
 
 
 LABELS = st.sampled_from(Trust)
@@ -264,17 +284,25 @@ LABELS = st.sampled_from(Trust)
     st.sampled_from([None, ["Use tabs"]]),
 )
 def test_less_trust_never_makes_more_active(
-    actor: Actor, ground: Trust, of: Trust, flagged: bool, scripts: bool, entries: list[str] | None
+    actor: Actor, trust_floor: Trust, of: Trust, flagged: bool, scripts: bool, entries: list[str] | None
 ) -> None:
     flags = ["odd"] if flagged else []
     here = judge(
-        author(actor, ground=ground, of=of), Mode.AUTO, entries=entries, flags=flags, scripts=scripts
+        author(actor, trust_floor=trust_floor, of=of),
+        LearningMode.AUTO,
+        entries=entries,
+        flags=flags,
+        scripts=scripts,
     )
     worse = judge(
-        author(actor, ground=Trust.FOREIGN, of=of), Mode.ASK, entries=entries, flags=flags, scripts=scripts
+        author(actor, trust_floor=Trust.FOREIGN, of=of),
+        LearningMode.ASK,
+        entries=entries,
+        flags=flags,
+        scripts=scripts,
     )
-    assert worse.standing is Standing.PENDING
-    assert (here.standing is Standing.ACTIVE) == (
-        not flags and not scripts and min(ground, of) >= Trust.LOCAL
+    assert worse.standing is ChangeState.PENDING
+    assert (here.standing is ChangeState.ACTIVE) == (
+        not flags and not scripts and min(trust_floor, of) >= Trust.LOCAL
     )
     assert not here.confirmed

@@ -4,16 +4,16 @@ import pytest
 
 from hone import Hone
 from hone.core.messages import ToolResult
-from hone.core.tool import Kind
+from hone.core.tool import ToolKind
 from hone.features.templates.classes import classify, succeeded
 from hone.features.templates.values import Work
 from hone.models.scripted import Scripted, lines
 
 DECLARED = {
-    "execute_code": Kind.CODE,
-    "read_file": Kind.FILE,
-    "web_fetch": Kind.RESEARCH,
-    "terminal": Kind.OTHER,
+    "execute_code": ToolKind.CODE,
+    "read_file": ToolKind.FILE,
+    "web_fetch": ToolKind.RESEARCH,
+    "terminal": ToolKind.OTHER,
 }
 
 SESSIONS = {
@@ -44,22 +44,22 @@ def test_a_session_is_what_strictly_more_than_60_percent_of_its_calls_are(name: 
 
 
 def test_what_a_tool_declares_is_worth_more_than_what_its_name_means_elsewhere() -> None:
-    assert classify(["Read"], {"Read": Kind.CODE}) is Work.CODE
-    assert classify(["Read"], {"Read": Kind.OTHER}) is Work.MIXED
+    assert classify(["Read"], {"Read": ToolKind.CODE}) is Work.CODE
+    assert classify(["Read"], {"Read": ToolKind.OTHER}) is Work.MIXED
 
 
 async def test_the_tools_that_come_with_hone_declare_their_kind() -> None:
     async with Hone(model=Scripted(lines("hi"))) as hone:
         toolbox = (await hone.session()).agent.toolbox
-    kinds = {name: tool.surface.kind for name, tool in toolbox.items()}
-    assert {name for name, kind in kinds.items() if kind is Kind.CODE} == {"execute_code"}
-    assert {name for name, kind in kinds.items() if kind is Kind.FILE} == {
+    kinds = {name: tool.spec.kind for name, tool in toolbox.items()}
+    assert {name for name, kind in kinds.items() if kind is ToolKind.CODE} == {"execute_code"}
+    assert {name for name, kind in kinds.items() if kind is ToolKind.FILE} == {
         "read_file",
         "write_file",
         "patch",
         "search_files",
     }
-    assert {name for name, kind in kinds.items() if kind is Kind.RESEARCH} == {"web_fetch"}
+    assert {name for name, kind in kinds.items() if kind is ToolKind.RESEARCH} == {"web_fetch"}
 
 
 FAILURES = [

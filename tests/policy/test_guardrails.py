@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
-from hone.runtime.guardrails import Attempt, Guard, Tally, Thresholds, refusal, tally, warning
+from hone.runtime.guardrails import Attempt, CallCounts, Guard, Thresholds, refusal, tally, warning
 from tests.tools.calls import EMPTY, Puppet
 
 OFF = (0, 0)
@@ -90,46 +90,46 @@ def saw(arguments: str, result: str, tool: str = "t", *, readonly: bool = True) 
 @pytest.mark.parametrize(
     ("attempts", "expected"),
     [
-        ([], Tally(0, 0, 0)),
-        ([failed(A)], Tally(1, 1, 0)),
-        ([failed(A), failed(A)], Tally(2, 2, 0)),
-        ([failed(A), failed(B), failed(A)], Tally(2, 3, 0)),
-        ([failed(B), failed(B)], Tally(0, 2, 0)),
-        ([failed(A, "u"), failed(A, "u")], Tally(0, 0, 0)),
-        ([failed(A), failed(A, "u"), saw(A, "x", "u"), failed(A)], Tally(2, 2, 0)),
-        ([failed(A), saw(A, "x")], Tally(0, 0, 1)),
-        ([failed(A), saw(A, "x"), failed(A)], Tally(1, 1, 1)),
-        ([failed(A), saw(B, "x"), failed(A)], Tally(2, 1, 0)),
-        ([saw(A, "x"), saw(A, "x"), saw(A, "x")], Tally(0, 0, 3)),
-        ([saw(A, "x"), saw(A, "y"), saw(A, "x")], Tally(0, 0, 1)),
-        ([saw(A, "x"), saw(B, "x"), saw(A, "x")], Tally(0, 0, 2)),
-        ([saw(A, "x"), failed(A), saw(A, "x")], Tally(0, 0, 2)),
-        ([saw(A, "x", readonly=False), saw(A, "x", readonly=False)], Tally(0, 0, 0)),
+        ([], CallCounts(0, 0, 0)),
+        ([failed(A)], CallCounts(1, 1, 0)),
+        ([failed(A), failed(A)], CallCounts(2, 2, 0)),
+        ([failed(A), failed(B), failed(A)], CallCounts(2, 3, 0)),
+        ([failed(B), failed(B)], CallCounts(0, 2, 0)),
+        ([failed(A, "u"), failed(A, "u")], CallCounts(0, 0, 0)),
+        ([failed(A), failed(A, "u"), saw(A, "x", "u"), failed(A)], CallCounts(2, 2, 0)),
+        ([failed(A), saw(A, "x")], CallCounts(0, 0, 1)),
+        ([failed(A), saw(A, "x"), failed(A)], CallCounts(1, 1, 1)),
+        ([failed(A), saw(B, "x"), failed(A)], CallCounts(2, 1, 0)),
+        ([saw(A, "x"), saw(A, "x"), saw(A, "x")], CallCounts(0, 0, 3)),
+        ([saw(A, "x"), saw(A, "y"), saw(A, "x")], CallCounts(0, 0, 1)),
+        ([saw(A, "x"), saw(B, "x"), saw(A, "x")], CallCounts(0, 0, 2)),
+        ([saw(A, "x"), failed(A), saw(A, "x")], CallCounts(0, 0, 2)),
+        ([saw(A, "x", readonly=False), saw(A, "x", readonly=False)], CallCounts(0, 0, 0)),
     ],
 )
-def test_what_counts(attempts: list[Attempt], expected: Tally) -> None:
+def test_what_counts(attempts: list[Attempt], expected: CallCounts) -> None:
     assert tally(attempts, "t", A) == expected
 
 
 @pytest.mark.parametrize(
     ("counts", "failing", "warned", "refused"),
     [
-        (Tally(), False, None, None),
-        (Tally(1, 2, 1), True, None, None),
-        (Tally(2, 2, 0), True, "this call has failed 2 times", None),
-        (Tally(4, 4, 0), True, "this call has failed 4 times", None),
-        (Tally(5, 5, 0), True, "this call has failed 5 times", "failed 5 times with these arguments"),
-        (Tally(1, 3, 0), True, "this tool has failed 3 times", None),
-        (Tally(0, 7, 0), True, "this tool has failed 7 times", None),
-        (Tally(0, 8, 0), True, "this tool has failed 8 times", "failed 8 times in a row"),
-        (Tally(0, 0, 2), False, "same result 2 times", None),
-        (Tally(0, 0, 4), False, "same result 4 times", None),
-        (Tally(0, 0, 5), False, "same result 5 times", "same result 5 times"),
-        (Tally(1, 1, 4), True, None, None),
+        (CallCounts(), False, None, None),
+        (CallCounts(1, 2, 1), True, None, None),
+        (CallCounts(2, 2, 0), True, "this call has failed 2 times", None),
+        (CallCounts(4, 4, 0), True, "this call has failed 4 times", None),
+        (CallCounts(5, 5, 0), True, "this call has failed 5 times", "failed 5 times with these arguments"),
+        (CallCounts(1, 3, 0), True, "this tool has failed 3 times", None),
+        (CallCounts(0, 7, 0), True, "this tool has failed 7 times", None),
+        (CallCounts(0, 8, 0), True, "this tool has failed 8 times", "failed 8 times in a row"),
+        (CallCounts(0, 0, 2), False, "same result 2 times", None),
+        (CallCounts(0, 0, 4), False, "same result 4 times", None),
+        (CallCounts(0, 0, 5), False, "same result 5 times", "same result 5 times"),
+        (CallCounts(1, 1, 4), True, None, None),
     ],
 )
 def test_what_is_said_at_which_count(
-    counts: Tally, failing: bool, warned: str | None, refused: str | None
+    counts: CallCounts, failing: bool, warned: str | None, refused: str | None
 ) -> None:
     for said, expected in (
         (warning(counts, Thresholds(), failed=failing), warned),
@@ -141,8 +141,8 @@ def test_what_is_said_at_which_count(
 
 def test_a_threshold_of_zero_is_off() -> None:
     off = Thresholds(OFF, OFF, OFF)
-    assert refusal(Tally(99, 99, 99), off) is None
-    assert [warning(Tally(99, 99, 99), off, failed=failing) for failing in (True, False)] == [None, None]
+    assert refusal(CallCounts(99, 99, 99), off) is None
+    assert [warning(CallCounts(99, 99, 99), off, failed=failing) for failing in (True, False)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_every_turn_has_a_guard_of_its_own_and_one_guard_sees_every_tool() -> No
     assert turn.step(fail=True) == REFUSED
     again = Guard(turn.guard.thresholds).around(turn.puppets)["one"]
     assert asyncio.run(again.run(ToolCall("1", "one", '{"fail":true}'), EMPTY)).text == "said None"
-    assert turn.toolbox["one"].surface == turn.puppets["one"].surface
+    assert turn.toolbox["one"].spec == turn.puppets["one"].spec
 
 
 CALLS = st.lists(st.tuples(st.sampled_from(["one", "two"]), st.booleans(), st.integers(0, 2)), max_size=40)
@@ -207,7 +207,7 @@ def test_after_a_file_was_written_the_same_call_is_another_try() -> None:
     failing = [Attempt("test", "{}", failed=True)] * 5
     edit = Attempt("patch", "{}", failed=False, writes=True)
     assert tally(failing, "test", "{}").same_call == 5
-    assert tally([*failing, edit], "test", "{}") == Tally(0, 5, 0)
+    assert tally([*failing, edit], "test", "{}") == CallCounts(0, 5, 0)
     assert tally([*failing, replace(edit, failed=True)], "test", "{}").same_call == 5
     assert tally([*failing, edit, *failing[:2]], "test", "{}").same_call == 2
     reads = [Attempt("read", "{}", failed=False, readonly=True, result="same")] * 5

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, Author, Change, ChangeId, Entry, Evidence, skill
+from hone.core.ledger import Actor, Author, Change, ChangeId, ChangeKind, Entry, Evidence, skill
 from hone.core.messages import Message, answer, assistant, user
-from hone.core.skill import Result
+from hone.core.skill import SkillResult
 from hone.core.trust import Trust
 from hone.learning.outcomes import result
 from hone.models.scripted import call
@@ -18,7 +18,7 @@ ONE, TWO = call("one"), call("two")
 
 def patched(name: str, trust: Trust) -> Entry:
     author = Author(Actor.REVIEW, evidence=(Evidence(SessionId("s"), 1, trust, ""),))
-    return Entry(ChangeId(1), NOW, Change(skill(name), "patch", (), author))
+    return Entry(ChangeId(1), NOW, Change(skill(name), ChangeKind.PATCH, (), author))
 
 
 def talk(*failed: bool) -> list[Message]:
@@ -38,13 +38,13 @@ def talk(*failed: bool) -> list[Message]:
 @pytest.mark.parametrize(
     ("messages", "entries", "expected"),
     [
-        (talk(False, False), [], Result.SUCCEEDED),
-        (talk(False, True), [], Result.UNKNOWN),
-        ([user("hi"), assistant("hello")], [], Result.UNKNOWN),
-        (talk(False, False), [patched("craft", Trust.OWNER)], Result.CORRECTED),
-        (talk(False, False), [patched("craft", Trust.FOREIGN)], Result.SUCCEEDED),
-        (talk(False, False), [patched("other", Trust.OWNER)], Result.SUCCEEDED),
+        (talk(False, False), [], SkillResult.SUCCEEDED),
+        (talk(False, True), [], SkillResult.UNKNOWN),
+        ([user("hi"), assistant("hello")], [], SkillResult.UNKNOWN),
+        (talk(False, False), [patched("craft", Trust.OWNER)], SkillResult.CORRECTED),
+        (talk(False, False), [patched("craft", Trust.FOREIGN)], SkillResult.SUCCEEDED),
+        (talk(False, False), [patched("other", Trust.OWNER)], SkillResult.SUCCEEDED),
     ],
 )
-def test_each_case(messages: list[Message], entries: list[Entry], expected: Result) -> None:
+def test_each_case(messages: list[Message], entries: list[Entry], expected: SkillResult) -> None:
     assert result("craft", messages, entries) is expected

@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.skill import Birth, Listed
+from hone.core.skill import ListedSkill, SkillOrigin
 from hone.features.curator.retention import TERMS, Grade, Terms, plan, reckon
 
 START = date(2026, 1, 1)
 NAME = "trip-planning"
-SKILL = Listed(NAME, "Plan a trip.", "0" * 64)
+SKILL = ListedSkill(NAME, "Plan a trip.", "0" * 64)
 
 names = st.sampled_from([f"skill-{letter}" for letter in "abcdefgh"])
 libraries = st.lists(
     st.builds(
-        Listed,
+        ListedSkill,
         names,
         st.just("About it."),
         st.just("0" * 64),
-        st.sampled_from(Birth),
+        st.sampled_from(SkillOrigin),
         st.booleans(),
         st.booleans(),
     ),
@@ -77,10 +77,14 @@ def test_a_skill_ages_by_the_days_on_which_hone_was_used(days: list[date], unuse
     libraries, anything, st.dictionaries(names, st.sets(st.dates())), st.lists(st.tuples(names, st.dates()))
 )
 def test_only_what_was_learned_and_is_neither_pinned_nor_archived_can_age(
-    library: list[Listed], days: list[date], used: dict[str, set[date]], changed: list[tuple[str, date]]
+    library: list[ListedSkill], days: list[date], used: dict[str, set[date]], changed: list[tuple[str, date]]
 ) -> None:
     aged = plan(library, used, changed, days, Terms(1, 2))
-    own = {each.name for each in library if each.birth is Birth.AGENT and not (each.pinned or each.archived)}
+    own = {
+        each.name
+        for each in library
+        if each.birth is SkillOrigin.AGENT and not (each.pinned or each.archived)
+    }
     assert {each.name for each in aged} == own
     dated = {name for name, _ in changed} | {name for name, each in used.items() if each}
     assert all(each.grade is Grade.ACTIVE for each in aged if each.name not in dated)

@@ -13,7 +13,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, ToolCall, ToolResult, assistant, user
 from hone.core.permit import Effect
 from hone.core.secrets import redact
-from hone.core.tool import Kind, Surface
+from hone.core.tool import ToolKind, ToolSpec
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
@@ -23,11 +23,11 @@ from tests.given import NOON, trusts
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7
 SURFACES = {
-    "read_file": Surface("read_file", "{}", frozenset({Effect.READ}), kind=Kind.FILE),
-    "execute_code": Surface("execute_code", "{}", frozenset({Effect.EXECUTE}), kind=Kind.CODE),
-    "web_fetch": Surface("web_fetch", "{}", frozenset({Effect.NETWORK}), kind=Kind.RESEARCH),
-    "memory": Surface("memory", "{}", frozenset({Effect.NOTE})),
-    "plugin_note": Surface("plugin_note", "{}", frozenset({Effect.NOTE})),
+    "read_file": ToolSpec("read_file", "{}", frozenset({Effect.READ}), kind=ToolKind.FILE),
+    "execute_code": ToolSpec("execute_code", "{}", frozenset({Effect.EXECUTE}), kind=ToolKind.CODE),
+    "web_fetch": ToolSpec("web_fetch", "{}", frozenset({Effect.NETWORK}), kind=ToolKind.RESEARCH),
+    "memory": ToolSpec("memory", "{}", frozenset({Effect.NOTE})),
+    "plugin_note": ToolSpec("plugin_note", "{}", frozenset({Effect.NOTE})),
 }
 BAD = ["Error: {}", '{{"success": false, "id": "{}"}}', "{}\n[exit code 1; 0.1 s]", "<tool_use_error>{}"]
 

@@ -11,11 +11,11 @@ from hone.cli.paint import Paint
 from hone.core.ids import SessionId
 from hone.core.knowledge import News
 from hone.core.ledger import ChangeId
-from hone.core.messages import Message, Note, assistant, told, user
-from hone.core.ports import Header, Stored
+from hone.core.messages import Message, SystemNote, assistant, told, user
+from hone.core.ports import Header, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.secrets import redact
-from hone.core.skill import Listed
+from hone.core.skill import ListedSkill
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.prompt.news import LIMIT, headline, known, news
@@ -27,7 +27,7 @@ entries = st.tuples(
     st.sampled_from(["memory", "user", "project"]), st.text(min_size=1, max_size=900).filter(str.strip)
 )
 skills = st.builds(
-    Listed, st.from_regex(r"[a-z]{1,20}", fullmatch=True), st.text(max_size=1_024), st.just("d")
+    ListedSkill, st.from_regex(r"[a-z]{1,20}", fullmatch=True), st.text(max_size=1_024), st.just("d")
 )
 all_news = st.builds(
     News,
@@ -49,11 +49,11 @@ def test_a_note_tells_what_was_withdrawn_added_and_changed() -> None:
             ChangeId(42),
             added=(("user", "likes green tea\nin the morning"), ("project", "uses uv")),
             removed=(("user", "likes coffee"),),
-            skills=(Listed("release-notes", "How to write\nrelease notes.", "d"),),
+            skills=(ListedSkill("release-notes", "How to write\nrelease notes.", "d"),),
             gone=("old-way",),
         )
     )
-    assert note == Note(
+    assert note == SystemNote(
         "# 5 changes in what is known\n"
         "- About the user, no longer true: likes coffee\n"
         "- About the user, new: likes green tea\n"
@@ -102,8 +102,8 @@ def test_what_was_told_in_a_part_that_was_cut_out_counts_as_not_told(
 ) -> None:
     first, *later = [sum(steps[: end + 1]) for end in range(len(steps))]
     told_of = [
-        Note("", first, first),
-        *(Note("x", upto, since) for since, upto in zip([first, *later], later, strict=False)),
+        SystemNote("", first, first),
+        *(SystemNote("x", upto, since) for since, upto in zip([first, *later], later, strict=False)),
     ]
     messages = [message for note in told_of for message in (user(note, "hi"), assistant("ho"), user("so"))]
     assert known(messages) == told_of[-1].upto
@@ -112,7 +112,7 @@ def test_what_was_told_in_a_part_that_was_cut_out_counts_as_not_told(
     lost = [note for note in told_of[start:end] if note.since < note.upto]
     left = [user(note, "hi") for note in (*told_of[:start], *told_of[end:])]
     assert known(left) == (lost[0].since if lost else told_of[-1].upto)
-    again = user(Note("x", 99, known(left) or 0), "hi")
+    again = user(SystemNote("x", 99, known(left) or 0), "hi")
     assert known([*left, again]) == 99
 
 
@@ -120,19 +120,19 @@ def test_a_conversation_without_notes_was_told_of_nothing() -> None:
     assert known([user("hi"), assistant("ho")]) is None
 
 
-def stored(*messages: Message) -> Stored:
+def stored(*messages: Message) -> StoredSession:
     prefix = Prefix("openai/scripted", "You are a test.")
     chain = Transcript(prefix.digest)
     for message in messages:
         chain = chain.then(message, Trust.OWNER, NOON)
-    return Stored(Header(SessionId("abc123"), NOON, folder="/work"), prefix, chain)
+    return StoredSession(Header(SessionId("abc123"), NOON, folder="/work"), prefix, chain)
 
 
-NOTE = Note(f"# 1 change in what is known\n- About the user, new: ``` likes tea {KEY}\x1b[2J", 3)
+NOTE = SystemNote(f"# 1 change in what is known\n- About the user, new: ``` likes tea {KEY}\x1b[2J", 3)
 
 
 def test_a_stored_conversation_shows_notes_apart_from_the_users_words() -> None:
-    whole = stored(user(NOTE, "tea?"), assistant("Yes."), user(Note("", 4), "sure?"))
+    whole = stored(user(NOTE, "tea?"), assistant("Yes."), user(SystemNote("", 4), "sure?"))
     short = list(transcript(whole, Paint()))
     told_at = short.index("  (Hone told the model: 1 change in what is known)")
     assert short[told_at + 1] == "  tea?"
@@ -143,7 +143,7 @@ def test_a_stored_conversation_shows_notes_apart_from_the_users_words() -> None:
 
 
 def test_an_export_marks_notes_and_takes_secrets_out_of_them() -> None:
-    whole = stored(user(NOTE, "tea?"), user(Note("", 4), "sure?"))
+    whole = stored(user(NOTE, "tea?"), user(SystemNote("", 4), "sure?"))
     first, second = json.loads(to_json(whole, redact))["messages"]
     assert [part["kind"] for part in first["parts"]] == ["note", "text"]
     assert first["parts"][0]["upto"] == 3

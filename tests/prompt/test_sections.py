@@ -110,7 +110,7 @@ def whole(chance: random.Random) -> Prefix:
         around=surroundings(Path("/work"), date(2026, 1, 1), "linux"),
     )
     return compose(
-        "openai/m", sections, {tool.surface.name: tool for tool in tools}.values(), dict.fromkeys(settings, 1)
+        "openai/m", sections, {tool.spec.name: tool for tool in tools}.values(), dict.fromkeys(settings, 1)
     )
 
 

@@ -97,9 +97,9 @@ def _session(session: dict[str, Any], talk: Iterator[list[dict[str, str]]]) -> I
     """The scenes of a session with two or three bits of small talk before each, and one at the end."""
     at = datetime.fromisoformat(session["start"])
     exchanges: list[list[dict[str, str]]] = []
-    for number, scene in enumerate(session["scenes"]):
+    for number, context in enumerate(session["scenes"]):
         exchanges += [next(talk) for _ in range(2 + _pick(f"{at}{number}", 2))]
-        exchanges.append(scene)
+        exchanges.append(context)
     exchanges.append(next(talk))
     lines = _alternating([line for exchange in exchanges for line in exchange], str(at))
     for number, line in enumerate(lines):

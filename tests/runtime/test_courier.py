@@ -6,11 +6,11 @@ from pathlib import Path
 from hone.core.clock import ManualClock
 from hone.core.ledger import MEMORY, USER, Ledger
 from hone.core.outbox import Outbox
-from hone.core.skill import Birth
-from hone.features.backends.guarded import Guarded
+from hone.core.skill import SkillOrigin
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.mirror import Mirror
-from hone.features.backends.outbox_worker import CLAIM, Courier
-from hone.files.tree import Disk
+from hone.features.backends.outbox_worker import CLAIM, OutboxWorker
+from hone.files.tree import FileTree
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills import folder
@@ -30,9 +30,9 @@ class Bench:
         self.ledger: Ledger = InMemoryLedger()
         self.outbox: Outbox = InMemoryOutbox(self.ledger)
         self.backend = Odd(self.clock)
-        self.keeper = Keeper(self.ledger, Disk(home), self.clock, lambda _: None)
-        self.mirror = Mirror(self.ledger, self.outbox, Guarded(self.backend), "ann")
-        self.courier = Courier(self._mirror, home, self.clock)
+        self.keeper = Keeper(self.ledger, FileTree(home), self.clock, lambda _: None)
+        self.mirror = Mirror(self.ledger, self.outbox, GuardedBackend(self.backend), "ann")
+        self.courier = OutboxWorker(self._mirror, home, self.clock)
 
     async def _mirror(self) -> Mirror | None:
         return self.mirror
@@ -150,7 +150,7 @@ async def test_a_change_that_is_told_twice_is_stored_once(tmp_path: Path) -> Non
 
 async def test_a_skill_is_copied_renewed_and_taken_back_when_it_is_put_away(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    await bench.keeper.shelve("tax-letters", folder.Create(SKILL, Birth.AGENT, ""), OWNER)
+    await bench.keeper.shelve("tax-letters", folder.Create(SKILL, SkillOrigin.AGENT, ""), OWNER)
     await bench.courier.drain()
     assert bench.copies == [SKILL]
     await bench.keeper.shelve("tax-letters", folder.Patch("Greet", "Bow"), OWNER)

@@ -14,16 +14,16 @@ import pytest
 from hone.core.curation import UNNUMBERED
 from hone.core.events import Curated, Event
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, Author, Entry, Evidence, Standing, skill
+from hone.core.ledger import Actor, Author, ChangeState, Entry, Evidence, skill
 from hone.core.messages import Message, Role, assistant
 from hone.core.ports import Header
-from hone.core.skill import ARCHIVED, DOCUMENT, Birth
+from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.curator.consolidation import LONGEST
 from hone.features.curator.curator import FEW, OFF, SAME, WAITS
-from hone.knowledge.admission import Mode
-from hone.knowledge.keeper import DEFAULTS, OWNER, Rules
+from hone.knowledge.admission import LearningMode
+from hone.knowledge.keeper import DEFAULTS, OWNER, KeeperRules
 from hone.knowledge.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import Bounds, spent
@@ -33,7 +33,7 @@ from hone.runtime.preload import use
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
 from tests.policy.test_retention import daily
-from tests.rig import scene
+from tests.rig import context
 
 NOTHING = answering({"merge": [], "archive": []})
 STEPS = "# Steps\nPack the bag.\n\n## Pitfalls\nMind the rain."
@@ -61,7 +61,7 @@ async def test_a_plan_is_made_in_one_group_and_keeps_every_byte_of_its_sources(h
         before = await it.holdings()
         entries = await done(it)
         after = await it.holdings()
-        assert [(each.change.target, each.change.deed) for each in entries] == [
+        assert [(each.change.target, each.change.kind) for each in entries] == [
             (skill("trip-planning"), "merge"),
             (skill("night-trains"), "archive"),
         ]
@@ -83,7 +83,7 @@ async def test_what_the_model_wants_waits_for_the_owner_unless_merging_is_set_fr
         await two(it)
         before = await it.holdings()
         entries = await done(it)
-        assert {each.change.standing for each in entries} == {Standing.PENDING}
+        assert {each.change.standing for each in entries} == {ChangeState.PENDING}
         assert await it.holdings() == before
         assert (await it.curator.preview()).thought.advice.skipped == WAITS
         approved = await it.keeper.approve(entries[0].id)
@@ -139,7 +139,7 @@ async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(ho
             "trip-planning": (18, "active"),
         }
         [entry] = await done(it)
-        assert (entry.change.target, entry.change.deed) == (skill("night-trains"), "age")
+        assert (entry.change.target, entry.change.kind) == (skill("night-trains"), "age")
         assert await done(it) == ()
         assert not await it.keeper.wake("trip-planning")
         assert await it.keeper.wake("night-trains")
@@ -153,14 +153,12 @@ async def test_a_use_by_the_agent_brings_back_what_aged_and_a_reviewers_look_doe
         await two(it)
         await it.live(daily(120, NOON.date()))
         await done(it)
-        view = next(
-            tool for tool in knowledge_tools(it.library, "/work") if tool.surface.name == "skill_view"
-        )
+        view = next(tool for tool in knowledge_tools(it.library, "/work") if tool.spec.name == "skill_view")
         looked = call("skill_view", name="night-trains")
 
         async def see(origin: Origin) -> str:
             header = Header(SessionId(origin), NOON, origin=origin)
-            return (await view.run(looked, replace(scene(), header=header, call=looked))).text
+            return (await view.run(looked, replace(context(), header=header, call=looked))).text
 
         for origin in (Origin.REVIEW, Origin.CURATOR):
             assert "is archived" in await see(origin)
@@ -187,24 +185,26 @@ async def test_a_merged_skill_is_as_young_as_the_youngest_it_was_made_of(home: P
 
 
 async def test_ageing_can_be_asked_for_and_asks_once(home: Path) -> None:
-    rules = Rules(DEFAULTS.limits, {Actor.CURATOR: Mode.ASK})
+    rules = KeeperRules(DEFAULTS.limits, {Actor.CURATOR: LearningMode.ASK})
     async with care(home, NOTHING, rules) as it:
         await two(it)
         await it.live(daily(120, NOON.date()))
         entries = await done(it)
-        assert [each.change.standing for each in entries] == [Standing.PENDING] * 2
+        assert [each.change.standing for each in entries] == [ChangeState.PENDING] * 2
         assert await done(it) == ()
         await it.keeper.approve(entries[0].id)
         assert all(ARCHIVED in files for files in (await it.holdings()).values())
         assert await it.keeper.wake("night-trains")
 
 
-@pytest.mark.parametrize("actor", [Mode.OFF, Mode.AUTO])
-async def test_what_is_switched_off_asks_no_model_and_changes_nothing(home: Path, actor: Mode) -> None:
-    rules = Rules(DEFAULTS.limits, {Actor.CURATOR: actor}, merges=Mode.OFF)
+@pytest.mark.parametrize("actor", [LearningMode.OFF, LearningMode.AUTO])
+async def test_what_is_switched_off_asks_no_model_and_changes_nothing(
+    home: Path, actor: LearningMode
+) -> None:
+    rules = KeeperRules(DEFAULTS.limits, {Actor.CURATOR: actor}, merges=LearningMode.OFF)
     async with care(home, answering(PLAN), rules) as it:
         await two(it)
-        if actor is Mode.OFF:
+        if actor is LearningMode.OFF:
             await it.live(daily(120, NOON.date()))
         before = await it.holdings()
         assert await done(it) == ()
@@ -218,19 +218,21 @@ async def test_what_is_merged_carries_the_lowest_label(home: Path) -> None:
         Actor.REVIEW,
         SessionId("bad"),
         evidence=(Evidence(SessionId("bad"), 1, Trust.FOREIGN, "0" * 64),),
-        ground=Trust.FOREIGN,
+        trust_floor=Trust.FOREIGN,
     )
     async with care(home, answering(PLAN)) as it:
         await it.learn("trip-planning", STEPS)
         waiting = await it.keeper.shelve(
-            "night-trains", Create(document("night-trains", "# Trains\nBook early."), Birth.AGENT), misled
+            "night-trains",
+            Create(document("night-trains", "# Trains\nBook early."), SkillOrigin.AGENT),
+            misled,
         )
-        assert waiting.change.standing is Standing.PENDING
+        assert waiting.change.standing is ChangeState.PENDING
         await it.keeper.approve(waiting.id)
         entries = await done(it)
-        assert {each.change.standing for each in entries} == {Standing.PENDING}
+        assert {each.change.standing for each in entries} == {ChangeState.PENDING}
         assert {each.change.cause for each in entries} == {"it rests on foreign text"}
-        assert {each.change.author.ground for each in entries} == {Trust.FOREIGN}
+        assert {each.change.author.trust_floor for each in entries} == {Trust.FOREIGN}
 
 
 async def test_a_script_that_comes_along_waits_for_the_owner(home: Path) -> None:
@@ -346,7 +348,7 @@ async def test_a_dry_run_says_what_a_round_would_do_and_changes_nothing(home: Pa
         await two(it)
         before = await it.holdings()
         preview = await it.curator.preview()
-        assert [each.change.deed for each in preview.entries] == ["merge", "archive"]
+        assert [each.change.kind for each in preview.entries] == ["merge", "archive"]
         assert (await it.holdings(), await it.keeper.ledger.latest()) == (before, 4)
         assert not list((home / "curator").glob("*")) if (home / "curator").exists() else True
         entries = await done(it)
@@ -392,7 +394,9 @@ async def furnished(it: Care) -> None:
         "slow-queries", "# Look\nAt the plan.\n\n# Index\nAdd one.", {"scripts/look.sh": b"#!/bin/sh\n"}
     )
     await it.learn("ferry-tables", "# Trains\nNone.", project="/work/sea")
-    await it.keeper.shelve("home-made-trips", Create(document("home-made-trips", STEPS), Birth.USER), OWNER)
+    await it.keeper.shelve(
+        "home-made-trips", Create(document("home-made-trips", STEPS), SkillOrigin.USER), OWNER
+    )
     files = {DOCUMENT: document("from-elsewhere", STEPS).encode()}
     await it.keeper.shelve("from-elsewhere", Install(files, "/there"), OWNER)
     for name, edit in (("pinned-trips", Pin()), ("put-away-trips", Archive())):
@@ -542,4 +546,4 @@ async def test_an_honest_plan_is_not_taken_for_a_lie(home: Path) -> None:
             found = await it.curator.work()
             assert found
             assert (number, found[0].error, bool(found[1])) == (number, "", True)
-            assert {each.change.standing for each in found[1]} == {Standing.ACTIVE}
+            assert {each.change.standing for each in found[1]} == {ChangeState.ACTIVE}

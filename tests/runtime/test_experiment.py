@@ -11,22 +11,22 @@ from hone import Hone
 from hone.core.clock import ManualClock, SystemClock
 from hone.core.errors import Conflict, Corrupt, Missing, ModelError, Refused, Unauthorised
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Entry, Evidence, Standing, skill
+from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Entry, Evidence, skill
 from hone.core.messages import Message, assistant
 from hone.core.model import Reply
 from hone.core.prefix import Prefix
-from hone.core.skill import ARCHIVED, Birth
+from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.experiments.checks import holds
 from hone.features.experiments.findings import beside, conclude, forget, found
-from hone.features.experiments.recording import Wish, record
+from hone.features.experiments.recording import RecordingOptions, record
 from hone.features.experiments.runner import Progress
-from hone.features.experiments.statistics import Verdict
+from hone.features.experiments.statistics import EffectVerdict
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
-from hone.features.experiments.values import PAIRS, Arm, Check, Kind, Lesson, Study, Task
-from hone.features.templates.seeding import Wish as Pattern
+from hone.features.experiments.values import PAIRS, Arm, Check, Lesson, LessonKind, Study, Task
+from hone.features.templates.seeding import TemplateOptions as Pattern
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, Rewrite
@@ -37,7 +37,9 @@ from tests.policy.test_statistics import study
 
 WORK = rounds(assistant(call("read_file", path="a.txt")), "Two rows, as it says.")
 LEARNED = Author(
-    Actor.REVIEW, evidence=(Evidence(SessionId("0a1b2c3d4e"), 1, Trust.AGENT, "0" * 64),), ground=Trust.AGENT
+    Actor.REVIEW,
+    evidence=(Evidence(SessionId("0a1b2c3d4e"), 1, Trust.AGENT, "0" * 64),),
+    trust_floor=Trust.AGENT,
 )
 DOCUMENT = "---\nname: counting-rows\ndescription: How to count rows.\n---\n\nCount them.\n"
 CHECK = Check(text="two rows")
@@ -60,7 +62,7 @@ async def recorded(hone: Hone, folder: Path, check: Check = CHECK, **wish: objec
     hone.folders.trust(folder)
     session = await hone.session()
     await session.send("Count the rows of a.txt.")
-    made = Wish("rows", check=check, **wish)  # type: ignore[arg-type]
+    made = RecordingOptions("rows", check=check, **wish)  # type: ignore[arg-type]
     made_of = await record(hone.sessions, session.id, made, (), ManualClock())
     hone.laboratory.studies.add(made_of.task)
     return hone.laboratory.studies.task("rows")
@@ -70,28 +72,28 @@ async def taught(hone: Hone) -> tuple[Entry, Entry]:
     keeper = hone.library.keeper
     [noted] = await keeper.note([(MEMORY, Add("Rows are counted from zero."))], LEARNED)
     await keeper.note([(MEMORY, Add("Files end with a newline."))], OWNER)
-    shelved = await keeper.shelve("counting-rows", Create(DOCUMENT, Birth.AGENT), LEARNED)
+    shelved = await keeper.shelve("counting-rows", Create(DOCUMENT, SkillOrigin.AGENT), LEARNED)
     other = DOCUMENT.replace("counting-rows", "naming-files")
-    await keeper.shelve("naming-files", Create(other, Birth.USER), OWNER)
+    await keeper.shelve("naming-files", Create(other, SkillOrigin.USER), OWNER)
     return noted, shelved
 
 
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (Wish("rows"), "needs a check"),
-        (Wish("rows", at=2, check=CHECK), "Message 2 is no request of yours; these are: 1"),
-        (Wish("rows", files=("*.md",), check=CHECK), "matches no file"),
-        (Wish("rows", files=("../*",), check=CHECK), "below the task's folder"),
-        (Wish("rows", check=Check(files=(("/etc/passwd", ""),))), "below the task's folder"),
-        (Wish("rows", files=("key.txt",), check=CHECK), "seems to be a secret in key.txt"),
-        (Wish("rows", files=("raw.bin",), check=CHECK), "is not a text"),
-        (Wish("rows", files=("out/*",), check=CHECK), "leads out of"),
-        (Wish("rows", check=Check(files=(("a.txt", "two"),))), "holds before the task has begun"),
+        (RecordingOptions("rows"), "needs a check"),
+        (RecordingOptions("rows", at=2, check=CHECK), "Message 2 is no request of yours; these are: 1"),
+        (RecordingOptions("rows", files=("*.md",), check=CHECK), "matches no file"),
+        (RecordingOptions("rows", files=("../*",), check=CHECK), "below the task's folder"),
+        (RecordingOptions("rows", check=Check(files=(("/etc/passwd", ""),))), "below the task's folder"),
+        (RecordingOptions("rows", files=("key.txt",), check=CHECK), "seems to be a secret in key.txt"),
+        (RecordingOptions("rows", files=("raw.bin",), check=CHECK), "is not a text"),
+        (RecordingOptions("rows", files=("out/*",), check=CHECK), "leads out of"),
+        (RecordingOptions("rows", check=Check(files=(("a.txt", "two"),))), "holds before the task has begun"),
     ],
 )
 async def test_what_cannot_be_a_task_is_refused_with_the_reason(
-    wish: Wish, why: str, home: Path, tmp_path: Path
+    wish: RecordingOptions, why: str, home: Path, tmp_path: Path
 ) -> None:
     laid(tmp_path)
     (tmp_path / "key.txt").write_text("key = sk-ant-api03-" + "a1B2" * 24)
@@ -117,12 +119,14 @@ async def test_what_the_session_made_is_not_where_a_task_begins(home: Path, tmp_
     async with Hone(home=home, folder=tmp_path, model=Scripted(working)) as hone:
         session = await hone.session()
         await session.send("Count the rows of a.txt.")
-        found = await record(hone.sessions, session.id, Wish("rows", check=CHECK), (), ManualClock())
+        found = await record(
+            hone.sessions, session.id, RecordingOptions("rows", check=CHECK), (), ManualClock()
+        )
         assert dict(found.task.files) == {"a.txt": "one\n2\n"}
         assert found.changed == ("a.txt",)
         (before := tmp_path / "before").mkdir()
         laid(before)
-        wish = Wish("rows", folder=before, check=CHECK)
+        wish = RecordingOptions("rows", folder=before, check=CHECK)
         found = await record(hone.sessions, session.id, wish, (), ManualClock())
         assert dict(found.task.files) == {"a.txt": "one\ntwo\n"}
         assert found.changed == ()
@@ -149,11 +153,11 @@ async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp
         noted, _ = await taught(hone)
         task = await recorded(hone, tmp_path)
         with pytest.raises(Refused, match="code-review comes with Hone"):
-            await find(hone, tmp_path, Kind.SKILL, "code-review")
+            await find(hone, tmp_path, LessonKind.SKILL, "code-review")
         before = await hone.library.keeper.ledger.latest(), len(await hone.sessions.list())
         for kind, name, words in (
-            (Kind.ENTRY, str(noted.id), "Rows are counted from zero."),
-            (Kind.SKILL, "counting-rows", "counting-rows"),
+            (LessonKind.ENTRY, str(noted.id), "Rows are counted from zero."),
+            (LessonKind.SKILL, "counting-rows", "counting-rows"),
         ):
             model.calls.clear()
             subject = await find(hone, tmp_path, kind, name)
@@ -179,7 +183,7 @@ async def test_a_template_is_tried_against_a_cold_start(home: Path, tmp_path: Pa
     async with Hone(home=home, folder=tmp_path, model=model) as hone:
         task = await recorded(hone, tmp_path)
         await hone.template(task.session, Pattern(name="rows"))
-        subject = await find(hone, tmp_path, Kind.TEMPLATE, "rows")
+        subject = await find(hone, tmp_path, LessonKind.TEMPLATE, "rows")
         model.calls.clear()
         await hone.laboratory.run(task, subject, "", 1)
         assert [said.examples > 0 for _, said in model.starts] == [True, False]
@@ -197,11 +201,11 @@ async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path:
         session = await hone.session()
         await session.send("Mind the newline; my key is sk-ant-api03-" + "a1B2" * 24)
         await session.send("Count the rows of a.txt.")
-        wish = Wish("rows", at=5, check=CHECK)
+        wish = RecordingOptions("rows", at=5, check=CHECK)
         task = (await record(hone.sessions, session.id, wish, (), ManualClock())).task
         hone.laboratory.studies.add(task)
         model.calls.clear()
-        subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         done = await hone.laboratory.run(hone.laboratory.studies.task("rows"), subject, "", 1)
         assert [run.success for run in done.runs] == [True, True]
         for _, said in model.starts:
@@ -227,7 +231,7 @@ async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_o
     async with Hone(home=home, folder=tmp_path, model=Flaky(WORK)) as hone:
         await taught(hone)
         task = await recorded(hone, tmp_path)
-        subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         with pytest.raises(ModelError, match=r"The key was refused\. .*the same command goes on"):
             await hone.laboratory.run(task, subject, "", 3)
         [half] = hone.laboratory.studies.studies("rows")
@@ -268,7 +272,7 @@ async def test_a_run_reaches_nothing_but_its_own_folder(home: Path, tmp_path: Pa
         before = {each: each.read_bytes() for each in home.glob("*.md")}
         scripts.append(reaching)
         model.calls.clear()
-        subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         [run, _] = (await hone.laboratory.run(task, subject, "", 1)).runs
         said = [message.result for _, transcript in model.calls for message in transcript if message.result]
         assert run.errors == 8
@@ -288,7 +292,7 @@ async def test_the_figures_are_counted_from_what_happened(home: Path, tmp_path: 
     async with Hone(home=home, folder=tmp_path, model=Scripted(wanting)) as hone:
         await taught(hone)
         task = await recorded(hone, tmp_path, files=("a.txt",))
-        subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         [run, _] = (await hone.laboratory.run(task, subject, "", 1)).runs
         assert (run.success, run.turns, run.errors, run.early, run.first, run.tools) == (False, 3, 2, 2, 2, 2)
         assert run.tokens > 0
@@ -367,24 +371,24 @@ async def concluded(
     return "\n".join(lines), made
 
 
-@pytest.mark.parametrize("kind", [Kind.SKILL, Kind.ENTRY])
+@pytest.mark.parametrize("kind", [LessonKind.SKILL, LessonKind.ENTRY])
 async def test_a_lesson_that_harms_is_proposed_for_putting_away_once(
-    kind: Kind, home: Path, tmp_path: Path
+    kind: LessonKind, home: Path, tmp_path: Path
 ) -> None:
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone:
         await taught(hone)
         await recorded(hone, tmp_path)
-        name = "counting-rows" if kind is Kind.SKILL else "counted from zero"
+        name = "counting-rows" if kind is LessonKind.SKILL else "counted from zero"
         subject = await find(hone, tmp_path, kind, name)
         line, made = await concluded(hone, subject, HARMING)
         [entry] = made
-        assert (entry.change.standing, entry.change.author.actor) == (Standing.PENDING, Actor.EXPERIMENT)
+        assert (entry.change.standing, entry.change.author.actor) == (ChangeState.PENDING, Actor.EXPERIMENT)
         assert "success −60 points (−80 to −35), 20 of 20 pairs" in entry.change.author.reason
         assert f"hone approve {entry.id}" in line
         keeper = hone.library.keeper
         assert subject == await find(hone, tmp_path, kind, name), "nothing has changed yet"
         await keeper.approve(entry.id)
-        if kind is Kind.SKILL:
+        if kind is LessonKind.SKILL:
             assert ARCHIVED in await keeper.files(skill("counting-rows"))
         else:
             assert entries(await keeper.text(MEMORY)) == ("Files end with a newline.",)
@@ -392,15 +396,17 @@ async def test_a_lesson_that_harms_is_proposed_for_putting_away_once(
         assert subject == await find(hone, tmp_path, kind, name)
 
 
-@pytest.mark.parametrize("kind", [Kind.SKILL, Kind.ENTRY])
+@pytest.mark.parametrize("kind", [LessonKind.SKILL, LessonKind.ENTRY])
 async def test_a_lesson_that_helps_is_confirmed_and_can_still_be_undone(
-    kind: Kind, home: Path, tmp_path: Path
+    kind: LessonKind, home: Path, tmp_path: Path
 ) -> None:
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone:
         noted, shelved = await taught(hone)
-        learned = shelved if kind is Kind.SKILL else noted
+        learned = shelved if kind is LessonKind.SKILL else noted
         await recorded(hone, tmp_path)
-        subject = await find(hone, tmp_path, kind, "counting-rows" if kind is Kind.SKILL else str(noted.id))
+        subject = await find(
+            hone, tmp_path, kind, "counting-rows" if kind is LessonKind.SKILL else str(noted.id)
+        )
         line, [entry] = await concluded(hone, subject, HELPING)
         assert line == f"Change {learned.id} is confirmed by change {entry.id}."
         assert (entry.change.about, entry.change.confirmed) == (learned.id, True)
@@ -411,7 +417,7 @@ async def test_a_lesson_that_helps_is_confirmed_and_can_still_be_undone(
             await keeper.confirm(learned.id, OWNER)
         await keeper.undo(learned.id)
         with pytest.raises(Missing):
-            await find(hone, tmp_path, kind, "counting-rows" if kind is Kind.SKILL else str(noted.id))
+            await find(hone, tmp_path, kind, "counting-rows" if kind is LessonKind.SKILL else str(noted.id))
 
 
 async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, tmp_path: Path) -> None:
@@ -419,20 +425,20 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
         await taught(hone)
         await recorded(hone, tmp_path)
         studies, keeper = hone.laboratory.studies, hone.library.keeper
-        subject = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         line, made = await concluded(hone, subject, NEITHER)
         assert (line, made) == ("", ())
-        [known] = beside(home, Kind.SKILL, "counting-rows", subject.lesson.digest)
+        [known] = beside(home, LessonKind.SKILL, "counting-rows", subject.lesson.digest)
         assert known == "undecided: experiment rows: success 0 points (0 to 0), 20 of 20 pairs, openai/m"
 
         text = DOCUMENT.replace("Count them.", "Count them twice.")
         await keeper.shelve("counting-rows", Rewrite(text), OWNER)
-        now = await find(hone, tmp_path, Kind.SKILL, "counting-rows")
+        now = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         assert now.lesson != subject.lesson
-        [other] = beside(home, Kind.SKILL, "counting-rows", now.lesson.digest)
+        [other] = beside(home, LessonKind.SKILL, "counting-rows", now.lesson.digest)
         assert other.endswith("with other words than now")
         harming = found(study(HARMING))
-        assert harming.verdict is Verdict.HARMS
+        assert harming.verdict is EffectVerdict.HARMS
         [line] = await conclude(hone, studies, now, harming)
         assert "has changed since" in line
         assert not await keeper.ledger.pending()
@@ -442,7 +448,7 @@ async def test_a_template_is_rated_by_what_was_measured(home: Path, tmp_path: Pa
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone:
         task = await recorded(hone, tmp_path)
         await hone.template(task.session, Pattern(name="rows"))
-        subject = await find(hone, tmp_path, Kind.TEMPLATE, "rows")
+        subject = await find(hone, tmp_path, LessonKind.TEMPLATE, "rows")
         line, _ = await concluded(hone, subject, HARMING)
         assert "hone templates delete rows" in line
         assert (await hone.templates.read("rows")).effect == pytest.approx(-0.6)
@@ -455,7 +461,7 @@ def begun(home: Path) -> tuple[Studies, Study, Path]:
     studies = Studies(home)
     task = Task("rows", SessionId("0a1b2c3d4e"), NOON, "/nowhere", "Count.", CHECK)
     studies.add(task)
-    kept = studies.study(Study("rows", Lesson(Kind.SKILL, "x", "0" * 64), "openai/m", NOON))
+    kept = studies.study(Study("rows", Lesson(LessonKind.SKILL, "x", "0" * 64), "openai/m", NOON))
     [path] = (home / "experiments" / "rows").glob("*.jsonl")
     return studies, kept, path
 
@@ -497,4 +503,4 @@ def test_more_pairs_go_on_from_those_that_are_done(home: Path) -> None:
     more = studies.study(Study("rows", kept.lesson, kept.model, NOON, pairs=30))
     assert (more.runs, more.pairs, more.whole) == (kept.runs, 30, False)
     assert studies.studies("rows") == [more]
-    assert found(more).verdict is Verdict.UNDECIDED, "not before all pairs are done"
+    assert found(more).verdict is EffectVerdict.UNDECIDED, "not before all pairs are done"

@@ -21,8 +21,8 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
-from hone.features.imports.carrying import Import, Standing, carry, fitted
-from hone.features.imports.conversation import Account
+from hone.features.imports.carrying import Import, ImportState, carry, fitted
+from hone.features.imports.conversation import ImportReport
 from hone.features.imports.files import rows
 from hone.features.imports.sources import LINES, SOURCES, portions
 from hone.models.anthropic import AnthropicMessages
@@ -68,7 +68,7 @@ LEFT: dict[str, dict[str, int]] = {
 }
 
 
-def imports(source: str, path: Path, account: Account) -> Iterator[Import]:
+def imports(source: str, path: Path, account: ImportReport) -> Iterator[Import]:
     for portion in portions(source, path):
         for talk in portion.read(account):
             each = fitted(source, talk, account, NOON, foreign=False)
@@ -84,7 +84,7 @@ def heard(each: Import) -> list[str]:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_word_that_was_typed_is_there_once_in_order_and_the_owners(source: str, tmp_path: Path) -> None:
-    account = Account()
+    account = ImportReport()
     there = list(imports(source, others.genuine(tmp_path / "there", source), account))
     talks = there[:2] if source == "openai" else there
     assert sorted(map(heard, talks)) == sorted(TYPED[source])
@@ -102,7 +102,7 @@ def test_every_word_that_was_typed_is_there_once_in_order_and_the_owners(source:
 def test_nothing_an_agent_says_after_something_foreign_is_better_than_that(
     source: str, tmp_path: Path
 ) -> None:
-    for each in imports(source, others.genuine(tmp_path / "there", source), Account()):
+    for each in imports(source, others.genuine(tmp_path / "there", source), ImportReport()):
         nodes = each.transcript.nodes
         first = len(list(takewhile(lambda node: node.message.role is not Role.TOOL, nodes)))
         agents = [node.trust for node in nodes[first:] if node.message.role is Role.ASSISTANT]
@@ -114,7 +114,7 @@ def test_nothing_an_agent_says_after_something_foreign_is_better_than_that(
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> None:
     clock = ManualClock()
-    there = list(imports(source, others.genuine(tmp_path / "there", source), Account()))
+    there = list(imports(source, others.genuine(tmp_path / "there", source), ImportReport()))
     assert len(there) >= 2
     for each in there:
         assert faults(list(each.transcript)) == []
@@ -131,7 +131,7 @@ def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> No
 FILES = [(source, path) for source in LINES for path in sorted((others.GENUINE / source).rglob("*.jsonl"))]
 
 
-def taken(source: str, path: Path, data: bytes, account: Account) -> list[Import]:
+def taken(source: str, path: Path, data: bytes, account: ImportReport) -> list[Import]:
     talks = LINES[source][0](rows(BytesIO(data), path.name, account), path.stem, account)
     made = [fitted(source, talk, account, NOON, foreign=False) for talk in talks]
     return [each for each in made if each]
@@ -140,15 +140,15 @@ def taken(source: str, path: Path, data: bytes, account: Account) -> list[Import
 @pytest.mark.parametrize(("source", "path"), FILES, ids=lambda value: str(value)[-12:])
 async def test_a_file_read_while_it_was_written_ends_as_one_reading_does(source: str, path: Path) -> None:
     """At each line, and cut in the middle of the next."""
-    whole, account = path.read_bytes().splitlines(keepends=True), Account()
+    whole, account = path.read_bytes().splitlines(keepends=True), ImportReport()
     wanted = {each.header.id: each for each in taken(source, path, b"".join(whole), account)}
     stored = InMemorySessions()
     for cut in range(1, len(whole) + 1):
         part = b"".join(whole[:cut]) + (whole[cut][: len(whole[cut]) // 2] if cut < len(whole) else b"")
-        account = Account()
+        account = ImportReport()
         for each in taken(source, path, part, account):
             if source != "openai":  # its conversations have no names that stay
-                assert await carry(stored, each) is not Standing.OTHER
+                assert await carry(stored, each) is not ImportState.OTHER
         assert account.malformed == (cut < len(whole))
     for id, each in wanted.items():
         if source != "openai":
@@ -204,7 +204,7 @@ def test_a_damaged_line_costs_no_other_and_is_counted(data: st.DataObject) -> No
     made = {number: data.draw(damaged(whole[number])) for number in hit}
     broken = sum(not readable for _, readable in made.values())
     lines = [made[number][0] if number in made else line for number, line in enumerate(whole)]
-    account = Account()
+    account = ImportReport()
     there = taken(source, path, b"\n".join(lines), account)
     assert broken <= account.malformed <= len(hit)
     assert len(account.faults) == min(account.malformed, found.FAULTS)
@@ -212,7 +212,7 @@ def test_a_damaged_line_costs_no_other_and_is_counted(data: st.DataObject) -> No
         assert faults([*each.transcript, *each.transcript.closing("x")]) == []
     if broken == len(hit):  # then it is as if those lines had never been there
         kept = b"\n".join(line for number, line in enumerate(whole) if number not in hit)
-        alone = taken(source, path, kept, Account())
+        alone = taken(source, path, kept, ImportReport())
         assert [each.transcript.head for each in there] == [each.transcript.head for each in alone]
 
 
@@ -229,7 +229,7 @@ COLUMNS = sorted(set(MESSAGES[0]) - {"id", "session_id"})
 cells = st.none() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=20)
 
 
-def remembered(messages: list[dict[str, Any]], account: Account) -> dict[str, Import | None]:
+def remembered(messages: list[dict[str, Any]], account: ImportReport) -> dict[str, Import | None]:
     def of(session: str) -> list[dict[str, Any]]:
         return [row for row in messages if row["session_id"] == session]
 
@@ -248,8 +248,8 @@ def test_a_damaged_row_of_a_database_costs_nothing_of_another_conversation(data:
     for number in hit:
         for name in data.draw(st.sets(st.sampled_from(COLUMNS), min_size=1)):
             made[number][name] = data.draw(cells)
-    account = Account()
-    whole = remembered(MESSAGES, Account())
+    account = ImportReport()
+    whole = remembered(MESSAGES, ImportReport())
     touched = {MESSAGES[number]["session_id"] for number in hit}
     for id, each in remembered(made, account).items():
         assert id in touched or head(each) == head(whole[id])

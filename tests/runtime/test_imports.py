@@ -24,8 +24,8 @@ from hone.core.trust import Trust
 from hone.core.visible import visible
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
-from hone.features.imports.carrying import Import, Standing, carry, fitted, prefix
-from hone.features.imports.conversation import Account, Conversation, Piece, Row
+from hone.features.imports.carrying import Import, ImportState, carry, fitted, prefix
+from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
 from hone.features.imports.files import rows
 from hone.features.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
 from hone.features.imports.plan import ROOM, bring, survey
@@ -49,13 +49,15 @@ Made = Callable[..., list[dict[str, Any]]]
 FOUNT: Mapping[str, Made] = {"claude-code": others.claude, "openai": others.openai, "codex": others.codex}
 
 
-def talks(source: str, data: bytes, account: Account | None = None, name: str = "file") -> list[Conversation]:
-    account = account or Account()
+def talks(
+    source: str, data: bytes, account: ImportReport | None = None, name: str = "file"
+) -> list[Conversation]:
+    account = account or ImportReport()
     return list(LINES[source][0](rows(BytesIO(data), name, account), name, account))
 
 
-def imported(source: str, made: Sequence[Row], account: Account | None = None) -> Import:
-    account = account or Account()
+def imported(source: str, made: Sequence[Row], account: ImportReport | None = None) -> Import:
+    account = account or ImportReport()
     (talk,) = talks(source, others.lines(made), account)
     each = fitted(source, talk, account, NOON, foreign=False)
     assert each
@@ -103,7 +105,7 @@ LEFT = {
 
 @pytest.mark.parametrize("source", LINES)
 def test_a_talk_is_read_as_it_was_had_with_labels_that_code_has_set(source: str) -> None:
-    account = Account()
+    account = ImportReport()
     each = imported(source, FOUNT[source](), account)
     assert outline(each) == [*EXPECTED[source], *END]
     assert +account.left == LEFT[source]
@@ -125,7 +127,7 @@ def test_a_failed_command_and_the_title_come_along() -> None:
 
 def test_what_nobody_vouches_for_is_foreign_as_a_whole_and_names_no_folder() -> None:
     (talk,) = talks("claude-code", others.lines(others.claude()))
-    each = fitted("claude-code", talk, Account(), NOON, foreign=True)
+    each = fitted("claude-code", talk, ImportReport(), NOON, foreign=True)
     assert each
     assert {node.trust for node in each.transcript.nodes} == {FOREIGN}
     assert each.header.folder == ""
@@ -169,7 +171,7 @@ def test_an_unclosed_mark_a_million_times_takes_no_longer_than_it_is_long() -> N
 
 def test_lines_of_another_session_and_lines_that_stand_twice_are_told_apart() -> None:
     first, second = others.claude("one"), others.claude("two")
-    account = Account()
+    account = ImportReport()
     found_talks = talks("claude-code", others.lines([*first, *first, *second]), account)
     assert [talk.own for talk in found_talks] == ["one", "two"]
     assert account.left[found.REPEATED] == 10
@@ -206,7 +208,7 @@ def test_the_older_forms_of_codex_and_of_the_chat_endpoint_are_read() -> None:
 def test_a_helpers_rollout_is_left_out() -> None:
     made = others.codex()
     made[0]["payload"]["source"] = {"subagent": "review"}
-    account = Account()
+    account = ImportReport()
     assert talks("codex", others.lines(made), account) == []
     assert account.left[found.HELPERS] == 9
 
@@ -216,7 +218,7 @@ def test_a_helpers_rollout_is_left_out() -> None:
 
 def test_the_database_of_hermes_gives_who_typed_where(tmp_path: Path) -> None:
     home = others.hermes(tmp_path / "h")
-    account = Account()
+    account = ImportReport()
     own, gateway = conversations(home / "state.db", account)
     assert (own.own, own.title, own.folder) == ("20251001_a", "Parser", "/work/parser")
     assert account.left[found.HELPERS] == 6
@@ -236,7 +238,7 @@ def test_a_row_of_hermes_that_was_taken_back_repeated_or_written_by_the_program_
     extra = [talk[0], {**row, "role": "user", "content": "oops", "active": 0}]
     extra += [{**row, "role": "user", "content": "[CONTEXT COMPACTION] so far …"}]
     others.state(tmp_path / "state.db", {"s": {}}, [*talk, *extra])
-    account = Account()
+    account = ImportReport()
     (read,) = conversations(tmp_path / "state.db", account)
     assert (account.left[hermes.WITHDRAWN], account.left[found.REPEATED]) == (1, 1)
     assert [(piece.message.text, piece.trust) for piece in read.pieces][-1] == (
@@ -252,7 +254,7 @@ def test_a_child_that_the_user_did_not_go_on_with_speaks_for_nobody(tmp_path: Pa
         "c": {"parent_session_id": "b", "started_at": 1.9e9},
     }
     others.state(tmp_path / "state.db", sessions, [row for id in sessions for row in others.stored(id)])
-    labels = [talk.pieces[0].trust for talk in conversations(tmp_path / "state.db", Account())]
+    labels = [talk.pieces[0].trust for talk in conversations(tmp_path / "state.db", ImportReport())]
     assert labels == [OWNER, OWNER, FOREIGN]
 
 
@@ -266,7 +268,7 @@ def test_session_files_of_hermes_come_in_unless_the_database_has_them(tmp_path: 
     (files / "sessions.json").write_text('{"agent:main": {"session_id": "x"}}')
     (files / "broken.json").write_text("{")
     (files / "20240102_z.jsonl").write_bytes(others.lines([{"role": "session_meta"}, *others.openai()]))
-    account = Account()
+    account = ImportReport()
     there = [talk for portion in portions("hermes", home) for talk in portion.read(account)]
     voices = {talk.own: talk.pieces[0].trust for talk in there}
     assert voices == {
@@ -294,7 +296,7 @@ spoken = st.sampled_from(["yes", " ", "no\u202e"])
 
 
 @st.composite
-def pieces(draw: st.DrawFn) -> Piece:
+def pieces(draw: st.DrawFn) -> RawMessage:
     kind = draw(st.integers(0, 4))
     if kind == 0:
         return found.user(draw(spoken), draw(st.sampled_from([OWNER, FOREIGN])), None)
@@ -305,7 +307,7 @@ def pieces(draw: st.DrawFn) -> Piece:
     return found.assistant([*thoughts, *parts, *draw(st.lists(calls, max_size=2))], None)
 
 
-def sendable(made: Sequence[Piece]) -> list[Message]:
+def sendable(made: Sequence[RawMessage]) -> list[Message]:
     """As it would be sent if somebody went on with it."""
     line = Transcript("root")
     for piece in made:
@@ -318,8 +320,10 @@ ANTHROPIC = AnthropicMessages(Http(ManualClock()), ManualClock(), Endpoint("anth
 
 
 @given(st.lists(pieces(), max_size=14))
-def test_whatever_was_written_down_becomes_a_history_that_every_provider_takes(given_: list[Piece]) -> None:
-    made = paired(given_, Account())
+def test_whatever_was_written_down_becomes_a_history_that_every_provider_takes(
+    given_: list[RawMessage],
+) -> None:
+    made = paired(given_, ImportReport())
     if not made:
         return
     messages = sendable(made)
@@ -333,7 +337,7 @@ def test_whatever_was_written_down_becomes_a_history_that_every_provider_takes(g
 
 
 def test_a_result_finds_its_call_over_what_was_said_between_and_the_rest_is_counted() -> None:
-    account = Account()
+    account = ImportReport()
     call = ToolCall("a", "run", "{}")
     given_ = [
         found.assistant([call], None),
@@ -355,7 +359,7 @@ def test_a_result_finds_its_call_over_what_was_said_between_and_the_rest_is_coun
 
 
 def test_results_that_come_in_another_order_than_their_calls_are_all_kept() -> None:
-    account = Account()
+    account = ImportReport()
     given_ = [
         found.assistant([ToolCall("a", "run", "{}")], None),
         found.user("and?", OWNER, None),
@@ -374,7 +378,7 @@ def test_many_calls_without_results_take_no_longer_than_they_are_long() -> None:
     given_ = [
         piece for _ in range(5_000) for piece in (found.assistant([call], None), found.user("x", OWNER, None))
     ]
-    assert len(paired(given_, Account())) == 1 + 3 * 5_000
+    assert len(paired(given_, ImportReport())) == 1 + 3 * 5_000
 
 
 # What hides
@@ -390,7 +394,7 @@ def test_nothing_hidden_comes_in_and_no_script_is_harmed(source: str, figures: F
             word, text.replace("\\", "\\\\") if word == "pytest" and source == "openai" else text
         )
     (talk,) = talks(source, data.encode())
-    each = fitted(source, talk, Account(), NOON, foreign=False)
+    each = fitted(source, talk, ImportReport(), NOON, foreign=False)
     assert each
     messages = [node.message for node in each.transcript.nodes]
     shown = [message.result.text if message.result else message.text for message in messages]
@@ -416,31 +420,31 @@ async def test_a_file_read_at_any_moment_and_again_later_gives_what_one_reading_
         standings = []
         for part in (made[:cut], made, made):
             for talk in talks(source, others.lines(part)):
-                each = fitted(source, talk, Account(), NOON, foreign=False)
+                each = fitted(source, talk, ImportReport(), NOON, foreign=False)
                 standings += [await carry(store, each)] if each else []
         stored = await store.load(whole.header.id)
         assert [node.digest for node in stored.transcript.nodes] == [
             node.digest for node in whole.transcript.nodes
         ]
-        assert standings[-1] is Standing.SAME
-        assert Standing.OTHER not in standings
+        assert standings[-1] is ImportState.SAME
+        assert ImportState.OTHER not in standings
 
 
 async def test_what_was_gone_on_with_here_is_not_touched_and_a_broken_copy_replaces_nothing() -> None:
     made = others.codex(turns=2)
     each, store = imported("codex", made), InMemorySessions()
-    assert await carry(store, each) is Standing.NEW
-    assert await carry(store, imported("codex", [*made[:6], *made[9:]])) is Standing.OTHER
-    assert await carry(store, imported("codex", made[:-1])) is Standing.SAME
+    assert await carry(store, each) is ImportState.NEW
+    assert await carry(store, imported("codex", [*made[:6], *made[9:]])) is ImportState.OTHER
+    assert await carry(store, imported("codex", made[:-1])) is ImportState.SAME
     moved = each.transcript.rooted(prefix("openai").digest)
     await store.move(each.header.id, prefix("openai"), moved)
-    assert await carry(store, imported("codex", made)) is Standing.SAME
+    assert await carry(store, imported("codex", made)) is ImportState.SAME
     later = imported("codex", others.codex(turns=3))
-    assert await carry(store, later) is Standing.LONGER
+    assert await carry(store, later) is ImportState.LONGER
     here = (await store.load(each.header.id)).transcript
     assert (here.root, len(here)) == (moved.root, len(later.transcript))
     await store.append(each.header.id, here.then(words("mine"), OWNER, NOON).nodes[-1:])
-    assert await carry(store, imported("codex", others.codex(turns=4))) is Standing.OTHER
+    assert await carry(store, imported("codex", others.codex(turns=4))) is ImportState.OTHER
     assert (await store.load(each.header.id)).transcript.nodes[-1].message.text == "mine"
 
 
@@ -527,12 +531,12 @@ def test_no_broken_file_raises_and_what_is_read_of_it_is_fit(tier: Tier, figures
         tried, random = tried + 1, draw.random
         source = random.choice(list(LINES))
         data = broken(random.choice([whole[source], conversation]), random)
-        account = Account()
+        account = ImportReport()
         for talk in talks(source, data, account):
             each = fitted(source, talk, account, NOON, foreign=False)
             if each:
                 kept += len(each.transcript)
-                made = [Piece(node.message, node.trust) for node in each.transcript.nodes]
+                made = [RawMessage(node.message, node.trust) for node in each.transcript.nodes]
                 assert faults(sendable(made)[:-1]) == []
         malformed += account.malformed
     assert malformed > tried // 10
@@ -550,8 +554,8 @@ def test_no_broken_database_raises_anything_but_a_sentence(
         tried += 1
         path.write_bytes(broken_bytes(data, draw.random))
         try:
-            for talk in conversations(path, Account()):
-                fitted("hermes", talk, Account(), NOON, foreign=False)
+            for talk in conversations(path, ImportReport()):
+                fitted("hermes", talk, ImportReport(), NOON, foreign=False)
         except StoreError:
             refused += 1
         for beside in tmp_path.glob("broken.db-*"):
@@ -577,14 +581,14 @@ def test_odd_rows_of_a_database_are_counted_and_the_others_taken(tmp_path: Path)
     ]
     made = [{"session_id": "s", **row} for row in odd] + others.stored("s")
     others.state(tmp_path / "state.db", {"s": {}}, made)
-    account = Account()
+    account = ImportReport()
     (talk,) = conversations(tmp_path / "state.db", account)
     each = fitted("hermes", talk, account, NOON, foreign=False)
     assert each
     assert outline(each) == [*EXPECTED["openai"], *END]
     assert account.malformed == 2
     with pytest.raises(Corrupt):
-        list(conversations(tmp_path / "nothing.db", Account()))
+        list(conversations(tmp_path / "nothing.db", ImportReport()))
 
 
 def test_each_source_is_known_to_the_command() -> None:

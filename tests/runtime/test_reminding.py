@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hone.core.backend import LIMIT, Backend, Memo
+from hone.core.backend import LIMIT, Backend, MemoryItem
 from hone.core.clock import SystemClock
 from hone.core.transcript import Transcript
-from hone.features.backends.guarded import Guarded
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.honcho import HonchoBackend
 from hone.features.backends.postgres import PostgresBackend
 from hone.features.backends.reminding import Reminding
@@ -43,7 +43,7 @@ async def silence() -> AsyncIterator[int]:
 async def test_a_database_that_does_not_answer_is_left_at_the_deadline() -> None:
     async with silence() as port:
         url = f"postgresql://me@127.0.0.1:{port}/db?sslmode=disable"
-        slow = Guarded(PostgresBackend(url, WORDING, SystemClock(), is_cloud=False))
+        slow = GuardedBackend(PostgresBackend(url, WORDING, SystemClock(), is_cloud=False))
         await slow.warm()
         found, warning = await reminding(slow)("hello", asked())
         assert found is None
@@ -81,7 +81,7 @@ class Stubborn(Odd):
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         while not self.released.is_set():
             try:
                 await self.released.wait()
@@ -92,7 +92,7 @@ class Stubborn(Odd):
 
 async def test_a_backend_that_does_not_stop_when_told_to_is_left_behind() -> None:
     backend = Stubborn()
-    found, warning = await reminding(Guarded(backend))("hello", asked())
+    found, warning = await reminding(GuardedBackend(backend))("hello", asked())
     assert found is None
     assert "no answer within" in warning
     backend.released.set()

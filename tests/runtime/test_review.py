@@ -15,18 +15,18 @@ from hone.core.clock import ManualClock
 from hone.core.errors import Rejected
 from hone.core.events import Event, Learned
 from hone.core.jobs import Counters, Job, State, Topic
-from hone.core.ledger import MEMORY, Actor, Author, Evidence, Standing
+from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Evidence
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.model import Piece, Reply, Usage
 from hone.core.permit import Effect
 from hone.core.prefix import Prefix
-from hone.core.skill import DOCUMENT, Birth
+from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import MET, OWNER
 from hone.knowledge.skills.folder import Create, Patch
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
 from hone.runtime.session import Session
 from hone.settings import Learning, Settings
@@ -102,12 +102,12 @@ async def meanwhile(hone: Hone, model: Held, deed: Callable[[], Awaitable[object
     return await hone.jobs.job(job.id)
 
 
-async def made(hone: Hone, job: Job) -> list[tuple[Standing, str]]:
+async def made(hone: Hone, job: Job) -> list[tuple[ChangeState, str]]:
     found = [await hone.library.keeper.ledger.entry(id) for id in job.changes]
     return [(entry.change.standing, entry.change.cause) for entry in found]
 
 
-ACTIVE, WAITS = (Standing.ACTIVE, ""), (Standing.PENDING, MET)
+ACTIVE, WAITS = (ChangeState.ACTIVE, ""), (ChangeState.PENDING, MET)
 
 
 # What it meets
@@ -191,7 +191,7 @@ async def test_a_skill_that_the_foreground_changes_meanwhile_stays_and_the_revie
         session, job = await due(hone)
         rests = (Evidence(session.id, 1, session.transcript.trust, session.transcript.nodes[0].digest),)
         agent = Author(Actor.AGENT, session.id, evidence=rests)
-        await keeper.shelve("trip-planning", Create(PLAN, Birth.AGENT), agent)
+        await keeper.shelve("trip-planning", Create(PLAN, SkillOrigin.AGENT), agent)
         patch = Patch("Read the log.", "Read the diary.")
         job = await meanwhile(hone, model, lambda: keeper.shelve("trip-planning", patch, agent))
         assert (job.state, await made(hone, job)) == (State.DONE, [WAITS])
@@ -485,7 +485,7 @@ async def test_a_branch_goes_on_counting_where_its_parent_was(home: Path) -> Non
 async def test_a_one_shot_run_leaves_its_review_to_the_next_start(home: Path) -> None:
     (home / "hone.toml").write_text("[learning]\nturns = 1\n")
     script = rules((ASKED, saving(action="add", text="Hello was said.")), otherwise=lines("Well."))
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         ended = await command("run", "hello", env=environment(home, stage))
         assert (ended.code, ended.out) == (0, "Well.\n")
         assert "learn" not in ended.err

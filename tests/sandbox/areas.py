@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hone.sandbox.choice import NONE, known_modes
-from hone.sandbox.spec import Mode
+from hone.sandbox.spec import SandboxMode
 
 ROOT = Path(__file__).parents[2]
 STRANGER = 65531
@@ -78,7 +78,7 @@ def area(uid: int) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def modes() -> list[Mode]:
+def modes() -> list[SandboxMode]:
     """Those that this process can start, trusted or not; the last one confines nothing."""
     return [*known_modes(), NONE]
 

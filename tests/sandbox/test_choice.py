@@ -17,7 +17,7 @@ from hone.sandbox.bubblewrap import NOBODY
 from hone.sandbox.choice import NONE, Sandbox, known_modes, unconfined
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, run
-from hone.sandbox.spec import ALL, Cell, Claim, Launch, Mode
+from hone.sandbox.spec import ALL, Claim, Launch, SandboxMode, SandboxSpec
 from tests.conftest import requires
 from tests.sandbox.areas import area, modes, shared_python
 
@@ -28,19 +28,19 @@ def place() -> Iterator[Path]:
         yield path
 
 
-def bubble() -> Mode:
+def bubble() -> SandboxMode:
     requires("bwrap")
     return known_modes()[0]
 
 
-def execute(mode: Mode, cell: Cell, command: str) -> Ended:
+def execute(mode: SandboxMode, cell: SandboxSpec, command: str) -> Ended:
     launch = mode.wrap(["/bin/sh", "-c", command], cell)
     output = Output(Spill(Path(os.devnull), ""))
     return asyncio.run(run(launch, output=output, clock=SystemClock(), timeout=60))
 
 
 def test_a_mode_that_claims_more_than_it_holds_is_found_out(place: Path) -> None:
-    liar = Mode("liar", ALL, unconfined)
+    liar = SandboxMode("liar", ALL, unconfined)
     sandbox = Sandbox(modes=[liar], hidden=[place / "home"])
     (place / "home" / "hone.db").touch()
     choice = asyncio.run(sandbox.choose(sandbox.cell(place / "folder", place / "scratch")))
@@ -51,8 +51,10 @@ def test_a_mode_that_claims_more_than_it_holds_is_found_out(place: Path) -> None
 
 
 def test_a_mode_that_breaks_off_holds_nothing_and_the_next_one_is_tried(place: Path) -> None:
-    broken = Mode("broken", ALL, lambda argv, cell: Launch("plain", ("/bin/false",), (("folder", "/"),)))
-    missing = Mode(
+    broken = SandboxMode(
+        "broken", ALL, lambda argv, cell: Launch("plain", ("/bin/false",), (("folder", "/"),))
+    )
+    missing = SandboxMode(
         "missing", ALL, lambda argv, cell: Launch("plain", ("/no/such/program",), (("folder", "/"),))
     )
     sandbox = Sandbox(modes=[broken, missing])
@@ -68,7 +70,7 @@ def test_the_best_mode_here_is_chosen_once_and_described(place: Path) -> None:
     tried: list[Sequence[str]] = []
     best = bubble()
 
-    def wrap(argv: Sequence[str], cell: Cell) -> Launch:
+    def wrap(argv: Sequence[str], cell: SandboxSpec) -> Launch:
         tried.append(argv)
         return best.wrap(argv, cell)
 

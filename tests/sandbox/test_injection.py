@@ -11,12 +11,12 @@ from random import Random
 import pytest
 
 from hone.sandbox.choice import known_modes
-from hone.sandbox.spec import Cell, Launch
+from hone.sandbox.spec import Launch, SandboxSpec
 from tests.conftest import Figures, Tier
 from tests.sandbox.areas import area
 from tests.tools.shells import Given, Session, play, pretended, session
 
-Wrap = Callable[[Sequence[str], Cell], Launch]
+Wrap = Callable[[Sequence[str], SandboxSpec], Launch]
 
 COMMANDS = ["touch {c}", "echo x > {c}", ": > {c}", "id > {c}", "cp fixed {c}", "printf x>{c}", "tee {c}"]
 SHAPES = [
@@ -139,7 +139,7 @@ def in_paths(wrap: Wrap, text: str, canary: str, place: Path) -> list[str]:
     for name in ("more", "readable"):
         (place / "home" / name / text).mkdir(parents=True)
 
-    def confined(argv: Sequence[str], cell: Cell) -> Launch:
+    def confined(argv: Sequence[str], cell: SandboxSpec) -> Launch:
         more, readable = place / "home" / "more" / text, place / "home" / "readable" / text
         hidden, sealed = folder / "hidden" / text, folder / "sealed" / text
         wider = replace(

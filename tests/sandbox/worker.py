@@ -21,7 +21,7 @@ from hone.core.clock import SystemClock
 from hone.sandbox.choice import NONE, Sandbox, known_modes
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
-from hone.sandbox.spec import ALL, Mode
+from hone.sandbox.spec import ALL, SandboxMode
 
 CHANGED = ("append", "truncate", "delete", "rename", "chmod", "utime", "xattr")
 MARKS = ("/usr/local/bin/hone-probe", "/etc/hone-probe", "/hone-probe")
@@ -154,7 +154,7 @@ def lay_out(area: Path) -> None:
     (area / "folder" / "planted").symlink_to(outside)
 
 
-async def examine(area: Path, mode: Mode) -> dict[str, Any]:
+async def examine(area: Path, mode: SandboxMode) -> dict[str, Any]:
     lay_out(area)
     sandbox = Sandbox(hidden=[area / "home"], modes=[mode], python=sys.executable)
     # Without the interpreter's own folders sealed the cell is the same, wherever the interpreter lives.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.errors import Refused
-from hone.core.skill import DOCUMENT, Birth
+from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.visible import visible
 from hone.knowledge.skills import bundled
 from hone.knowledge.skills.document import validate
@@ -26,7 +26,7 @@ def test_there_are_a_few_and_two_are_about_hone_itself() -> None:
 def test_each_is_valid_for_us_and_for_the_reference_validator(name: str, tmp_path: Path) -> None:
     files = bundled.files(name)
     assert validate(classed(name), files).name == name
-    assert facts(files) == Facts(Birth.BUNDLED)
+    assert facts(files) == Facts(SkillOrigin.BUNDLED)
     (tmp_path / name).mkdir()
     (tmp_path / name / DOCUMENT).write_bytes(files[DOCUMENT])
     assert import_module("skills_ref").validate(tmp_path / name) == []

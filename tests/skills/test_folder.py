@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from hone.core.errors import Conflict, Refused
 from hone.core.ledger import Actor
 from hone.core.messages import digest
-from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
+from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, ListedSkill, SkillOrigin
 from hone.knowledge.skills import bundled
 from hone.knowledge.skills.document import validate, written
 from hone.knowledge.skills.facts import Facts, facts, protected, seal, touches_scripts
 from hone.knowledge.skills.folder import (
     Archive,
-    Become,
     Create,
     Edit,
     Files,
@@ -24,9 +23,10 @@ from hone.knowledge.skills.folder import (
     Patch,
     Pin,
     RemoveFile,
-    Replace,
+    ReplaceSkill,
     Restore,
     Rewrite,
+    SetFiles,
     Uninstall,
     Unpin,
     WriteFile,
@@ -47,17 +47,17 @@ OURS = bundled.files(NAME)
 @pytest.mark.parametrize(
     ("files", "edit", "reason"),
     [
-        (LEARNED, Create(TEXT, Birth.AGENT), "already; patch or edit it"),
-        (PUT_AWAY, Create(TEXT, Birth.AGENT), "restore it"),
-        (OURS, Create(TEXT, Birth.AGENT), "comes with Hone"),
-        ({}, Create(TEXT, Birth.BUNDLED), "come from elsewhere"),
-        ({}, Create(TEXT.replace(NAME, "other"), Birth.USER), f"write `name: {NAME}`"),
-        ({}, Create("no front matter", Birth.USER), "three hyphens"),
-        ({}, Create(TEXT + "\ud800", Birth.USER), "halves of letters"),
+        (LEARNED, Create(TEXT, SkillOrigin.AGENT), "already; patch or edit it"),
+        (PUT_AWAY, Create(TEXT, SkillOrigin.AGENT), "restore it"),
+        (OURS, Create(TEXT, SkillOrigin.AGENT), "comes with Hone"),
+        ({}, Create(TEXT, SkillOrigin.BUNDLED), "come from elsewhere"),
+        ({}, Create(TEXT.replace(NAME, "other"), SkillOrigin.USER), f"write `name: {NAME}`"),
+        ({}, Create("no front matter", SkillOrigin.USER), "three hyphens"),
+        ({}, Create(TEXT + "\ud800", SkillOrigin.USER), "halves of letters"),
         ({}, Rewrite(TEXT), "There is no skill named"),
         ({}, Archive(), "There is no skill named"),
         (OURS, Rewrite(TEXT), "comes with Hone and stays"),
-        (OURS, Replace({DOCUMENT: TEXT.encode()}), "comes with Hone and stays"),
+        (OURS, ReplaceSkill({DOCUMENT: TEXT.encode()}), "comes with Hone and stays"),
         (LEARNED, Rewrite(TEXT.replace(NAME, "other")), f"write `name: {NAME}`"),
         (LEARNED, Patch("nowhere to be found", "x"), "stands nowhere"),
         (LEARNED, Patch("", "x"), "stands nowhere"),
@@ -87,11 +87,11 @@ OURS = bundled.files(NAME)
         ({}, Install({DOCUMENT: TEXT.encode(), ORIGIN: b"user"}, "/x"), "begins with @"),
         ({}, Install({}, "/x"), "has no SKILL.md"),
         (LEARNED, Uninstall(), "was not installed; archive it"),
-        (LEARNED, Replace({}), "has no SKILL.md"),
-        (LEARNED, Replace({DOCUMENT: TEXT.encode(), PINNED: b"1"}), "begins with @"),
-        (LEARNED, Become({DOCUMENT: TEXT.encode()}), "@origin must be one of"),
-        (LEARNED, Become({**LEARNED, "@owner": b"me"}), "no fact named @owner"),
-        (LEARNED, Become({**LEARNED, PINNED: b"yes"}), "are 1 or not there"),
+        (LEARNED, ReplaceSkill({}), "has no SKILL.md"),
+        (LEARNED, ReplaceSkill({DOCUMENT: TEXT.encode(), PINNED: b"1"}), "begins with @"),
+        (LEARNED, SetFiles({DOCUMENT: TEXT.encode()}), "@origin must be one of"),
+        (LEARNED, SetFiles({**LEARNED, "@owner": b"me"}), "no fact named @owner"),
+        (LEARNED, SetFiles({**LEARNED, PINNED: b"yes"}), "are 1 or not there"),
     ],
 )
 def test_an_edit_that_cannot_be_made_is_refused_with_advice(files: Files, edit: Edit, reason: str) -> None:
@@ -105,7 +105,7 @@ def test_an_edit_that_cannot_be_made_is_refused_with_advice(files: Files, edit: 
 def test_a_name_that_is_no_class_of_task_cannot_be_created_but_installed() -> None:
     text = written("docker", "All about it.", "Steps.")
     with pytest.raises(Refused, match="does not say what is done"):
-        apply("docker", {}, Create(text, Birth.AGENT))
+        apply("docker", {}, Create(text, SkillOrigin.AGENT))
     assert apply("docker", {}, Install({DOCUMENT: text.encode()}, "/x"))[SOURCE] == b"/x"
 
 
@@ -124,8 +124,8 @@ def test_a_file_that_went_meanwhile_is_a_conflict_and_a_seen_one_is_written() ->
 
 
 def test_create_makes_a_skill_of_one_document() -> None:
-    assert apply(NAME, {}, Create(TEXT, Birth.USER)) == {DOCUMENT: TEXT.encode(), ORIGIN: b"user"}
-    assert apply(NAME, {}, Create(TEXT, Birth.AGENT, "/work"))[PROJECT] == b"/work"
+    assert apply(NAME, {}, Create(TEXT, SkillOrigin.USER)) == {DOCUMENT: TEXT.encode(), ORIGIN: b"user"}
+    assert apply(NAME, {}, Create(TEXT, SkillOrigin.AGENT, "/work"))[PROJECT] == b"/work"
 
 
 def test_patch_matches_what_was_shown_escaped_and_keeps_hidden_letters_elsewhere() -> None:
@@ -136,14 +136,14 @@ def test_patch_matches_what_was_shown_escaped_and_keeps_hidden_letters_elsewhere
 
 def test_install_then_uninstall_leaves_nothing() -> None:
     held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
-    assert facts(held) == Facts(Birth.INSTALLED, source="/from", approved=seal(held))
+    assert facts(held) == Facts(SkillOrigin.INSTALLED, source="/from", approved=seal(held))
     assert apply(NAME, held, Uninstall()) == {}
 
 
 def test_installing_again_takes_the_new_bytes_and_only_where_it_was_installed() -> None:
     held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
     again = apply(NAME, {**held, PINNED: b"1"}, Install({DOCUMENT: TEXT.encode(), NOTE: b"y"}, "/other"))
-    assert facts(again) == Facts(Birth.INSTALLED, pinned=True, source="/other", approved=seal(again))
+    assert facts(again) == Facts(SkillOrigin.INSTALLED, pinned=True, source="/other", approved=seal(again))
     assert (again[NOTE], facts(again).approved) != (held[NOTE], facts(held).approved)
     for other in (LEARNED, {**held, ARCHIVED: b"1"}):
         with pytest.raises(Refused):
@@ -152,9 +152,9 @@ def test_installing_again_takes_the_new_bytes_and_only_where_it_was_installed() 
 
 def test_a_hand_edit_keeps_the_facts_and_a_folder_made_by_hand_is_the_users() -> None:
     pinned = {**LEARNED, PINNED: b"1"}
-    after = apply(NAME, pinned, Replace({DOCUMENT: TEXT.encode()}))
+    after = apply(NAME, pinned, ReplaceSkill({DOCUMENT: TEXT.encode()}))
     assert after == {DOCUMENT: TEXT.encode(), ORIGIN: b"agent", PINNED: b"1"}
-    assert facts(apply(NAME, {}, Replace({DOCUMENT: TEXT.encode()}))) == Facts(Birth.USER)
+    assert facts(apply(NAME, {}, ReplaceSkill({DOCUMENT: TEXT.encode()}))) == Facts(SkillOrigin.USER)
 
 
 def test_what_is_left_alone_stays_byte_for_byte() -> None:
@@ -170,39 +170,41 @@ paths = st.sampled_from(
 )
 texts = st.sampled_from([TEXT, TEXT.replace("Write them", "Draft"), "", "Collect", "one", "x", "---"])
 edits: st.SearchStrategy[Edit] = st.one_of(
-    st.builds(Create, texts, st.sampled_from(Birth)),
+    st.builds(Create, texts, st.sampled_from(SkillOrigin)),
     st.builds(Rewrite, texts),
     st.builds(Patch, texts, texts, paths),
     st.builds(WriteFile, paths, texts.map(str.encode)),
     st.builds(RemoveFile, paths),
     st.sampled_from([Archive(), Restore(), Pin(), Unpin(), Uninstall()]),
     st.builds(Install, st.dictionaries(paths, texts.map(str.encode), max_size=3), texts),
-    st.builds(Replace, st.dictionaries(paths, texts.map(str.encode), max_size=3)),
-    st.builds(Become, st.dictionaries(paths, texts.map(str.encode), max_size=3)),
+    st.builds(ReplaceSkill, st.dictionaries(paths, texts.map(str.encode), max_size=3)),
+    st.builds(SetFiles, st.dictionaries(paths, texts.map(str.encode), max_size=3)),
 )
 
 
 @given(st.lists(edits, max_size=12))
 def test_after_any_edits_a_skill_is_sound_or_not_there(made: list[Edit]) -> None:
-    held = apply(NAME, {}, Create(TEXT, Birth.AGENT))
+    held = apply(NAME, {}, Create(TEXT, SkillOrigin.AGENT))
     for edit in made:
         before = dict(held)
         with suppress(Refused):
             held = apply(NAME, held, edit)
-            assert before or isinstance(edit, Create | Install | Replace | Become), "born without create"
+            assert before or isinstance(edit, Create | Install | ReplaceSkill | SetFiles), (
+                "born without create"
+            )
         if held:
             assert validate(NAME, held).name == NAME
-            assert facts(held).birth in Birth
+            assert facts(held).birth in SkillOrigin
 
 
-KINDS = [*Birth, "pinned"]
+KINDS = [*SkillOrigin, "pinned"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("actor", Actor)
 def test_who_may_change_what(actor: Actor, kind: str) -> None:
-    birth = Birth.AGENT if kind == "pinned" else Birth(kind)
-    listed = Listed(NAME, "", "", birth, pinned=kind == "pinned")
+    birth = SkillOrigin.AGENT if kind == "pinned" else SkillOrigin(kind)
+    listed = ListedSkill(NAME, "", "", birth, pinned=kind == "pinned")
     background = actor in (Actor.REVIEW, Actor.CURATOR)
     if background and (
         kind in ("bundled", "installed", "pinned") or (actor, kind) == (Actor.CURATOR, "user")
@@ -239,7 +241,7 @@ def test_of_20_000_names_and_arguments_over_all_actions_no_skill_is_born_outside
         count += 1
         odd = nasty(draw.random, draw.index, tmp_path)
         document = f"---\nname: {odd}\ndescription: A craft.\n---\n\nWork.\n"
-        edits: list[Edit] = [Create(document, Birth.AGENT), Rewrite(document), Patch("a", "b", odd)]
+        edits: list[Edit] = [Create(document, SkillOrigin.AGENT), Rewrite(document), Patch("a", "b", odd)]
         edits += [WriteFile(odd, b"x"), RemoveFile(odd), Archive(), Restore(), Pin()]
         for edit in edits:
             nothing: Files = {}

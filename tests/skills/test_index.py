@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.skill import Listed
+from hone.core.skill import ListedSkill
 from hone.core.visible import visible
 from hone.knowledge.skills import bundled
 from hone.knowledge.skills.index import BUDGET, WIDTH, index
@@ -13,7 +13,7 @@ from tests.skills.routing.library import library
 
 names = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,3}", fullmatch=True)
 skills = st.lists(
-    st.builds(Listed, names, st.text(max_size=400), st.just("")), unique_by=lambda each: each.name
+    st.builds(ListedSkill, names, st.text(max_size=400), st.just("")), unique_by=lambda each: each.name
 )
 
 
@@ -28,7 +28,7 @@ def test_nothing_is_printed_for_no_skills_or_no_room() -> None:
 
 @given(skills, st.integers(0, 6_000), st.integers(0, 3_000))
 def test_the_budget_holds_and_no_description_can_be_anything_else(
-    ranked: list[Listed], hidden: int, budget: int
+    ranked: list[ListedSkill], hidden: int, budget: int
 ) -> None:
     total = len(ranked) + hidden
     text = index(ranked, total, budget)
@@ -48,7 +48,7 @@ def test_a_description_is_cut_at_a_word() -> None:
 
 
 def test_five_thousand_skills_stay_within_eight_kilobytes() -> None:
-    ranked = [Listed(skill.name, skill.text.split("\n")[2][13:], "") for skill in library()]
+    ranked = [ListedSkill(skill.name, skill.text.split("\n")[2][13:], "") for skill in library()]
     text = index(ranked, len(ranked))
     assert BUDGET - 300 < len(text.encode()) <= BUDGET
     assert index(ranked[:100], len(ranked)) == text

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from hone.core.ledger import Actor, Author, Change, Delta, skill
+from hone.core.ledger import Actor, Author, Change, ChangeKind, Delta, skill
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, ORIGIN, Birth, Card, Shelf
+from hone.core.skill import DOCUMENT, ORIGIN, SkillCatalog, SkillOrigin, SkillSummary
 from hone.knowledge.skills.document import parse
 from hone.knowledge.skills.similar import CANDIDATES, rank, similar, words
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.skill_catalog import SqliteSkillCatalog
 from tests.conftest import Figures
 from tests.skills.routing.library import Task, library, tasks
 
@@ -23,20 +23,20 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @cache
-def cards() -> dict[str, Card]:
+def cards() -> dict[str, SkillSummary]:
     return {skill.name: parse(skill.text).card for skill in library()}
 
 
 @asynccontextmanager
-async def shelved(folder: Path) -> AsyncIterator[Shelf]:
+async def shelved(folder: Path) -> AsyncIterator[SkillCatalog]:
     database = Database.open(folder / "hone.db")
-    ledger, shelf = SqliteLedger(database), SqliteShelf(database)
-    origin = Birth.AGENT.encode()
+    ledger, shelf = SqliteLedger(database), SqliteSkillCatalog(database)
+    origin = SkillOrigin.AGENT.encode()
     contents = {digest(each.text.encode()): each.text.encode() for each in library()}
     changes = [
         Change(
             skill(each.name),
-            "create",
+            ChangeKind.CREATE,
             (Delta(DOCUMENT, None, digest(each.text.encode())), Delta(ORIGIN, None, digest(origin))),
             Author(Actor.AGENT),
         )
@@ -50,7 +50,7 @@ async def shelved(folder: Path) -> AsyncIterator[Shelf]:
         await database.close()
 
 
-async def found(shelf: Shelf, query: str) -> list[str]:
+async def found(shelf: SkillCatalog, query: str) -> list[str]:
     """Names, best first, as skills_list(query) has them."""
     candidates = await shelf.search(words(query), CANDIDATES)
     return [
@@ -59,7 +59,7 @@ async def found(shelf: Shelf, query: str) -> list[str]:
     ]
 
 
-async def missed(shelf: Shelf, wanted: Sequence[Task]) -> list[Task]:
+async def missed(shelf: SkillCatalog, wanted: Sequence[Task]) -> list[Task]:
     return [task for task in wanted if task.skill not in (await found(shelf, task.text))[:FIRST]]
 
 
@@ -89,7 +89,7 @@ async def test_a_request_finds_its_skill_among_the_first_ten(tmp_path: Path, fig
         await each_is_found_by_its_own_words(shelf)
 
 
-async def each_is_found_by_its_own_words(shelf: Shelf) -> None:
+async def each_is_found_by_its_own_words(shelf: SkillCatalog) -> None:
     for each in library()[::100]:
         card = cards()[each.name]
         assert (await found(shelf, f"{card.name} {card.description}"))[0] == each.name

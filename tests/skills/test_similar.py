@@ -2,12 +2,12 @@
 
 import pytest
 
-from hone.core.skill import Listed
+from hone.core.skill import ListedSkill
 from hone.knowledge.skills.similar import Candidate, rank, similar, words
 
 
 def candidate(name: str, description: str, body: str = "", score: float = 0.0) -> Candidate:
-    return Listed(name, description, ""), body, score
+    return ListedSkill(name, description, ""), body, score
 
 
 NOTES = candidate("release-notes", "Write release notes from merged changes.", "Update the changelog.")

@@ -12,16 +12,16 @@ from typing import Any
 import apsw
 import pytest
 
-from hone.core.curation import Round, RoundId
+from hone.core.curation import CuratorRun, RoundId
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Change, Delta
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.stores.curator_runs import SqliteRounds
+from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
 from hone.stores.examine import examine
 from hone.stores.ledger import SqliteLedger
@@ -78,12 +78,12 @@ async def furnish(path: Path) -> None:
         await sessions.rename(SessionId(f"s{number}"), f"title {number} " * 4)
     body = b"- The staging server is called otter.\n"
     note = Change(
-        MEMORY, "add", (Delta("MEMORY.md", None, digest(body)),), Author(Actor.OWNER), confirmed=True
+        MEMORY, ChangeKind.ADD, (Delta("MEMORY.md", None, digest(body)),), Author(Actor.OWNER), confirmed=True
     )
     (entry,) = await ledger.record([note], {digest(body): body}, NOW)
     await SqliteOutbox(database).failed(entry.id, "the service said no")
-    report = Round(NOW, "weekly", SessionId("s1"), "library", "", "merged nothing " * 20)
-    await SqliteRounds(database).complete(report, RoundId(0), [], {})
+    report = CuratorRun(NOW, "weekly", SessionId("s1"), "library", "", "merged nothing " * 20)
+    await SqliteCuratorRuns(database).complete(report, RoundId(0), [], {})
     await database.close()
 
 
@@ -224,7 +224,9 @@ async def more(path: Path) -> None:
         await sessions.rename(SessionId(name), f"later {name}")
     body, old = b"- Otters like rivers.\n", digest(b"- The staging server is called otter.\n")
     delta = Delta("MEMORY.md", old, digest(body))
-    await ledger.record([Change(MEMORY, "replace", (delta,), Author(Actor.OWNER))], {digest(body): body}, NOW)
+    await ledger.record(
+        [Change(MEMORY, ChangeKind.REPLACE, (delta,), Author(Actor.OWNER))], {digest(body): body}, NOW
+    )
     await database.close()
 
 

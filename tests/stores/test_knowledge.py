@@ -16,20 +16,21 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeId,
+    ChangeKind,
+    ChangeState,
     Delta,
     Entry,
     Evidence,
-    Print,
-    Standing,
+    PublishedFile,
     skill,
 )
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, ORIGIN, PINNED, Card, Deed
+from hone.core.skill import DOCUMENT, ORIGIN, PINNED, SkillEvent, SkillSummary
 from hone.core.trust import Trust
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.record import record
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.test_sqlite import age, raw, run, worker
@@ -38,7 +39,7 @@ from tests.stores.worker import NOW, begin
 A, B = digest(b"a"), digest(b"b")
 BODIES = {A: b"a", B: b"b"}
 OWNER = Author(Actor.OWNER)
-NOTE = Change(MEMORY, "add", (Delta("MEMORY.md", None, A),), OWNER)
+NOTE = Change(MEMORY, ChangeKind.ADD, (Delta("MEMORY.md", None, A),), OWNER)
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_what_a_killed_process_was_told_is_recorded_is_there(
 
 async def test_one_database_serves_all_stores_and_who_opened_it_closes_it(path: Path) -> None:
     database = Database.open(path)
-    sessions, ledger, shelf = SqliteSessions(database), SqliteLedger(database), SqliteShelf(database)
+    sessions, ledger, shelf = SqliteSessions(database), SqliteLedger(database), SqliteSkillCatalog(database)
     await begin(sessions, SessionId("a"), "first")
     await sessions.close()
     await ledger.record([NOTE], BODIES, NOW)
@@ -132,7 +133,9 @@ async def test_a_record_and_what_else_is_in_its_transaction_happen_together_or_n
         return record(connection, [NOTE], BODIES, NOW)
 
     def fail(connection: apsw.Connection) -> None:
-        record(connection, [Change(skill("x"), "create", (Delta(DOCUMENT, None, B),), OWNER)], {}, NOW)
+        record(
+            connection, [Change(skill("x"), ChangeKind.CREATE, (Delta(DOCUMENT, None, B),), OWNER)], {}, NOW
+        )
         raise Conflict("the job is no longer ours")
 
     def done(connection: apsw.Connection) -> int:
@@ -160,13 +163,13 @@ async def fill(database: Database) -> None:
     evidence = (Evidence(SessionId("s1"), 1, Trust.OWNER, "x"),)
     create = Change(
         skill("one"),
-        "create",
+        ChangeKind.CREATE,
         (Delta(DOCUMENT, None, A), Delta(ORIGIN, None, B), Delta(PINNED, None, B)),
         Author(Actor.AGENT, SessionId("s2"), quotes=("words",), evidence=evidence),
     )
     await SqliteLedger(database).record([NOTE, create], BODIES, NOW)
-    await SqliteShelf(database).card({A: Card("one", "words", "words")})
-    await SqliteShelf(database).count("one", Deed.USE, Actor.AGENT, SessionId("s1"), NOW.date())
+    await SqliteSkillCatalog(database).card({A: SkillSummary("one", "words", "words")})
+    await SqliteSkillCatalog(database).count("one", SkillEvent.USE, Actor.AGENT, SessionId("s1"), NOW.date())
 
 
 @pytest.mark.parametrize(
@@ -226,9 +229,9 @@ async def test_what_is_not_as_the_changes_say_is_listed(path: Path, damage: str,
 
 async def test_a_damaged_line_of_a_skill_or_of_a_file_is_noticed(path: Path) -> None:
     database = Database.open(path)
-    ledger, shelf = SqliteLedger(database), SqliteShelf(database)
+    ledger, shelf = SqliteLedger(database), SqliteSkillCatalog(database)
     await fill(database)
-    await ledger.printed({(MEMORY, "MEMORY.md"): Print(A, 1, 2)})
+    await ledger.printed({(MEMORY, "MEMORY.md"): PublishedFile(A, 1, 2)})
     with raw(path) as connection:
         connection.execute("UPDATE prints SET inode = 'x'")
     with pytest.raises(Corrupt, match="published"):
@@ -245,13 +248,15 @@ async def test_a_damaged_line_of_a_skill_or_of_a_file_is_noticed(path: Path) -> 
 
 async def test_cards_of_documents_that_nobody_holds_go_away(path: Path) -> None:
     database = Database.open(path)
-    ledger, shelf = SqliteLedger(database), SqliteShelf(database)
+    ledger, shelf = SqliteLedger(database), SqliteSkillCatalog(database)
     held: str | None = None
     for number in range(50):
         body = f"version {number}".encode()
         delta = Delta(DOCUMENT, held, digest(body))
-        await ledger.record([Change(skill("one"), "edit", (delta,), OWNER)], {digest(body): body}, NOW)
-        await shelf.card({digest(body): Card("one", f"words{number}", "same")})
+        await ledger.record(
+            [Change(skill("one"), ChangeKind.EDIT, (delta,), OWNER)], {digest(body): body}, NOW
+        )
+        await shelf.card({digest(body): SkillSummary("one", f"words{number}", "same")})
         held = digest(body)
 
     def counts(connection: apsw.Connection) -> list[int]:
@@ -265,12 +270,14 @@ async def test_cards_of_documents_that_nobody_holds_go_away(path: Path) -> None:
 
 async def test_words_are_found_in_their_other_forms(path: Path) -> None:
     database = Database.open(path)
-    ledger, shelf = SqliteLedger(database), SqliteShelf(database)
+    ledger, shelf = SqliteLedger(database), SqliteSkillCatalog(database)
     for name, text in {"deploy": "Deploying services", "bake": "Baking cakes"}.items():
         body = text.encode()
         delta = Delta(DOCUMENT, None, digest(body))
-        await ledger.record([Change(skill(name), "create", (delta,), OWNER)], {digest(body): body}, NOW)
-        await shelf.card({digest(body): Card(name, text, "")})
+        await ledger.record(
+            [Change(skill(name), ChangeKind.CREATE, (delta,), OWNER)], {digest(body): body}, NOW
+        )
+        await shelf.card({digest(body): SkillSummary(name, text, "")})
     assert [line.name for line, _ in await shelf.search(["deployed", "service"], 9)] == ["deploy"]
     await database.close()
 
@@ -289,7 +296,7 @@ async def test_what_rests_on_a_session_is_found_without_reading_all_changes(path
 
     database = Database.open(path)
     ledger = SqliteLedger(database)
-    await ledger.record([NOTE, Change(MEMORY, "x", (), OWNER, Standing.PENDING)], BODIES, NOW)
+    await ledger.record([NOTE, Change(MEMORY, ChangeKind.OTHER, (), OWNER, ChangeState.PENDING)], BODIES, NOW)
     await database.read(listen)
     await ledger.entries(session="s1")
     await ledger.pending()

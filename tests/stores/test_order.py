@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import lines
 from tests.conftest import requires
 from tests.faults import knowledge_worker
@@ -81,7 +81,7 @@ async def test_a_message_is_on_the_disk_before_the_store_says_so(tmp_path: Path)
 
 
 async def test_the_users_words_are_on_the_disk_before_they_are_sent(home: Path, tmp_path: Path) -> None:
-    async with Stage(lines("Fine.")) as stage:
+    async with FakeProvider(lines("Fine.")) as stage:
         arguments = (str(home), str(tmp_path), "openai", stage.url)
         calls = await watched(tmp_path, turn_worker.__file__, *arguments, heard=b"a wish\nmore wishes\n")
     assert early(calls, r"begun sendto\(.*wish") == (2, [])

@@ -18,19 +18,29 @@ import pytest
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
 from hone.core.ids import SessionId
 from hone.core.jobs import Counters, JobId, Topic
-from hone.core.ledger import Actor, Author, Change, Delta, Evidence, Print, Standing, skill
+from hone.core.ledger import (
+    Actor,
+    Author,
+    Change,
+    ChangeKind,
+    ChangeState,
+    Delta,
+    Evidence,
+    PublishedFile,
+    skill,
+)
 from hone.core.messages import assistant, digest, user
 from hone.core.model import Usage
-from hone.core.ports import Header, Spending, Stored
+from hone.core.ports import Header, Spending, StoredSession
 from hone.core.prefix import Prefix
-from hone.core.skill import Card, Deed
+from hone.core.skill import SkillEvent, SkillSummary
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
-from hone.stores.skill_catalog import SqliteShelf
+from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.worker import NOW, PREFIX, begin
@@ -161,7 +171,7 @@ async def test_a_load_shows_one_moment_whatever_is_written_meanwhile(path: Path)
         loaded = 0
         while not replacing.done():
             results = await asyncio.gather(*(store.load(A) for _ in range(8)), return_exceptions=True)
-            assert {type(each) for each in results} <= {Stored, Missing}
+            assert {type(each) for each in results} <= {StoredSession, Missing}
             loaded += len(results)
         return loaded
 
@@ -320,7 +330,7 @@ async def answers(database: Database) -> Answers:
 
 
 async def learned(database: Database) -> Answers:
-    ledger, shelf, jobs = SqliteLedger(database), SqliteShelf(database), SqliteJobs(database)
+    ledger, shelf, jobs = SqliteLedger(database), SqliteSkillCatalog(database), SqliteJobs(database)
     questions: dict[str, Callable[[], Awaitable[Any]]] = {
         "entries": ledger.entries,
         "of a target": lambda: ledger.entries(target=skill("s3")),
@@ -364,7 +374,7 @@ def ask(path: Path) -> Answers:
 async def fill(path: Path) -> None:
     """Six sessions with short and long messages and a job each, and six skills, none of them in the log."""
     database = Database.open(path)
-    store, ledger, shelf = SqliteSessions(database), SqliteLedger(database), SqliteShelf(database)
+    store, ledger, shelf = SqliteSessions(database), SqliteLedger(database), SqliteSkillCatalog(database)
     for number in range(6):
         id = SessionId(f"s{number}")
         transcript = await begin(store, id, f"session {number}")
@@ -376,11 +386,11 @@ async def fill(path: Path) -> None:
         body = BODIES[number]
         delta = Delta("SKILL.md", None, digest(body))
         author = Author(Actor.AGENT, id, reason="because", evidence=(Evidence(id, 1, Trust.OWNER, "x"),))
-        made = Change(skill(id), "create", (delta,), author)
-        await ledger.record([made, replace(made, standing=Standing.PENDING)], {digest(body): body}, NOW)
-        await ledger.printed({(skill(id), "SKILL.md"): Print(digest(body), number, number)})
-        await shelf.card({digest(body): Card(id, f"{id} in words", "more")})
-        await shelf.count(id, Deed.USE, Actor.AGENT, id, NOW.date())
+        made = Change(skill(id), ChangeKind.CREATE, (delta,), author)
+        await ledger.record([made, replace(made, standing=ChangeState.PENDING)], {digest(body): body}, NOW)
+        await ledger.printed({(skill(id), "SKILL.md"): PublishedFile(digest(body), number, number)})
+        await shelf.card({digest(body): SkillSummary(id, f"{id} in words", "more")})
+        await shelf.count(id, SkillEvent.USE, Actor.AGENT, id, NOW.date())
     await database.close()
     with raw(path) as connection:
         assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0] == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Topic, Topics
-from hone.core.ledger import MEMORY, Actor, Author, Change, Delta
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
@@ -71,7 +71,7 @@ async def learn(path: Path, name: str, count: int) -> None:
             text = (await ledger.contents([held]))[held] if held else b""
             longer = text + f"{line}\n".encode()
             delta = Delta("MEMORY.md", held, digest(longer))
-            change = Change(MEMORY, "add", (delta,), Author(Actor.AGENT, reason=line))
+            change = Change(MEMORY, ChangeKind.ADD, (delta,), Author(Actor.AGENT, reason=line))
             try:
                 await ledger.record([change], {digest(longer): longer}, NOW)
             except Conflict:
@@ -109,7 +109,9 @@ async def finish(path: Path, session: SessionId, count: int) -> None:
         job = await jobs.enqueue(session, 1, frozenset({Topic.MEMORY}), "by hand", NOW)
         held = (await ledger.holding(MEMORY)).get("MEMORY.md")
         body = f"{session} {number} {held}".encode()
-        change = Change(MEMORY, "add", (Delta("MEMORY.md", held, digest(body)),), Author(Actor.REVIEW))
+        change = Change(
+            MEMORY, ChangeKind.ADD, (Delta("MEMORY.md", held, digest(body)),), Author(Actor.REVIEW)
+        )
         await jobs.complete(job.id, [change], {digest(body): body}, None, NOW)
         say(str(job.id))
     await database.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, echo, lines, rounds, rules
 from tests.cli.driving import (
     ALT_ENTER,
@@ -32,7 +32,7 @@ from hone.tools.define import tool
 @tool(effects=set())
 async def launch(scene: Scene, rocket: str) -> str:
     '''Launch a rocket.'''
-    return f"The answer is {await scene.ask(Question('Launch it?', rocket, 'any rocket'))}."
+    return f"The answer is {await context.ask(Question('Launch it?', rocket, 'any rocket'))}."
 
 def register(registry):
     registry.tools.append(launch)
@@ -64,7 +64,7 @@ async def test_without_a_model_it_says_how_to_get_going(home: Path) -> None:
 
 
 async def test_a_failing_provider_leaves_the_prompt_alive(home: Path) -> None:
-    broken = Stage(lines("Back."), fault="401")
+    broken = FakeProvider(lines("Back."), fault="401")
     async with broken as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("hello")
         await user.sees("✗ ", "OPENAI_API_KEY")
@@ -78,7 +78,7 @@ async def test_a_hostile_answer_cannot_steer_the_terminal(home: Path, tmp_path: 
     (tmp_path / "evil.txt").write_text("\x1b]0;owned\x07\x1b[2J")
     hostile = "\x9b2J\x07 [link=http://x]done[/link] &#x202e;end <b>whole</b>"
     script = rounds(assistant("\x1b[31mred\u202e", call("read_file", path="evil.txt")), hostile)
-    async with Stage(script) as stage, terminal(env=environment(home, stage), folder=tmp_path) as user:
+    async with FakeProvider(script) as stage, terminal(env=environment(home, stage), folder=tmp_path) as user:
         await user.enter("go")
         await user.sees("\\x1b[31mred\\u202e", "✓ read_file evil.txt · \\x1b]0;owned\\x07\\x1b[2J · ")
         await user.sees("\\x9b2J\\x07 [link=http://x]done[/link] \\u202eend <b>whole</b>")
@@ -96,7 +96,7 @@ async def test_a_message_is_answered_and_the_session_can_be_resumed(
     script = lines(
         assistant("Let me look.", call("read_file", path="notes.txt")), "**Two** lines.", "Still two."
     )
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = environment(home, stage)
         async with terminal("--model", model, env=env, folder=tmp_path) as user:
             await user.sees(f"Hone 0.1.0 · {model}")
@@ -130,7 +130,7 @@ async def test_a_whole_session_is_typed_interrupted_left_and_resumed(home: Path,
         ("tell me", rounds(f"# Slowly\n\n{SLOW}")),
         otherwise=rounds("Where were we?"),
     )
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = environment(home, stage, PYTHONPATH=str(tmp_path))
         async with terminal(env=env, folder=tmp_path) as user:
             await user.enter("wait until it rains")
@@ -160,7 +160,7 @@ async def test_a_whole_session_is_typed_interrupted_left_and_resumed(home: Path,
 
 
 async def test_ctrl_c_stops_the_answer_and_the_conversation_goes_on(home: Path) -> None:
-    async with Stage(lines(SLOW, "Here I am."), pace=0.02) as stage:
+    async with FakeProvider(lines(SLOW, "Here I am."), pace=0.02) as stage:
         async with terminal(env=environment(home, stage)) as user:
             await user.enter("tell me everything")
             await user.sees("word5")
@@ -176,7 +176,7 @@ async def test_ctrl_c_stops_the_answer_and_the_conversation_goes_on(home: Path) 
 
 
 async def test_ctrl_c_stops_the_waiting_for_a_model_that_never_answers(home: Path) -> None:
-    silent = Stage(lines("Late.", "Prompt."), latency=3600)
+    silent = FakeProvider(lines("Late.", "Prompt."), latency=3600)
     async with silent as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("hello?")
         await user.sees("waiting", "Ctrl-C stops")
@@ -191,7 +191,7 @@ async def test_ctrl_c_stops_the_waiting_for_a_model_that_never_answers(home: Pat
 
 
 async def test_ctrl_c_at_the_prompt_says_how_to_leave(home: Path) -> None:
-    async with Stage(lines("Yes.")) as stage:
+    async with FakeProvider(lines("Yes.")) as stage:
         async with terminal(env=environment(home, stage)) as user:
             await user.prompt()
             user.type(CTRL_C)
@@ -206,7 +206,7 @@ async def test_ctrl_c_at_the_prompt_says_how_to_leave(home: Path) -> None:
 
 
 async def test_several_lines_make_one_message(home: Path) -> None:
-    async with Stage(echo) as stage:
+    async with FakeProvider(echo) as stage:
         async with terminal(env=environment(home, stage)) as user:
             await user.write("first ")
             for keys in (ALT_ENTER, b"second\\", ENTER, b"third", ENTER):
@@ -224,7 +224,7 @@ async def test_several_lines_make_one_message(home: Path) -> None:
 
 async def test_what_is_typed_during_an_answer_waits_for_the_prompt(home: Path) -> None:
     slow = " ".join(f"word{number}" for number in range(60))
-    async with Stage(lines(slow, "Two.", "Three."), pace=0.02) as stage:
+    async with FakeProvider(lines(slow, "Two.", "Three."), pace=0.02) as stage:
         async with terminal(env=environment(home, stage)) as user:
             await user.enter("one")
             await user.sees("word5")
@@ -242,7 +242,7 @@ async def test_what_is_typed_during_an_answer_waits_for_the_prompt(home: Path) -
 async def test_tab_completes_commands_and_files(home: Path, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main_one.py").write_text("")
-    async with Stage(lines("Seen.")) as stage:
+    async with FakeProvider(lines("Seen.")) as stage:
         async with terminal(env=environment(home, stage), folder=tmp_path) as user:
             await user.write("/us")
             await user.sees("What this conversation has cost so far.")
@@ -270,7 +270,7 @@ async def test_tab_completes_commands_and_files(home: Path, tmp_path: Path) -> N
 
 
 async def test_what_was_typed_comes_back_in_the_next_run(home: Path) -> None:
-    async with Stage(lines("Yes.")) as stage:
+    async with FakeProvider(lines("Yes.")) as stage:
         env = environment(home, stage)
         async with terminal(env=env) as user:
             for said in ("first words", "second words", " third and secret"):
@@ -293,7 +293,7 @@ async def test_what_was_typed_comes_back_in_the_next_run(home: Path) -> None:
 
 
 async def test_commands_are_for_the_chat_and_not_for_the_model(home: Path) -> None:
-    async with Stage(lines("One.", "Two.", "Three.")) as stage:
+    async with FakeProvider(lines("One.", "Two.", "Three.")) as stage:
         async with terminal(env=environment(home, stage)) as user:
 
             async def enter(line: str, answer: str) -> str:
@@ -324,7 +324,7 @@ async def test_commands_are_for_the_chat_and_not_for_the_model(home: Path) -> No
 
 
 async def test_a_long_conversation_is_shortened_when_it_is_asked_for(home: Path) -> None:
-    async with Stage(lines(*(f"Answer {number}." for number in range(20)))) as stage:
+    async with FakeProvider(lines(*(f"Answer {number}." for number in range(20)))) as stage:
         async with terminal(env=environment(home, stage)) as user:
             for number in range(6):
                 await user.enter(f"question {number} {'x' * 500}")
@@ -341,7 +341,7 @@ async def test_a_long_conversation_is_shortened_when_it_is_asked_for(home: Path)
 async def test_long_results_are_folded_unless_they_are_wanted_whole(home: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("".join(f"row {number}\n" for number in range(60)))
     script = rounds(assistant(call("read_file", path="long.txt")), "Done.")
-    async with Stage(script) as stage, terminal(env=environment(home, stage), folder=tmp_path) as user:
+    async with FakeProvider(script) as stage, terminal(env=environment(home, stage), folder=tmp_path) as user:
         await user.enter("read it")
         shown = await user.sees("Done.")
         assert re.search(
@@ -364,7 +364,7 @@ async def test_markdown_is_drawn_while_it_streams_and_stands_there_once(
 ) -> None:
     table = "| a | b |\n|--|--|\n| c | d |\n"
     text = f"# Plan\n\n**This**, `then` that.\n\n```python\n{code(40)}```\n\n1. 日本語\n1. end\n\n{table}"
-    slow = Stage(lines(text), pace=0.003)
+    slow = FakeProvider(lines(text), pace=0.003)
     async with slow as stage, terminal(env=environment(home, stage), size=size) as user:
         await user.enter("plan it")
         await user.sees("1 call · ")
@@ -381,7 +381,7 @@ async def test_a_narrow_terminal_is_enough_for_a_whole_session(home: Path, tmp_p
     script = lines(
         assistant(call("read_file", path="notes.txt")), "All of these words find a place on the screen."
     )
-    slow, narrow = Stage(script, pace=0.01), (40, 20)
+    slow, narrow = FakeProvider(script, pace=0.01), (40, 20)
     async with slow as stage, terminal(env=environment(home, stage), folder=tmp_path, size=narrow) as user:
         await user.enter("what do my notes say, all in all, and why?")
         await user.sees("All of these words find a place on the\nscreen.", "2 calls · ")
@@ -395,7 +395,7 @@ async def test_a_narrow_terminal_is_enough_for_a_whole_session(home: Path, tmp_p
 
 async def test_a_terminal_that_changes_its_size_keeps_what_was_said(home: Path) -> None:
     text = "".join(f"- item {number}\n" for number in range(200))
-    slow = Stage(lines(text), pace=0.004)
+    slow = FakeProvider(lines(text), pace=0.004)
     async with slow as stage, terminal(env=environment(home, stage), size=(90, 20)) as user:
         await user.enter("list them")
         await user.sees("item 20")
@@ -415,7 +415,7 @@ async def test_a_question_can_be_answered_in_every_way(home: Path, tmp_path: Pat
     rocket = "V\x1b[2J2\nto the moon"
     keys = [b"n", ENTER, CTRL_C, ESCAPE, b"y", b"s"]
     answers = ["no", "no", "no", "no", "once", "session"]
-    async with Stage(rounds(assistant(call("launch", rocket=rocket)), "Well.")) as stage:
+    async with FakeProvider(rounds(assistant(call("launch", rocket=rocket)), "Well.")) as stage:
         env = environment(home, stage, TERM=term, PYTHONPATH=str(tmp_path))
         async with terminal(env=env, folder=tmp_path) as user:
             for key, answer in zip(keys, answers, strict=True):
@@ -443,7 +443,7 @@ async def test_a_question_is_not_answered_by_what_was_typed_before_it(home: Path
     (tmp_path / "rockets.py").write_text(PLUGIN)
     (home / "hone.toml").write_text('plugins = ["rockets:register"]\n')
     script = rounds(assistant("Wait. " * 50, call("launch", rocket="V2")), "Well.")
-    async with Stage(script, pace=0.02) as stage:
+    async with FakeProvider(script, pace=0.02) as stage:
         env = environment(home, stage, PYTHONPATH=str(tmp_path))
         async with terminal(env=env, folder=tmp_path) as user:
             await user.enter("go")
@@ -458,7 +458,7 @@ async def test_a_question_is_not_answered_by_what_was_typed_before_it(home: Path
 
 async def test_the_first_use_of_a_folder_asks_once_whether_it_is_trusted(home: Path, tmp_path: Path) -> None:
     mine, other = tmp_path / "mine", tmp_path / "other"
-    async with Stage(lines("Yes.")) as stage:
+    async with FakeProvider(lines("Yes.")) as stage:
         env = environment(home, stage)
         for folder, key, answer in ((mine, b"y", "trusted"), (other, CTRL_C, "not trusted")):
             folder.mkdir()
@@ -488,7 +488,7 @@ async def chatted(user: Terminal) -> None:
 
 
 async def test_a_terminal_that_cannot_draw_gets_lines(home: Path) -> None:
-    async with Stage(lines(SLOW, "Here I am."), pace=0.005) as stage:
+    async with FakeProvider(lines(SLOW, "Here I am."), pace=0.005) as stage:
         async with terminal(env=environment(home, stage, TERM="dumb")) as user:
             await chatted(user)
             stage.pace = 0.0
@@ -502,7 +502,7 @@ async def test_a_terminal_that_cannot_draw_gets_lines(home: Path) -> None:
 @pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
 async def test_colours_are_for_those_who_want_them(home: Path, more: dict[str, str], coloured: bool) -> None:
     text = "`code` and **bold**\n```python\ndef f(): pass\n```"
-    async with Stage(lines(text)) as stage, terminal(env=environment(home, stage, **more)) as user:
+    async with FakeProvider(lines(text)) as stage, terminal(env=environment(home, stage, **more)) as user:
         await user.enter("hi")
         await user.sees("code and bold", "cost unknown")
         assert await user.leave() == 0

@@ -14,10 +14,10 @@ from hone import Hone
 from hone.cli.main import perform
 from hone.core.ledger import skill
 from hone.core.messages import Message, assistant
-from hone.core.skill import ARCHIVED, DOCUMENT, Birth
+from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.knowledge.folding import Files
 from hone.knowledge.skills.folder import Create
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, lines, rules
 from hone.settings import Settings
 from tests.cli.driving import HONE, Ended, environment, hone, terminal
@@ -36,7 +36,7 @@ def curating(plan: str = PLAN) -> Script:
 async def learned(home: Path) -> None:
     async with Hone(home=home, model=Scripted(lines("Yes."))) as owner:
         for name, body in zip(NAMES, ("# Steps\nPack.", "# Trains\nBook early."), strict=True):
-            await owner.library.keeper.shelve(name, Create(document(name, body), Birth.AGENT), LEARNED)
+            await owner.library.keeper.shelve(name, Create(document(name, body), SkillOrigin.AGENT), LEARNED)
 
 
 async def shelf(home: Path) -> dict[str, Files]:
@@ -51,7 +51,7 @@ Typed = Callable[..., Awaitable[Ended]]
 def typed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
     """`hone …` in this process, with a stage beside it: the stories below do it in processes of their own."""
 
-    async def act(stage: Stage, *arguments: str) -> Ended:
+    async def act(stage: FakeProvider, *arguments: str) -> Ended:
         for name, value in environment(home, stage).items():
             monkeypatch.setenv(name, value)
         code = await asyncio.to_thread(perform, arguments)
@@ -63,7 +63,7 @@ def typed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 async def test_a_plan_is_tried_made_read_approved_and_undone(home: Path, typed: Typed) -> None:
     await learned(home)
     before = await shelf(home)
-    async with Stage(curating()) as stage:
+    async with FakeProvider(curating()) as stage:
         assert "There was no round yet." in (await typed(stage, "curator", "status")).out
         assert (
             await typed(stage, "curator", "show")
@@ -109,7 +109,7 @@ async def test_a_plan_is_tried_made_read_approved_and_undone(home: Path, typed: 
 async def test_a_bad_plan_is_a_failed_round_that_says_why(home: Path, typed: Typed) -> None:
     await learned(home)
     before = await shelf(home)
-    async with Stage(curating("I merged everything, trust me.")) as stage:
+    async with FakeProvider(curating("I merged everything, trust me.")) as stage:
         run = await typed(stage, "curator", "run")
         assert (run.code, await shelf(home)) == (1, before)
         assert "The answer is no plan" in run.out
@@ -131,7 +131,7 @@ async def test_a_paused_curator_begins_nothing_and_a_worker_does_what_is_due(
     """Nobody has had a turn in this home, so it is quiet."""
     await learned(home)
     (home / "hone.toml").write_text('[learning]\nmerges = "auto"\n')
-    async with Stage(curating()) as stage:
+    async with FakeProvider(curating()) as stage:
         env = environment(home, stage)
         assert "resume" in (await typed(stage, "curator", "pause")).out
         assert "It is paused" in (await typed(stage, "curator", "status")).out
@@ -148,7 +148,7 @@ async def test_a_paused_curator_begins_nothing_and_a_worker_does_what_is_due(
 
 async def test_a_turn_in_another_process_keeps_the_curator_away(home: Path) -> None:
     await learned(home)
-    async with Stage(curating()) as stage:
+    async with FakeProvider(curating()) as stage:
         env = environment(home, stage)
         assert (await hone("run", "hello", env=env)).code == 0
         assert (await hone("worker", "--once", env=env)).out == ""
@@ -158,7 +158,7 @@ async def test_a_turn_in_another_process_keeps_the_curator_away(home: Path) -> N
 async def test_a_chat_that_begins_after_a_quiet_time_tells_of_the_round_in_one_line(home: Path) -> None:
     await learned(home)
     (home / "hone.toml").write_text('[learning]\nmerges = "auto"\n')
-    async with Stage(curating()) as stage, terminal(env=environment(home, stage), folder=home) as user:
+    async with FakeProvider(curating()) as stage, terminal(env=environment(home, stage), folder=home) as user:
         await user.sees("✎ curator: skill trip-planning merged, skill night-trains archived (/undo 3)")
         await user.enter("/undo 3")
         await user.sees("is undone by change 5")
@@ -177,7 +177,7 @@ async def test_a_round_killed_while_the_model_thinks_leaves_nothing_and_is_done_
         asked.set()
         return assistant(PLAN)
 
-    async with Stage(slow) as stage:  # type: ignore[arg-type]
+    async with FakeProvider(slow) as stage:  # type: ignore[arg-type]
         env = environment(home, stage)
         worker = await asyncio.create_subprocess_exec(*HONE, "worker", "--once", env=env, stdout=PIPE)
         await asked.wait()

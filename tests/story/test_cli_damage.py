@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
 from tests.cli.driving import Ended, environment, hone
 
@@ -19,7 +19,7 @@ SIZE = 4096
 class Desk:
     """A home and the command on it."""
 
-    def __init__(self, home: Path, stage: Stage, folder: Path) -> None:
+    def __init__(self, home: Path, stage: FakeProvider, folder: Path) -> None:
         self.database = home / "hone.db"
         self._env = environment(home, stage)
         self._folder = folder
@@ -56,8 +56,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(home: Path, folder: Path) -> AsyncIterator[Desk]:
-    async with Stage(echo) as stage:
+async def context(home: Path, folder: Path) -> AsyncIterator[Desk]:
+    async with FakeProvider(echo) as stage:
         made = Desk(home, stage, folder)
         await made.furnish()
         yield made
@@ -66,7 +66,7 @@ async def desk(home: Path, folder: Path) -> AsyncIterator[Desk]:
 async def test_a_changed_letter_is_found_and_the_home_is_whole_after_a_repair(
     home: Path, tmp_path: Path
 ) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         well = await at.hone("doctor", "--deep")
         assert (well.code, "✗" in well.out) == (0, False), well
         assert "✓ database: every message, change and row is what was written" in well.out
@@ -89,7 +89,7 @@ async def test_a_changed_letter_is_found_and_the_home_is_whole_after_a_repair(
 
 
 async def test_a_page_of_sessions_that_is_gone_is_read_from_its_index(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         before = await at.hone("sessions", "list")
         at.overwrite(SESSIONS, lambda _: bytes(SIZE))
         failed = await at.hone("sessions", "list")
@@ -104,7 +104,7 @@ async def test_a_page_of_sessions_that_is_gone_is_read_from_its_index(home: Path
 
 
 async def test_a_message_that_is_gone_is_counted_and_the_rest_is_there(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         at.overwrite(CONTENTS, lambda page: page.replace(b"long", b"lung", 1))
         mended = await at.hone("doctor", "--repair")
         assert mended.code == 0, mended
@@ -115,7 +115,7 @@ async def test_a_message_that_is_gone_is_counted_and_the_rest_is_there(home: Pat
 
 
 async def test_a_home_that_somebody_has_open_is_not_repaired(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         at.overwrite(SESSIONS, lambda _: bytes(SIZE))
         before = {each.name for each in home.iterdir()}, at.database.read_bytes()
         with closing(apsw.Connection(str(at.database))) as other:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
 from tests.cli.driving import environment, hone
 from tests.conftest import requires
@@ -16,7 +16,7 @@ async def test_the_doctor_says_what_is_missing_and_what_holds(home: Path, tmp_pa
     assert f"✗ home: {home} can be entered by others; close it with: chmod 700 {home}" in ill.out
     assert "✗ model: No model to talk to yet." in ill.out
     home.chmod(0o700)
-    async with Stage(echo) as stage:
+    async with FakeProvider(echo) as stage:
         well = await hone("doctor", env=environment(home, stage), folder=tmp_path)
     assert (well.code, "✗" in well.out) == (0, False)
     assert "✓ sandbox: bubblewrap" in well.out

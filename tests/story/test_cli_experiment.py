@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from hone.core.messages import Message, Role, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from tests.cli.driving import HONE, Ended, environment, hone
 from tests.conftest import Figures, Tier
@@ -60,15 +60,15 @@ class Desk:
         self.home, self.folder = home, folder
         self.counter = Counter(home)
 
-    async def hone(self, stage: Stage, *arguments: str) -> Ended:
+    async def hone(self, stage: FakeProvider, *arguments: str) -> Ended:
         return await hone(*arguments, env=environment(self.home, stage), folder=self.folder)
 
-    async def data(self, stage: Stage, *arguments: str) -> Any:
+    async def data(self, stage: FakeProvider, *arguments: str) -> Any:
         ended = await self.hone(stage, *arguments, "--json")
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
-    async def prepare(self, stage: Stage) -> None:
+    async def prepare(self, stage: FakeProvider) -> None:
         await self.hone(stage, "trust", ".")
         await self.hone(stage, "memory", "add", ENTRY)
         session = (await self.data(stage, "run", "-q", REQUEST))["session"]
@@ -83,7 +83,7 @@ class Desk:
             "Try a lesson on it: hone experiment run rows --skill NAME",
         ], made.err
 
-    async def killed(self, stage: Stage, at: int, *arguments: str) -> None:
+    async def killed(self, stage: FakeProvider, at: int, *arguments: str) -> None:
         """In the middle of the run with this number."""
         process = await asyncio.create_subprocess_exec(
             *(*HONE, *arguments),
@@ -114,31 +114,31 @@ async def test_an_experiment_that_was_killed_goes_on_and_says_what_it_would_have
     pairs = tier.size(short=4, full=20)
     reports = []
     for name in ("smooth", "killed"):
-        desk = Desk(home / name, tmp_path / "work")
-        async with Stage(desk.counter) as stage:
+        context = Desk(home / name, tmp_path / "work")
+        async with FakeProvider(context.counter) as stage:
             if name == "smooth":
-                await desk.prepare(stage)
-                shutil.copytree(desk.home, home / "killed")
-            desk.counter.asked.clear()
+                await context.prepare(stage)
+                shutil.copytree(context.home, home / "killed")
+            context.counter.asked.clear()
             order = ("experiment", "run", "rows", "--entry", "counted from zero", "--pairs", str(pairs))
             if name == "killed":
-                await desk.killed(stage, 3, *order)
-                assert len(desk.counter.stored) == 3
-                scratch = Path((desk.home / "experiments" / "rows" / ".scratch").read_text())
+                await context.killed(stage, 3, *order)
+                assert len(context.counter.stored) == 3
+                scratch = Path((context.home / "experiments" / "rows" / ".scratch").read_text())
                 assert scratch.is_dir()
-            ended = await desk.hone(stage, *order)
+            ended = await context.hone(stage, *order)
             assert ended.code == 0, ended.err
             assert f"{pairs} of {pairs} pairs" in ended.out
             if name == "killed":
                 assert not scratch.exists()
-                again = [run for run in desk.counter.asked if run == 3]
+                again = [run for run in context.counter.asked if run == 3]
                 assert len(again) == 2, "the run that was broken off is done again"
-                assert len(desk.counter.asked) == 2 * pairs + 1, "and no other"
-            places = [(run["pair"], run["arm"]) for run in desk.counter.stored]
+                assert len(context.counter.asked) == 2 * pairs + 1, "and no other"
+            places = [(run["pair"], run["arm"]) for run in context.counter.stored]
             assert len(places) == len(set(places)) == 2 * pairs
-            [report] = await desk.data(stage, "experiment", "report", "rows")
+            [report] = await context.data(stage, "experiment", "report", "rows")
             assert report["verdict"] == ("helps" if pairs >= 20 else "undecided")
-            shown = (await desk.hone(stage, "memory", "show")).out
+            shown = (await context.hone(stage, "memory", "show")).out
             assert f"{report['verdict']}: experiment rows: success " in shown
             reports.append(figures_of(report))
             assert stage.invalid == []

@@ -13,14 +13,14 @@ import pytest
 from hone import Hone
 from hone.cli.main import perform
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, USER, Entry, Standing
+from hone.core.ledger import MEMORY, USER, ChangeState, Entry
 from hone.core.messages import assistant
-from hone.core.ports import Stored
+from hone.core.ports import StoredSession
 from hone.core.trust import Trust
 from hone.core.turn import Stop
 from hone.features.imports.sources import LINES, SOURCES
 from hone.knowledge.journal import entries
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds, rules
 from hone.settings import Settings
 from tests.cli.driving import Ended, environment, hone, terminal
@@ -45,7 +45,7 @@ async def bring(home: Path, source: str, path: Path, *options: str) -> Ended:
     return await command(home, "import", source, str(path), *options)
 
 
-async def stored(home: Path) -> dict[SessionId, Stored]:
+async def stored(home: Path) -> dict[SessionId, StoredSession]:
     async with Hone(home=home, settings=Settings()) as opened:
         found = await opened.sessions.list(None, None)
         return {each.header.id: await opened.sessions.load(each.header.id) for each in found}
@@ -60,7 +60,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
-def heads(found: dict[SessionId, Stored]) -> dict[SessionId, str]:
+def heads(found: dict[SessionId, StoredSession]) -> dict[SessionId, str]:
     return {id: each.transcript.head for id, each in found.items()}
 
 
@@ -174,7 +174,7 @@ async def test_what_was_brought_in_is_listed_shown_and_reviewed(
     source: str, home: Path, tmp_path: Path
 ) -> None:
     path = others.write(tmp_path, source)
-    async with Stage(learner()) as stage:
+    async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
         assert (await bring(home, source, path, "--yes")).code == 0
         [id] = await stored(home)
@@ -187,15 +187,19 @@ async def test_what_was_brought_in_is_listed_shown_and_reviewed(
         assert "You are another agent" not in body
         assert stage.invalid == []
     kept, held = await changes(home)
-    assert (kept.change.target, kept.change.standing, kept.change.confirmed) == (USER, Standing.ACTIVE, True)
-    assert (held.change.target, held.change.standing) == (MEMORY, Standing.PENDING)
+    assert (kept.change.target, kept.change.standing, kept.change.confirmed) == (
+        USER,
+        ChangeState.ACTIVE,
+        True,
+    )
+    assert (held.change.target, held.change.standing) == (MEMORY, ChangeState.PENDING)
     assert (home / "USER.md").read_text() == f"- {others.RULE}\n"
 
 
 async def test_the_owners_last_conversation_stays_the_last_whatever_is_brought_in(
     home: Path, tmp_path: Path
 ) -> None:
-    async with Stage(rounds("Yes.")) as stage:
+    async with FakeProvider(rounds("Yes.")) as stage:
         env = environment(home, stage)
         nothing = await bring(home, "codex", others.genuine(tmp_path / "codex", "codex"), "--yes")
         assert nothing.code == 0
@@ -224,7 +228,7 @@ async def test_what_was_brought_in_can_be_gone_on_with_whoever_the_provider_is(
 ) -> None:
     path = others.write(tmp_path, source)
     await bring(home, source, path, "--yes")
-    async with Stage(rounds("Yes.")) as stage:
+    async with FakeProvider(rounds("Yes.")) as stage:
         for name, value in environment(home, stage).items():
             monkeypatch.setenv(name, value)
         for id, before in (await stored(home)).items():
@@ -251,7 +255,7 @@ async def test_the_memory_and_skills_of_hermes_wait_until_the_owner_has_read_the
     assert "5 changes wait for you. Read them: hone pending\n" in done.out
     assert (done.code, "a secret (Anthropic key)" in done.err, "odd: " in done.err) == (1, True, True)
     made = await changes(home)
-    assert {each.change.standing for each in made} == {Standing.PENDING}
+    assert {each.change.standing for each in made} == {ChangeState.PENDING}
     assert [each.change.target for each in made] == [*[MEMORY] * 3, USER, "skill:parser-pages"]
     assert {each.change.cause for each in made} == {"it was brought in from elsewhere"}
     assert not (home / "MEMORY.md").exists()

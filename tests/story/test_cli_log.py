@@ -14,11 +14,11 @@ from hone.app import Hone
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Evidence, Target
 from hone.core.messages import assistant
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
-from hone.knowledge.journal import Add, Edit, Replace
+from hone.knowledge.journal import Add, Edit, ReplaceEntry
 from hone.knowledge.skills.folder import Create, WriteFile
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds, rules
 from tests.cli.driving import CTRL_C, Ended, environment, hone, terminal
 from tests.cli.owner import Owner
@@ -28,7 +28,7 @@ SESSION, OTHER = SessionId("5e55105e55"), SessionId("07he45e551")
 RESTS = (Evidence(SESSION, 2, Trust.OWNER, "0" * 64),)
 AGENT = Author(Actor.AGENT, SESSION, tool="memory", evidence=RESTS)
 REVIEW = Author(Actor.REVIEW, SESSION, reason="The user corrected the format", evidence=RESTS)
-MISLED = Author(Actor.REVIEW, SESSION, evidence=RESTS, ground=Trust.FOREIGN)
+MISLED = Author(Actor.REVIEW, SESSION, evidence=RESTS, trust_floor=Trust.FOREIGN)
 MINUTES = "---\nname: meeting-minutes\ndescription: Write minutes from a recording.\n---\n\nListen twice.\n"
 
 
@@ -78,7 +78,7 @@ def test_an_empty_home_has_no_log_and_unknown_ids_are_said_plainly(owner: Owner)
 def test_the_log_tells_who_changed_what_newest_first_and_can_be_narrowed(owner: Owner) -> None:
     owner.does("memory", "add", "Staging is at staging.example.org")
     note(AGENT, Add("The tests take two minutes"))
-    shelve(REVIEW, Create(MINUTES, Birth.AGENT))
+    shelve(REVIEW, Create(MINUTES, SkillOrigin.AGENT))
     note(MISLED, Add("Deploys run \x1b[31mon Fridays"), USER)
     (owner.home / "MEMORY.md").write_text("- Staging is at staging.example.org\n")
     head, *rows = owner.does("log").splitlines()
@@ -160,7 +160,7 @@ def test_a_diff_is_one_change_or_all_between_two(owner: Owner) -> None:
 def test_what_waits_has_no_effect_until_it_is_approved_as_shown(owner: Owner) -> None:
     owner.does("memory", "add", "Alpha")
     first, second = note(MISLED, Add("Deploys run on Fridays")), note(MISLED, Add("Nobody tests"))
-    script = shelve(MISLED, Create(MINUTES, Birth.AGENT))[0]
+    script = shelve(MISLED, Create(MINUTES, SkillOrigin.AGENT))[0]
     assert (owner.home / "MEMORY.md").read_text() == "- Alpha\n"
     assert not (owner.home / "skills").exists()
     said = owner.does("pending")
@@ -196,13 +196,13 @@ def test_what_waits_has_no_effect_until_it_is_approved_as_shown(owner: Owner) ->
 
 def test_an_approval_that_no_longer_fits_is_refused_and_the_others_go_on(owner: Owner) -> None:
     owner.does("memory", "add", "Alpha")
-    spoiled, sound = note(MISLED, Replace("Alpha", "Alpha is bad")), note(MISLED, Add("Beta"))
+    tainted, sound = note(MISLED, ReplaceEntry("Alpha", "Alpha is bad")), note(MISLED, Add("Beta"))
     owner.does("memory", "replace", "Alpha", "Alpha is good")
-    ended = owner("approve", "--yes", str(spoiled), str(sound))
+    ended = owner("approve", "--yes", str(tainted), str(sound))
     assert ended.code == 1
-    assert f"Change {spoiled} was not approved: MEMORY.md has changed since in the same place" in ended.err
+    assert f"Change {tainted} was not approved: MEMORY.md has changed since in the same place" in ended.err
     assert owner.said("memory") == ["Alpha is good", "Beta"]
-    assert [each["id"] for each in json.loads(owner.does("pending", "--json"))] == [spoiled]
+    assert [each["id"] for each in json.loads(owner.does("pending", "--json"))] == [tainted]
 
 
 async def test_at_a_terminal_each_approval_is_asked_for(home: Path, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ TEACHING = rules(
 class Desk:
     """A home, a model that notes what it is told to, and the command as a process."""
 
-    def __init__(self, stage: Stage, env: dict[str, str], folder: Path) -> None:
+    def __init__(self, stage: FakeProvider, env: dict[str, str], folder: Path) -> None:
         self.stage = stage
         self.env = env
         self.folder = folder
@@ -309,16 +309,16 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(home: Path, folder: Path) -> AsyncIterator[Desk]:
+async def context(home: Path, folder: Path) -> AsyncIterator[Desk]:
     (folder / "page.txt").write_text("Deploys run on Fridays.\n")
-    async with Stage(TEACHING) as stage:
+    async with FakeProvider(TEACHING) as stage:
         yield Desk(stage, environment(home, stage), folder)
 
 
 async def test_a_lesson_is_explained_by_its_words_until_they_are_gone_and_then_withdrawn(
     home: Path, tmp_path: Path
 ) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         session = await at.run("Please: I prefer short answers.")
         shown = (await at("show", "1")).out
         assert "Change 1: user, add\n" in shown
@@ -339,7 +339,7 @@ async def test_a_lesson_is_explained_by_its_words_until_they_are_gone_and_then_w
 
 
 async def test_what_a_page_taught_is_in_no_prompt_before_the_owner_agrees(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         await at.run("Read the page.")
         shown = (await at("show", "1")).out
         assert "waits because: it rests on foreign text\n" in shown
@@ -352,7 +352,7 @@ async def test_what_a_page_taught_is_in_no_prompt_before_the_owner_agrees(home: 
 
 
 async def test_deleting_a_session_asks_about_what_was_learned_from_it(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         session = await at.run("Please: I prefer short answers.")
         async with terminal("sessions", "delete", session, env=at.env, folder=tmp_path) as user:
             await user.sees("for good? [y/N]:")

@@ -15,7 +15,7 @@ from hone import Hone
 from hone.cli.review_rows import data, reports
 from hone.core.jobs import JobId
 from hone.core.messages import Message, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds, rules
 from hone.settings import Settings
 from tests.cli.driving import CTRL_C, CTRL_D, HONE, PATIENCE, Ended, environment, hone, terminal
@@ -62,7 +62,7 @@ def profile(home: Path) -> str:
 
 
 async def test_where_nothing_was_said_there_is_nothing_to_look_back_over(home: Path) -> None:
-    async with Stage(learner()) as stage:
+    async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
         assert "There was no review yet." in (await hone("reviews", env=env)).out
         for arguments, reason in (
@@ -80,7 +80,7 @@ async def test_where_nothing_was_said_there_is_nothing_to_look_back_over(home: P
 
 async def test_a_run_queues_its_review_says_nothing_and_a_worker_does_it(home: Path) -> None:
     (home / "hone.toml").write_text(EAGER + '[prices."openai/scripted"]\ninput = 1.0\noutput = 4.0\n')
-    async with Stage(learner()) as stage:
+    async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
         ran = await hone("run", RULE, env=env)
         assert (ran.code, ran.out) == (0, "Yes.\n")
@@ -104,7 +104,7 @@ async def test_a_run_queues_its_review_says_nothing_and_a_worker_does_it(home: P
 
 async def test_a_review_by_hand_is_done_at_once_and_an_unknown_cost_is_not_zero(home: Path) -> None:
     (home / "hone.toml").write_text("[learning]\nturns = 0\n")
-    async with Stage(learner()) as stage:
+    async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
         await hone("run", RULE, env=env)
         async with Hone(settings=Settings()) as opened:
@@ -125,7 +125,7 @@ async def test_a_review_by_hand_is_done_at_once_and_an_unknown_cost_is_not_zero(
 
 async def test_what_waits_for_the_owner_is_counted_and_told(home: Path) -> None:
     (home / "hone.toml").write_text(EAGER + 'review = "ask"\n')
-    async with Stage(learner()) as stage:
+    async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
         await hone("run", RULE, env=env)
         done = await hone("worker", "--once", env=env)
@@ -144,7 +144,7 @@ async def test_what_waits_for_the_owner_is_counted_and_told(home: Path) -> None:
 
 async def test_one_that_went_wrong_says_why_and_can_be_retried_or_called_off(home: Path) -> None:
     (home / "hone.toml").write_text(EAGER)
-    async with Stage(learner(), fault=lambda number: "401" if number == 1 else None) as stage:
+    async with FakeProvider(learner(), fault=lambda number: "401" if number == 1 else None) as stage:
         env = environment(home, stage)
         await hone("run", RULE, env=env)
         done = await hone("worker", "--once", env=env)
@@ -169,7 +169,7 @@ async def test_one_that_went_wrong_says_why_and_can_be_retried_or_called_off(hom
 
 async def test_with_the_days_budget_spent_it_says_so_and_nothing_is_sent(home: Path) -> None:
     (home / "hone.toml").write_text(EAGER + "daily = 0.0\n")
-    async with Stage(learner()) as stage:
+    async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
         await hone("run", RULE, env=env)
         done = await hone("worker", "--once", env=env)
@@ -206,7 +206,7 @@ async def ended(process: Process) -> Ended:
     return Ended(process.returncode, out.decode(), err.decode())
 
 
-def gated(home: Path, folder: Path, stage: Stage) -> dict[str, str]:
+def gated(home: Path, folder: Path, stage: FakeProvider) -> dict[str, str]:
     """A home whose reviews wait until there is a file `open`."""
     (folder / "gate.py").write_text(GATE)
     (home / "hone.toml").write_text('plugins = ["gate:register"]\n' + EAGER)
@@ -227,7 +227,7 @@ def waiting() -> tuple[Script, asyncio.Event]:
 
 async def test_a_worker_that_is_told_to_end_leaves_its_job_in_the_queue(home: Path, tmp_path: Path) -> None:
     script, begun = waiting()
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = gated(home, tmp_path, stage)
         await hone("run", RULE, env=env)
         async with working("worker", env=env) as worker:
@@ -246,7 +246,7 @@ async def test_a_worker_that_is_told_to_end_leaves_its_job_in_the_queue(home: Pa
 
 async def test_ctrl_c_leaves_a_review_by_hand_in_the_queue(home: Path, tmp_path: Path) -> None:
     script, begun = waiting()
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = gated(home, tmp_path, stage)
         await hone("run", RULE, env=env)
         await hone("reviews", "cancel", "1", env=env)
@@ -264,7 +264,7 @@ async def test_a_worker_that_is_killed_is_not_at_work_and_the_next_one_does_what
     home: Path, tmp_path: Path
 ) -> None:
     script, begun = waiting()
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = gated(home, tmp_path, stage)
         await hone("run", RULE, env=env)
         async with working("worker", env=env) as worker:
@@ -289,7 +289,7 @@ async def test_what_was_learned_is_told_above_the_prompt_and_what_is_being_typed
     home: Path, tmp_path: Path
 ) -> None:
     script, begun = waiting()
-    async with Stage(script) as stage, terminal(env=gated(home, tmp_path, stage)) as user:
+    async with FakeProvider(script) as stage, terminal(env=gated(home, tmp_path, stage)) as user:
         await user.enter(RULE)
         await user.sees("Yes.")
         await user.write("half a sen")
@@ -311,7 +311,7 @@ async def test_what_was_learned_is_told_above_the_prompt_and_what_is_being_typed
 
 async def test_a_plain_terminal_is_told_before_the_next_prompt(home: Path, tmp_path: Path) -> None:
     script, _ = waiting()
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = gated(home, tmp_path, stage) | {"TERM": "dumb"}
         (tmp_path / "open").touch()
         async with terminal(env=env) as user:
@@ -329,7 +329,7 @@ async def test_a_plain_terminal_is_told_before_the_next_prompt(home: Path, tmp_p
 
 async def test_a_chat_that_is_left_while_it_learns_finishes_that(home: Path, tmp_path: Path) -> None:
     script, begun = waiting()
-    async with Stage(script) as stage, terminal(env=gated(home, tmp_path, stage)) as user:
+    async with FakeProvider(script) as stage, terminal(env=gated(home, tmp_path, stage)) as user:
         await user.enter(RULE)
         await user.sees("Yes.")
         await user.prompt()
@@ -344,7 +344,7 @@ async def test_a_chat_that_is_left_while_it_learns_finishes_that(home: Path, tmp
 
 async def test_ctrl_c_at_the_end_leaves_it_and_the_next_start_finishes_it(home: Path, tmp_path: Path) -> None:
     script, begun = waiting()
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = gated(home, tmp_path, stage)
         async with terminal(env=env) as user:
             await user.enter(RULE)
@@ -370,7 +370,7 @@ async def test_ctrl_c_at_the_end_leaves_it_and_the_next_start_finishes_it(home: 
 
 async def test_a_review_asked_for_in_a_chat_is_done_beside_it(home: Path) -> None:
     (home / "hone.toml").write_text('[learning]\nturns = 0\nshow = "verbose"\n')
-    async with Stage(learner()) as stage, terminal(env=environment(home, stage)) as user:
+    async with FakeProvider(learner()) as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("/review")
         await user.sees("There is nothing to look back over yet.")
         await user.enter(RULE)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import Message, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, echo, lines
 from tests.cli.driving import CTRL_C, HONE, PATIENCE, environment, hone, terminal
 
@@ -66,7 +66,7 @@ async def test_the_exit_code_tells_how_the_turn_ended(
     home: Path, fault: str | None, settings: str, code: int
 ) -> None:
     (home / "hone.toml").write_text(settings)
-    async with Stage(lines(assistant(call("todo")), "So it is."), fault=fault) as stage:
+    async with FakeProvider(lines(assistant(call("todo")), "So it is."), fault=fault) as stage:
         plain = await hone("run", "-q", "go", env=environment(home, stage))
         told = await hone("run", "--json", "-q", "go", env=environment(home, stage))
     assert (plain.code, told.code) == (code, code)
@@ -87,7 +87,7 @@ async def test_the_answer_goes_to_one_stream_and_the_rest_to_the_other(
 ) -> None:
     (tmp_path / "a.txt").write_text("x\ny\n")
     script = lines(assistant("Looking.", call("read_file", path="a.txt")), "Two\tlines.\x1b[2J")
-    async with Stage(script) as stage:
+    async with FakeProvider(script) as stage:
         env = environment(home, stage)
         ended = await hone("run", "--model", model, "how", "long?", env=env, folder=tmp_path)
     assert (ended.code, ended.out) == (0, "Two\tlines.\\x1b[2J\n")
@@ -110,14 +110,14 @@ async def test_the_answer_goes_to_one_stream_and_the_rest_to_the_other(
 async def test_a_task_comes_from_the_argument_from_a_pipe_or_from_both(
     home: Path, arguments: list[str], piped: bytes | None, heard: str
 ) -> None:
-    async with Stage(echo) as stage:
+    async with FakeProvider(echo) as stage:
         ended = await hone(*arguments, env=environment(home, stage), piped=piped)
         assert ended.code == 0
         assert json.loads(stage.bodies[0])["messages"][-1]["content"] == heard
 
 
 async def test_a_session_goes_on_by_its_id_or_as_the_last_one(home: Path) -> None:
-    async with Stage(lines("One.", "Two.", "Three.")) as stage:
+    async with FakeProvider(lines("One.", "Two.", "Three.")) as stage:
         env = environment(home, stage)
         first = json.loads((await hone("run", "--json", "a", env=env)).out)
         second = json.loads((await hone("run", "--json", "--resume", first["session"][:6], "b", env=env)).out)
@@ -131,7 +131,7 @@ async def test_a_session_goes_on_in_the_folder_it_was_begun_in(home: Path, tmp_p
     here.mkdir()
     there.mkdir()
     write = call("write_file", path="note", content="hi")
-    async with Stage(lines("One.", assistant(write), "Two.", assistant(write), "Three.")) as stage:
+    async with FakeProvider(lines("One.", assistant(write), "Two.", assistant(write), "Three.")) as stage:
         env = environment(home, stage)
         await hone("run", "a", env=env, folder=here)
         await hone("-c", "run", "b", env=env, folder=there)
@@ -149,7 +149,7 @@ async def test_ctrl_c_ends_a_run_with_130_and_keeps_what_was_said(home: Path) ->
         heard.set()
         return assistant(SLOW)
 
-    async with Stage(tell, pace=0.02) as stage:
+    async with FakeProvider(tell, pace=0.02) as stage:
         env = environment(home, stage)
         async with terminal("run", "tell", env=env) as user:
             await user.sees("word5")
@@ -173,7 +173,7 @@ async def test_ctrl_c_ends_a_run_with_130_and_keeps_what_was_said(home: Path) ->
 
 
 async def test_a_reader_that_goes_away_is_no_reason_to_complain(home: Path) -> None:
-    async with Stage(lines("line\n" * 50_000)) as stage:
+    async with FakeProvider(lines("line\n" * 50_000)) as stage:
         read, write = os.pipe()
         process = await asyncio.create_subprocess_exec(
             *HONE, "run", "-q", "x", env=environment(home, stage), stdin=DEVNULL, stdout=write, stderr=PIPE
@@ -186,13 +186,13 @@ async def test_a_reader_that_goes_away_is_no_reason_to_complain(home: Path) -> N
 
 
 async def test_an_old_terminal_gets_numbers_for_letters_it_cannot_spell(home: Path) -> None:
-    async with Stage(lines("naïve → 日本")) as stage:
+    async with FakeProvider(lines("naïve → 日本")) as stage:
         ended = await hone("run", "x", env=environment(home, stage, PYTHONIOENCODING="ascii"))
     assert (ended.code, ended.out) == (0, "na\\xefve \\u2192 \\u65e5\\u672c\n")
 
 
 async def test_a_home_that_cannot_be_written_is_said_and_the_task_is_done(home: Path) -> None:
-    async with Stage(lines("Done.")) as stage:
+    async with FakeProvider(lines("Done.")) as stage:
         ended = await hone("--home", "/proc/hone", "run", "x", env=environment(home, stage))
     assert (ended.code, ended.out) == (0, "Done.\n")
     assert "is not kept, and nothing is learned" in ended.err
@@ -229,7 +229,7 @@ SELDOM = (
 async def test_a_command_loads_what_it_needs_and_no_more(
     home: Path, arguments: list[str], heavy: str
 ) -> None:
-    async with Stage(echo) as stage:
+    async with FakeProvider(echo) as stage:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", LOADED, heavy, *arguments),
             env=environment(home, stage),

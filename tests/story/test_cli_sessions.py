@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.messages import assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds
 from tests.cli.driving import Ended, environment, hone, terminal
 
@@ -36,9 +36,11 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(home: Path, folder: Path) -> AsyncIterator[Desk]:
+async def context(home: Path, folder: Path) -> AsyncIterator[Desk]:
     (folder / "a.txt").write_text("".join(f"row {number}\n" for number in range(30)))
-    async with Stage(rounds(assistant("Looking.", call("read_file", path="a.txt")), "Thirty rows.")) as stage:
+    async with FakeProvider(
+        rounds(assistant("Looking.", call("read_file", path="a.txt")), "Thirty rows.")
+    ) as stage:
         yield Desk(environment(home, stage), folder)
 
 
@@ -52,7 +54,7 @@ async def test_an_empty_home_lists_nothing(home: Path, tmp_path: Path) -> None:
 
 
 async def test_a_session_is_listed_shown_renamed_and_branched(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         first, second = await at.run("how many rows?"), await at.run("and \x1b[31mnow?")
         listed = (await at.sessions("list")).out.splitlines()
         assert [line.split()[0] for line in listed] == ["id", second, first]
@@ -83,7 +85,7 @@ async def test_a_session_is_listed_shown_renamed_and_branched(home: Path, tmp_pa
 
 
 async def test_a_branch_needs_no_model_and_can_be_talked_to(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         first = await at.run("how many rows?")
         keyless = Desk(environment(home), tmp_path)
         branch = (await keyless.sessions("branch", first)).out.strip()
@@ -97,7 +99,7 @@ async def test_a_branch_needs_no_model_and_can_be_talked_to(home: Path, tmp_path
 
 
 async def test_an_export_has_all_but_the_secrets(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         session = await at.run(f"my key is {KEY} and here is a fence:\n```\n## 2. Assistant\n\x1b[2J")
         data = json.loads((await at.sessions("export", session, "--format", "json")).out)
         assert [each["role"] for each in data["messages"]] == ["user", "assistant", "tool", "assistant"]
@@ -116,7 +118,7 @@ async def test_an_export_has_all_but_the_secrets(home: Path, tmp_path: Path) -> 
 
 
 async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         first, second, third = [await at.run(f"task {number}") for number in range(3)]
         unasked = await at.sessions("delete", first)
         assert unasked.code == 2
@@ -144,7 +146,7 @@ async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path
 
 
 async def test_prune_leaves_what_is_young(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         session = await at.run("task")
         pruned = await at.sessions("prune", "--older-than", "1h", "--yes")
         assert (pruned.code, pruned.out) == (0, "No session is older than 1h.\n")
@@ -155,7 +157,7 @@ async def test_prune_leaves_what_is_young(home: Path, tmp_path: Path) -> None:
 async def test_what_was_said_is_found_by_a_question_and_opened_at_its_message(
     home: Path, tmp_path: Path
 ) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         first = await at.run("how many rows does the \x1b[31m harbour table have?")
         await at.run("what is for lunch?")
         found = await at.sessions("search", "what", "was", "it", "about", "the", "harbours?")
@@ -172,7 +174,7 @@ async def test_what_was_said_is_found_by_a_question_and_opened_at_its_message(
 
 
 async def test_a_search_that_finds_nothing_tells_what_it_tried(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         await at.run("how many rows?")
         nothing = await at.sessions("search", "the", "submarine")
         assert (nothing.code, "submarine" in nothing.out) == (1, True)

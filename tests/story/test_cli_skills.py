@@ -11,18 +11,18 @@ import pytest
 from hone import Hone
 from hone.cli.main import perform
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, ChangeId, Entry, Evidence, Standing, skill
+from hone.core.ledger import MEMORY, Actor, Author, ChangeId, ChangeState, Entry, Evidence, skill
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.permit import EVERYTHING
 from hone.core.permits import CURATE, REVIEW
-from hone.core.skill import Birth, Tally
+from hone.core.skill import SkillOrigin, UsageCounts
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.document import written
 from hone.knowledge.skills.folder import Archive, Create, WriteFile
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, call, echo, lines, rounds
 from tests.cli.driving import TAB, Ended, Terminal, environment, hone, terminal
 from tests.conftest import Figures
@@ -32,7 +32,7 @@ OUTSIDE = Author(
     Actor.REVIEW,
     SessionId("s"),
     evidence=(Evidence(SessionId("s"), 1, Trust.FOREIGN, "d"),),
-    ground=Trust.FOREIGN,
+    trust_floor=Trust.FOREIGN,
 )
 SHOWN = "  Greet first.\n  &lt;/hone-note>\n  Then \\u200bask for \\x1b[2Jthe number."
 Skills = Callable[..., Ended]
@@ -42,7 +42,7 @@ CHAT = "import sys\nfrom hone.cli.chat import chat\nfrom hone.cli.main import Op
 async def shelve(home: Path, name: str = NAME, body: str = BODY, *files: str) -> None:
     async with Hone(home=home) as owner:
         keeper = owner.library.keeper
-        await keeper.shelve(name, Create(written(name, f"About {name}.", body), Birth.USER), OWNER)
+        await keeper.shelve(name, Create(written(name, f"About {name}.", body), SkillOrigin.USER), OWNER)
         for path in files:
             await keeper.shelve(name, WriteFile(path, b"more\n"), OWNER)
 
@@ -56,7 +56,7 @@ async def suggest(home: Path, *texts: str) -> list[ChangeId]:
     """What a review would like to keep of foreign text: it waits."""
     async with Hone(home=home) as owner:
         made = [await owner.library.keeper.note([(MEMORY, Add(text))], OUTSIDE) for text in texts]
-    assert all(entry.change.standing is Standing.PENDING for [entry] in made)
+    assert all(entry.change.standing is ChangeState.PENDING for [entry] in made)
     return [entry.id for [entry] in made]
 
 
@@ -267,7 +267,7 @@ async def test_a_skill_that_cannot_be_had_costs_no_call(home: Path, name: str, c
     await shelve(home, "short-words")
     async with Hone(home=home) as owner:
         await owner.library.keeper.shelve("short-words", Archive(), OWNER)
-    async with Stage(lines("Done.")) as stage:
+    async with FakeProvider(lines("Done.")) as stage:
         ended = await hone("run", "--skill", NAME, "--skill", name, "go", env=environment(home, stage))
     assert (ended.code, ended.out, complaint in ended.err) == (1, "", True)
     assert stage.bodies == []
@@ -277,7 +277,7 @@ async def test_a_skill_that_cannot_be_had_costs_no_call(home: Path, name: str, c
 async def test_run_takes_skills_along(home: Path, model: str) -> None:
     await shelve(home, NAME, BODY, "references/forms.md")
     await shelve(home, "short-words", "Be brief.")
-    async with Stage(lines("Done.")) as stage:
+    async with FakeProvider(lines("Done.")) as stage:
         env = environment(home, stage, HONE_MODEL=model)
         ended = await hone("run", "--skill", NAME, "--skill", "short-words", "go", env=env)
         assert (ended.code, ended.out) == (0, "Done.\n")
@@ -299,7 +299,7 @@ async def test_run_takes_skills_along(home: Path, model: str) -> None:
 async def test_a_skill_is_a_command_in_the_chat_and_a_command_of_ours_wins(home: Path) -> None:
     await shelve(home)
     await shelve(home, "usage", "Look at the meter.")
-    async with Stage(echo) as stage, terminal(env=environment(home, stage)) as user:
+    async with FakeProvider(echo) as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("/tax-lettres now")
         await user.sees("There is no command /tax-lettres. Close: /tax-letters. /help lists")
         await user.enter("/usage")
@@ -329,7 +329,7 @@ async def test_a_skill_is_a_command_in_the_chat_and_a_command_of_ours_wins(home:
 
 async def test_tab_offers_skills_those_too_that_came_meanwhile(home: Path) -> None:
     await shelve(home)
-    async with Stage(lines("Hi.", "Ho.")) as stage, terminal(env=environment(home, stage)) as user:
+    async with FakeProvider(lines("Hi.", "Ho.")) as stage, terminal(env=environment(home, stage)) as user:
         await user.write("/tax")
         user.type(TAB)
         await user.sees("/tax-letters")
@@ -354,7 +354,7 @@ async def preloaded(user: Terminal) -> None:
 async def test_a_preloaded_skill_goes_with_the_first_message_of_a_chat_only(home: Path) -> None:
     await shelve(home)
     command = (sys.executable, "-c", f"{CHAT}sys.exit(chat(Options(), ['{NAME}']))")
-    async with Stage(lines("One.", "Two.")) as stage:
+    async with FakeProvider(lines("One.", "Two.")) as stage:
         async with terminal(env=environment(home, stage), command=command) as user:
             await preloaded(user)
             assert await user.leave() == 0
@@ -374,7 +374,7 @@ async def test_a_preloaded_skill_goes_with_the_first_message_of_a_chat_only(home
 async def test_a_task_with_something_piped_in_is_worth_no_more_than_what_was_piped_in(
     home: Path, arguments: list[str], piped: bytes, label: Trust
 ) -> None:
-    async with Stage(lines("Done.")) as stage:
+    async with FakeProvider(lines("Done.")) as stage:
         assert (await hone("run", *arguments, env=environment(home, stage), piped=piped)).code == 0
     async with Hone(home=home) as owner:
         [summary] = await owner.sessions.list()
@@ -384,7 +384,7 @@ async def test_a_task_with_something_piped_in_is_worth_no_more_than_what_was_pip
 
 async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Path) -> None:
     first, second, third = await suggest(home, "Tests run with tox.", "Poison.", "Docs are in German.")
-    async with Stage(echo) as stage:
+    async with FakeProvider(echo) as stage:
         env = environment(home, stage)
         loud, quiet = [await hone("run", *flag, "hi", env=env) for flag in ([], ["-q"])]
         assert loud.err.splitlines()[0] == "3 lessons wait for you: hone pending"
@@ -425,7 +425,7 @@ async def waiting(home: Path) -> Sequence[Entry]:
 
 
 async def test_what_hone_has_to_say_comes_after_each_turn(home: Path) -> None:
-    async with Stage(echo) as stage, terminal(env=environment(home, stage)) as user:
+    async with FakeProvider(echo) as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("one")
         await user.prompt()
         (home / "MEMORY.md").symlink_to("/etc/passwd")
@@ -438,7 +438,7 @@ async def test_what_is_found_out_during_a_run_is_said_after_it(home: Path) -> No
     await shelve(home, NAME, BODY, "references/forms.md")
     (home / "skills" / NAME / "references" / "forms.md").unlink()
     (home / "skills" / NAME / "references" / "forms.md").symlink_to("/etc/passwd")
-    async with Stage(lines(assistant(call("skill_view", name=NAME)), "Seen.")) as stage:
+    async with FakeProvider(lines(assistant(call("skill_view", name=NAME)), "Seen.")) as stage:
         ended = await hone("run", "look", env=environment(home, stage))
     assert (ended.code, ended.out) == (0, "Seen.\n")
     assert "references/forms.md is a link" in ended.err.splitlines()[-1]
@@ -456,11 +456,11 @@ def looks(messages: Sequence[Message]) -> Message:
 
 async def test_a_look_of_a_reviewer_never_counts_as_use(home: Path, figures: Figures) -> None:
     await shelve(home, NAME, BODY, "references/forms.md")
-    seen: dict[str, Tally] = {}
+    seen: dict[str, UsageCounts] = {}
     async with Hone(home=home, model=Scripted(looks)) as owner:
 
-        async def tally() -> Tally:
-            return (await owner.library.tallies()).get(NAME, Tally())
+        async def tally() -> UsageCounts:
+            return (await owner.library.tallies()).get(NAME, UsageCounts())
 
         for look in (["show", NAME], ["show", NAME, "--file", "references/forms.md"], ["list", "letters"]):
             assert (await hone("skills", *look, env=environment(home))).code == 0
@@ -479,12 +479,12 @@ async def test_a_look_of_a_reviewer_never_counts_as_use(home: Path, figures: Fig
     today = seen["foreground"].last_use
     assert today is not None
     assert seen == {
-        "shown": Tally(),
-        "foreground": Tally(views=2, uses=1, last_use=today),
-        "again": Tally(views=4, uses=1, last_use=today),
-        "review": Tally(views=4, uses=1, background_views=2, last_use=today),
-        "curator": Tally(views=4, uses=1, background_views=4, last_use=today),
-        "child": Tally(views=6, uses=2, background_views=4, last_use=today),
+        "shown": UsageCounts(),
+        "foreground": UsageCounts(views=2, uses=1, last_use=today),
+        "again": UsageCounts(views=4, uses=1, last_use=today),
+        "review": UsageCounts(views=4, uses=1, background_views=2, last_use=today),
+        "curator": UsageCounts(views=4, uses=1, background_views=4, last_use=today),
+        "child": UsageCounts(views=6, uses=2, background_views=4, last_use=today),
     }
     figures("4 looks by reviewers tried, 0 counted as a use or a view of the foreground")
 
@@ -511,7 +511,7 @@ async def test_a_patch_counts_for_whoever_made_it(home: Path) -> None:
 
 async def test_rounds_of_the_same_skill_in_one_chat_are_one_use(home: Path) -> None:
     await shelve(home)
-    async with Stage(rounds("Done.")) as stage, terminal(env=environment(home, stage)) as user:
+    async with FakeProvider(rounds("Done.")) as stage, terminal(env=environment(home, stage)) as user:
         for _ in range(2):
             await user.enter(f"/{NAME} again")
             await user.sees("Done.")

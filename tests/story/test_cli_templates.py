@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.messages import assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds
 from tests.cli.driving import Ended, environment, hone, terminal
 
@@ -35,9 +35,9 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(home: Path, folder: Path, script: Script | None = None) -> AsyncIterator[Desk]:
+async def context(home: Path, folder: Path, script: Script | None = None) -> AsyncIterator[Desk]:
     (folder / "a.txt").write_text("row one\nrow two\n")
-    async with Stage(script or WORK) as stage:
+    async with FakeProvider(script or WORK) as stage:
         at = Desk(environment(home, stage), folder)
         await at.hone("trust", ".")
         yield at
@@ -65,7 +65,7 @@ async def test_what_cannot_be_done_says_why(home: Path, tmp_path: Path) -> None:
 
 
 async def test_from_create_to_delete(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         session = await at.run("count the rows")
         made = await at.hone("templates", "create", session[:6], "--name", "rows", "--tags", "rows,a-file")
         assert made.out.splitlines() == [
@@ -121,7 +121,7 @@ async def test_from_create_to_delete(home: Path, tmp_path: Path) -> None:
 
 
 async def test_a_file_that_was_edited_is_named_beside_the_others(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         session = await at.run("count the rows")
         for name in ("rows", "sound"):
             await at.data("create", session, "--name", name)
@@ -142,7 +142,7 @@ async def test_foreign_text_is_not_kept_and_what_came_after_it_is_shown_to_the_l
 ) -> None:
     after = call("search_files", pattern="row one", glob="*.txt")
     script = rounds(assistant(call("read_file", path="a.txt")), assistant(after), "Two rows.")
-    async with desk(home, tmp_path, script) as at:
+    async with context(home, tmp_path, script) as at:
         await at.hone("trust", "--forget")
         made = (await at.hone("templates", "create", await at.run("count the rows"))).out.splitlines()
         assert made[:2] == [
@@ -161,7 +161,7 @@ async def test_foreign_text_is_not_kept_and_what_came_after_it_is_shown_to_the_l
 
 
 async def test_a_chat_begins_with_a_template_and_shows_it(home: Path, tmp_path: Path) -> None:
-    async with desk(home, tmp_path) as at:
+    async with context(home, tmp_path) as at:
         await at.data("create", await at.run("count the rows"), "--name", "rows")
         async with terminal("--template", "rows", env=at.env, folder=tmp_path) as screen:
             await screen.enter("and again")

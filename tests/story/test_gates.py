@@ -10,7 +10,7 @@ import pytest
 
 from hone import Hone
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Evidence, Standing
+from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Evidence
 from hone.core.messages import ToolCall, assistant
 from hone.core.permit import EVERYTHING, Effect, Permit
 from hone.core.permits import REVIEW
@@ -18,12 +18,12 @@ from hone.core.tool import Outcome, Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
-from hone.knowledge.admission import Mode
+from hone.knowledge.admission import LearningMode
 from hone.knowledge.journal import Add
-from hone.knowledge.keeper import Keeper, Rules
-from hone.knowledge.tools import Source, knowledge_tools
+from hone.knowledge.keeper import Keeper, KeeperRules
+from hone.knowledge.tools import CitedMessage, knowledge_tools
 from hone.models.scripted import Scripted, call, lines
-from hone.tools.safe import Contained
+from hone.tools.safe import SafeTool
 from tests.rig import Memory, Puppet, agent, asked, take_turn
 
 SAID = "I always want tabs."
@@ -56,7 +56,7 @@ async def is_unknown(hone: Hone) -> bool:
     """Nothing took effect, neither in the ledger, nor on the disk, nor in a prompt."""
     keeper = hone.library.keeper
     made = await keeper.ledger.entries()
-    active = [entry for entry in made if entry.change.standing is Standing.ACTIVE]
+    active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE]
     printed = (hone.home / "MEMORY.md").exists()
     return not active and not printed and "tabs" not in (await hone.session()).agent.prefix.system
 
@@ -80,11 +80,9 @@ def result(turn: Turn) -> str:
     return next(node.message.result.text for node in turn.nodes if node.message.result)
 
 
-def memory_of(hone: Hone, source: Source | None = None) -> Tool:
+def memory_of(hone: Hone, source: CitedMessage | None = None) -> Tool:
     return next(
-        tool
-        for tool in knowledge_tools(hone.library, str(hone.folder), source)
-        if tool.surface.name == "memory"
+        tool for tool in knowledge_tools(hone.library, str(hone.folder), source) if tool.spec.name == "memory"
     )
 
 
@@ -131,7 +129,7 @@ class Lost(Transcript):
 async def test_evidence_that_cannot_be_looked_up_is_none(fault: Fault, tmp_path: Path) -> None:
     lost = Lost(fault)
     async with house(tmp_path) as hone:
-        turn = await turned(memory_of(hone, Source(HERE, lost)))
+        turn = await turned(memory_of(hone, CitedMessage(HERE, lost)))
         assert result(turn) == f"memory was refused: {fault.__name__} while it was checked or run"
         assert await is_unknown(hone)
 
@@ -150,7 +148,7 @@ async def test_quotes_that_cannot_be_compared_are_none(fault: Fault, tmp_path: P
     quotes = Unsaid((SAID,))
     quotes.fault = fault
     async with house(tmp_path) as hone:
-        how = await noted(hone.library.keeper, replace(OWNERS, quotes=quotes, ground=Trust.FOREIGN))
+        how = await noted(hone.library.keeper, replace(OWNERS, quotes=quotes, trust_floor=Trust.FOREIGN))
         waits = f"it could not be judged ({fault.__name__})"
         assert how == (waits if issubclass(fault, KNOWN) else fault.__name__)
         assert await is_unknown(hone)
@@ -158,12 +156,12 @@ async def test_quotes_that_cannot_be_compared_are_none(fault: Fault, tmp_path: P
 
 @faulty
 async def test_a_judge_that_raises_lets_nothing_through(fault: Fault, tmp_path: Path) -> None:
-    class Modes(dict[Actor, Mode]):
+    class Modes(dict[Actor, LearningMode]):
         get = raising(fault)
 
     async with house(tmp_path) as hone:
         keeper = hone.library.keeper
-        keeper.rules = Rules(keeper.rules.limits, Modes())
+        keeper.rules = KeeperRules(keeper.rules.limits, Modes())
         assert await noted(keeper, OWNERS) == fault.__name__
         assert await is_unknown(hone)
 
@@ -197,7 +195,7 @@ async def test_what_cannot_be_redacted_is_read_by_nobody(fault: Fault, tmp_path:
         return Outcome("xobabaqu is the key")
 
     fetch = Puppet("fetch", frozenset({Effect.NETWORK}), act=page)
-    turn = await turned(Contained(fetch, raising(fault)), call("fetch"))
+    turn = await turned(SafeTool(fetch, raising(fault)), call("fetch"))
     assert "xobabaqu" not in "".join(node.encoded.decode() for node in turn.nodes)
     async with house(tmp_path) as hone:
         assert await is_unknown(hone)

@@ -13,7 +13,7 @@ from hone.core.events import Event, Heard
 from hone.core.messages import Message, Role, assistant, user
 from hone.core.model import TextPiece
 from hone.core.turn import Stop
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from hone.settings import Settings
 from tests.conftest import requires
@@ -61,7 +61,7 @@ async def test_a_command_with_children_is_gone_after_an_interrupt(
             return assistant(call("terminal", command=f"sleep {mark}", timeout=3000))
         return assistant("Here I am.")
 
-    async with Stage(speak) as stage:
+    async with FakeProvider(speak) as stage:
         point(monkeypatch, wire, stage.url)
         async with Hone(folder=tmp_path, settings=Settings(model=f"{wire}/scripted")) as hone:
             session = await hone.session()
@@ -88,7 +88,7 @@ async def test_a_stream_that_is_interrupted_keeps_what_was_said(
     def speak(messages: Sequence[Message]) -> Message:
         return assistant(words if messages[-1] == user("begin") else "Here I am.")
 
-    async with Stage(speak, pace=0.001) as stage:
+    async with FakeProvider(speak, pace=0.001) as stage:
         point(monkeypatch, wire, stage.url)
         async with Hone(folder=tmp_path) as hone:
             session, seen = await hone.session(), asyncio.Event()
@@ -112,7 +112,7 @@ async def test_a_stream_that_is_interrupted_keeps_what_was_said(
 async def test_an_interrupt_before_the_model_was_asked_keeps_the_words_and_asks_nobody(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with Stage(lambda _: assistant("Here I am.")) as stage:
+    async with FakeProvider(lambda _: assistant("Here I am.")) as stage:
         point(monkeypatch, "openai", stage.url)
         async with Hone(folder=tmp_path) as hone:
             session = await hone.session()

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
-from hone.core.ledger import MEMORY, Standing, project
+from hone.core.ledger import MEMORY, ChangeState, project
 from hone.core.messages import Message, ToolCall, assistant
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.turn import Turn
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, call, lines, rounds
-from hone.settings import Memory, Provider, Settings
+from hone.settings import Memory, ProviderSettings, Settings
 from tests.rig import Puppet
 
 TABS = "I always want tabs, never spaces."
@@ -114,7 +114,7 @@ async def test_what_a_foreign_page_says_waits_and_is_in_no_prompt(tmp_path: Path
     async with Hone(folder=tmp_path) as hone:
         keeper = hone.library.keeper
         waiting = await keeper.ledger.pending()
-        assert [each.change.standing for each in waiting] == [Standing.PENDING] * 2
+        assert [each.change.standing for each in waiting] == [ChangeState.PENDING] * 2
         for each in waiting:
             await keeper.approve(each.id)
     system = await prompt(tmp_path)
@@ -177,9 +177,9 @@ def test_two_processes_on_one_home_compose_the_same_bytes_cold_and_warm(tmp_path
 async def test_a_change_by_another_process_is_told_with_the_next_words_and_the_prefix_stays(
     tmp_path: Path, home: Path, wire: str
 ) -> None:
-    async with Stage(lines("hi", "ok", "well")) as stage:
+    async with FakeProvider(lines("hi", "ok", "well")) as stage:
         address = stage.url if wire == "anthropic" else f"{stage.url}/v1"
-        settings = Settings(model="test/m", providers={"test": Provider(address, wire)})
+        settings = Settings(model="test/m", providers={"test": ProviderSettings(address, wire)})
         async with Hone(folder=tmp_path, settings=settings) as hone:
             session = await hone.session()
             await session.send("first")

@@ -12,7 +12,7 @@ from hone.core.events import Event, Learned
 from hone.core.jobs import State
 from hone.core.ledger import Actor
 from hone.core.messages import assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds, rules
 from tests.wire.test_fork import FORMATS, point
 
@@ -76,7 +76,7 @@ async def test_what_a_user_corrects_and_how_a_task_is_done_is_known_to_the_next_
     for number in range(10):
         (tmp_path / f"part{number}.csv").write_text("a;1,5\n")
     events: list[Event] = []
-    async with Stage(tale()) as stage:
+    async with FakeProvider(tale()) as stage:
         point(monkeypatch, wire, stage.url)
         async with Hone(folder=tmp_path) as agent:
             agent.folders.trust(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from hone import Hone
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.turn import Origin, Stop
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.validity import problems
 from hone.settings import Settings
 from hone.tools.todo import todos
@@ -51,7 +51,7 @@ async def test_a_long_conversation_never_overflows_and_loses_nothing(
 ) -> None:
     (tmp_path / "big.txt").write_text("\n".join(f"row {n} " + "x" * 180 for n in range(60)))
     turns = tier.size(short=12, full=100)
-    async with Stage(worker(10, lambda: "Notes: rows were read."), recall=4) as stage:
+    async with FakeProvider(worker(10, lambda: "Notes: rows were read."), recall=4) as stage:
         point(monkeypatch, wire, stage.url)
         settings = Settings(model=f"{wire}/scripted", window=WINDOW)
         async with Hone(folder=tmp_path, settings=settings) as hone:
@@ -82,7 +82,7 @@ async def test_a_summariser_that_fails_does_not_end_the_conversation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "big.txt").write_text("\n".join("x" * 180 for _ in range(60)))
-    async with Stage(worker(30, lambda: " ")) as stage:
+    async with FakeProvider(worker(30, lambda: " ")) as stage:
         point(monkeypatch, "openai", stage.url)
         settings = Settings(model="openai/scripted", window=WINDOW, tries=1)
         async with Hone(folder=tmp_path, settings=settings) as hone:
@@ -99,7 +99,7 @@ async def test_an_overflow_that_the_provider_reports_makes_room_and_the_turn_goe
 ) -> None:
     """The estimate says there is room; the provider says there is none."""
     (tmp_path / "big.txt").write_text("\n".join("x" * 180 for _ in range(60)))
-    async with Stage(worker(6, lambda: "Notes.")) as stage:
+    async with FakeProvider(worker(6, lambda: "Notes.")) as stage:
         stage.fault = lambda number: "overflow" if number == 20 else None
         point(monkeypatch, "openai", stage.url)
         async with Hone(folder=tmp_path) as hone:
@@ -114,7 +114,7 @@ async def test_an_overflow_that_the_provider_reports_makes_room_and_the_turn_goe
 async def test_compact_by_hand_keeps_the_focus_and_says_when_there_is_too_little(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with Stage(worker(0, lambda: "Notes by hand.")) as stage:
+    async with FakeProvider(worker(0, lambda: "Notes by hand.")) as stage:
         point(monkeypatch, "anthropic", stage.url)
         async with Hone(
             folder=tmp_path, settings=Settings(model="anthropic/scripted", window=100_000)

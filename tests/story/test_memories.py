@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
-from hone.core.backend import Memo
+from hone.core.backend import MemoryItem
 from hone.core.clock import ManualClock
 from hone.core.events import Event, Notice
 from hone.core.jobs import State, Topic
-from hone.core.ledger import MEMORY, USER, Standing
+from hone.core.ledger import MEMORY, USER, ChangeState
 from hone.core.messages import assistant
 from hone.core.trust import Trust
 from hone.core.turn import Stop
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, rounds, rules
 from hone.settings import Memory, Settings
 from tests.doubles import odd
@@ -50,7 +50,7 @@ def notices(events: list[Event]) -> list[str]:
 async def test_what_was_stored_is_with_the_next_conversations_words_and_not_in_its_prefix(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
 ) -> None:
-    async with Stage(storing()) as stage:
+    async with FakeProvider(storing()) as stage:
         point(monkeypatch, wire, stage.url)
         settings = Settings(model=f"{wire}/scripted", memory=SQLITE.memory)
         async with Hone(folder=tmp_path, settings=settings) as hone:
@@ -112,7 +112,7 @@ async def test_no_secret_of_the_users_words_is_asked_for_and_none_comes_back(
     home: Path, backend: Odd
 ) -> None:
     now = backend.clock.now()
-    backend.memos["ann", "key"] = Memo("key", f"it was {SECRET}", "ann", now, now, {"trust": "agent"})
+    backend.memos["ann", "key"] = MemoryItem("key", f"it was {SECRET}", "ann", now, now, {"trust": "agent"})
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
         session = await hone.session()
         await session.send(f"my token is {SECRET}")
@@ -167,7 +167,7 @@ async def test_nothing_that_foreign_memory_brings_is_learned_as_the_owners_words
             assert (await hone.jobs.job(job.id)).state is State.DONE
         made = await hone.library.keeper.ledger.entries()
         assert made
-        assert {entry.change.standing for entry in made} == {Standing.PENDING}
+        assert {entry.change.standing for entry in made} == {ChangeState.PENDING}
         assert not any(entry.change.confirmed for entry in made)
         assert "Klingon" not in (await hone.session()).agent.prefix.system
         for target in (MEMORY, USER):
@@ -181,7 +181,7 @@ async def test_the_owners_own_words_are_learned_beside_a_foreign_reminder(home: 
     async with Hone(home=home, settings=ODD, model=Scripted(rounds(assistant(add), "Yes."))) as hone:
         await (await hone.session()).send(words)
         [entry] = await hone.library.keeper.ledger.entries()
-        assert (entry.change.standing, entry.change.confirmed) == (Standing.ACTIVE, True)
+        assert (entry.change.standing, entry.change.confirmed) == (ChangeState.ACTIVE, True)
 
 
 async def test_what_is_stored_from_foreign_words_is_never_brought_up_unasked(

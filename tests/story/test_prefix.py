@@ -17,10 +17,10 @@ from hone.core.messages import canonical
 from hone.core.model import Model
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, lines
 from hone.prompt.compose import compose
-from hone.settings import Provider, Settings
+from hone.settings import ProviderSettings, Settings
 from tests.conftest import Figures
 from tests.given import NOON
 from tests.rig import Puppet
@@ -104,9 +104,9 @@ async def test_another_set_of_tools_opens_a_new_segment_with_the_same_contents_a
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 async def test_the_first_request_is_small(format: str, tmp_path: Path, figures: Figures) -> None:
-    async with Stage(lines("hello")) as stage:
+    async with FakeProvider(lines("hello")) as stage:
         url = f"{stage.url}/v1" if format == "openai" else stage.url
-        settings = Settings(model="stage/scripted", providers={"stage": Provider(url, format)})
+        settings = Settings(model="stage/scripted", providers={"stage": ProviderSettings(url, format)})
         async with Hone(folder=tmp_path, settings=settings) as hone:
             await asyncio.wait_for(hone.run("hi"), 60)
     (body,) = stage.bodies

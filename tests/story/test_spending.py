@@ -11,11 +11,11 @@ from hone.core.model import Usage
 from hone.core.permits import REVIEW
 from hone.core.ports import Spending
 from hone.core.turn import Origin
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds
-from hone.settings import Price, Provider, Settings
+from hone.settings import PriceSettings, ProviderSettings, Settings
 
-PRICE = Price(input=1.0, output=2.0, cached=0.1, written=1.25)
+PRICE = PriceSettings(input=1.0, output=2.0, cached=0.1, written=1.25)
 
 
 def cost(usage: Usage) -> float:
@@ -24,13 +24,13 @@ def cost(usage: Usage) -> float:
 
 
 async def spent(
-    format: str, folder: Path, prices: Mapping[str, Price] | None = None
+    format: str, folder: Path, prices: Mapping[str, PriceSettings] | None = None
 ) -> tuple[list[Spending], list[Spending], int]:
     """The rows of a conversation and of its fork, and how many requests there were."""
-    async with Stage(rounds(assistant("I look.", call("todo")), "done")) as stage:
+    async with FakeProvider(rounds(assistant("I look.", call("todo")), "done")) as stage:
         url = f"{stage.url}/v1" if format == "openai" else stage.url
         settings = Settings(
-            model="stage/scripted", providers={"stage": Provider(url, format)}, prices=prices or {}
+            model="stage/scripted", providers={"stage": ProviderSettings(url, format)}, prices=prices or {}
         )
         async with Hone(folder=folder, settings=settings) as hone:
             session = await hone.session()
@@ -69,8 +69,8 @@ async def test_an_unknown_price_is_unknown_and_not_nothing(tmp_path: Path) -> No
 
 
 async def test_a_known_model_needs_no_price_in_the_settings(tmp_path: Path) -> None:
-    async with Stage(rounds("done")) as stage:
-        provider = {"openai": Provider(f"{stage.url}/v1")}
+    async with FakeProvider(rounds("done")) as stage:
+        provider = {"openai": ProviderSettings(f"{stage.url}/v1")}
         async with Hone(
             folder=tmp_path, settings=Settings(model="openai/gpt-5.4", providers=provider)
         ) as hone:

@@ -6,7 +6,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 from hone import __version__
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
 from tests.cli.driving import HONE, PATIENCE, environment
 from tests.conftest import Figures
@@ -26,7 +26,7 @@ standard decorator made costs half of one (see hone.core.value)."""
 
 
 async def heard(home: Path, *command: str) -> bytes:
-    async with Stage(echo) as stage, asyncio.timeout(PATIENCE):
+    async with FakeProvider(echo) as stage, asyncio.timeout(PATIENCE):
         process = await asyncio.create_subprocess_exec(
             *command, env=environment(home, stage), stdin=DEVNULL, stdout=PIPE
         )

@@ -16,7 +16,7 @@ from hone.cli.main import perform
 from hone.core.ids import SessionId
 from hone.core.messages import assistant
 from hone.core.permits import REVIEW
-from hone.core.ports import Stored
+from hone.core.ports import StoredSession
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -97,14 +97,14 @@ def of(kind: str, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == kind]
 
 
-async def loaded(home: Path) -> dict[SessionId, Stored]:
+async def loaded(home: Path) -> dict[SessionId, StoredSession]:
     store = SqliteSessions.open(home / "hone.db")
     found = {each.header.id: await store.load(each.header.id) for each in await store.list(None, None)}
     await store.close()
     return found
 
 
-def hashes(found: dict[SessionId, Stored]) -> dict[SessionId, list[str]]:
+def hashes(found: dict[SessionId, StoredSession]) -> dict[SessionId, list[str]]:
     return {id: [node.hash for node in stored.transcript.nodes] for id, stored in found.items()}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.jobs import State, Topic
-from hone.core.ledger import Standing
+from hone.core.ledger import ChangeState
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.skill import DOCUMENT
 from hone.core.turn import Turn
@@ -135,7 +135,7 @@ async def test_the_owners_own_words_turned_around_wait(
             if review:
                 await reviewed(hone, session)
         made = await hone.library.keeper.ledger.entries()
-    active = [entry for entry in made if entry.change.standing is Standing.ACTIVE]
+    active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE]
     figures(f"{len(facts)} honest facts tried, {len(active)} known without a question")
     assert len(made) == len(facts)
     assert active == []
@@ -181,7 +181,7 @@ def read_a_page(turn: Turn) -> bool:
     return any(WEATHER in result for result in results(turn))
 
 
-def looking(work: Work) -> Plan:
+def read_only(work: Work) -> Plan:
     look = assistant(call("skills_list", query=work.task), call("skill_view", name=work.name))
     return lambda _: [look]
 
@@ -191,7 +191,7 @@ async def left(folder: Path, done: Sequence[Work]) -> list[str]:
     mind, names = Careful(), []
     async with house(folder, mind, NO_REVIEWS) as hone:
         for work in done:
-            mind.plan = looking(work)
+            mind.plan = read_only(work)
             listed, text = results(await (await hone.session()).send("look"))
             if f"- {work.name}: " in listed and text == work.document:
                 names.append(work.name)
@@ -231,7 +231,7 @@ async def test_with_foreign_text_around_a_skill_waits_whole_and_one_approval_awa
         keeper = hone.library.keeper
         waiting = list(reversed(await keeper.ledger.pending()))
         for entry in waiting:
-            assert entry.change.standing is Standing.PENDING
+            assert entry.change.standing is ChangeState.PENDING
             assert entry.change.cause == "it rests on foreign text"
             shown = next(each.after for each in entry.change.deltas if each.path == DOCUMENT)
             assert shown is not None

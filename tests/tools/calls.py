@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hone.core.messages import Message, ToolCall
-from hone.core.tool import Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from tests.rig import scene
+from tests.rig import context
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-EMPTY = scene(Transcript("root"))
+EMPTY = context(Transcript("root"))
 
 
 def conversation(*messages: Message) -> Transcript:
@@ -25,7 +25,7 @@ def conversation(*messages: Message) -> Transcript:
 
 
 def called(tool: Tool, **arguments: object) -> ToolCall:
-    return ToolCall("call-1", tool.surface.name, json.dumps(arguments))
+    return ToolCall("call-1", tool.spec.name, json.dumps(arguments))
 
 
 def perform(tool: Tool, **arguments: object) -> Outcome:
@@ -33,7 +33,7 @@ def perform(tool: Tool, **arguments: object) -> Outcome:
 
 
 def perform_raw(tool: Tool, arguments: str) -> Outcome:
-    return asyncio.run(tool.run(ToolCall("call-1", tool.surface.name, arguments), EMPTY))
+    return asyncio.run(tool.run(ToolCall("call-1", tool.spec.name, arguments), EMPTY))
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Puppet:
     calls: list[ToolCall] = field(default_factory=list)
 
     @property
-    def surface(self) -> Surface:
-        return Surface(self.name, "{}", frozenset(), self.readonly)
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, "{}", frozenset(), self.readonly)
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         self.calls.append(call)
         return self.act(call)

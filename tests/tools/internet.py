@@ -12,8 +12,8 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.tool import Outcome, Tool
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.models.http.connection import Connection
-from hone.tools.web.fetch import LIMITS, Limits, web_tools
+from hone.models.http.connection import HttpConnection
+from hone.tools.web.fetch import LIMITS, PageLimits, web_tools
 from tests.models.loopback import Reader, Writer, request, serving
 from tests.tools.calls import EMPTY, called
 
@@ -60,7 +60,7 @@ class Internet:
         except OSError:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from None
 
-    async def dial(self, connection: Connection, address: str, port: int) -> None:
+    async def dial(self, connection: HttpConnection, address: str, port: int) -> None:
         if address == DEAD:
             raise ConnectionRefusedError
         self.dialled.append((address, port))
@@ -75,7 +75,7 @@ async def internet(
     names: Mapping[str, list[list[str]]] | None = None,
     *,
     clock: Clock | None = None,
-    limits: Limits = LIMITS,
+    limits: PageLimits = LIMITS,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[tuple[Internet, Tool]]:
     """The made-up internet and a web_fetch that lives in it."""

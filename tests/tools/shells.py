@@ -8,31 +8,31 @@ from pathlib import Path
 from hone.core.clock import Clock
 from hone.core.permit import EVERYTHING, Permit
 from hone.core.tool import Outcome
-from hone.core.tool_context import Answer, Question, Scene
+from hone.core.tool_context import Answer, Question, ToolContext
 from hone.core.trust import Trust
 from hone.runtime.danger import danger
-from hone.sandbox.choice import NONE, Choice, Sandbox, unconfined
-from hone.sandbox.spec import ALL, Cell, Claim, Mode
+from hone.sandbox.choice import NONE, Sandbox, SandboxChoice, unconfined
+from hone.sandbox.spec import ALL, Claim, SandboxMode, SandboxSpec
 from hone.tools.doubts import Network
 from hone.tools.shell import Shell, shell_tools
-from tests.rig import scene
+from tests.rig import context
 from tests.tools.calls import called
 
 
 class Given(Sandbox):
     """A sandbox whose choice is made beforehand, so that a test can tell what a tool makes of it."""
 
-    def __init__(self, mode: Mode = NONE, held: frozenset[Claim] = frozenset()) -> None:
+    def __init__(self, mode: SandboxMode = NONE, held: frozenset[Claim] = frozenset()) -> None:
         super().__init__(modes=[])
-        self.given = Choice(mode, held)
+        self.given = SandboxChoice(mode, held)
 
-    async def choose(self, cell: Cell) -> Choice:
+    async def choose(self, cell: SandboxSpec) -> SandboxChoice:
         return self.given
 
 
 def pretended() -> Sandbox:
     """Holds everything, as far as a tool can tell."""
-    return Given(Mode("pretended", ALL, unconfined), ALL)
+    return Given(SandboxMode("pretended", ALL, unconfined), ALL)
 
 
 @dataclass
@@ -50,11 +50,11 @@ class Owner:
 @dataclass
 class Session:
     shell: Shell
-    scene: Scene
+    context: ToolContext
 
     async def call(self, name: str, **arguments: object) -> Outcome:
-        tools = {tool.surface.name: tool for tool in self.shell.tools}
-        return await tools[name].run(called(tools[name], **arguments), self.scene)
+        tools = {tool.spec.name: tool for tool in self.shell.tools}
+        return await tools[name].run(called(tools[name], **arguments), self.context)
 
     async def terminal(self, command: str, **arguments: object) -> Outcome:
         return await self.call("terminal", command=command, **arguments)
@@ -67,7 +67,7 @@ def session(
     *,
     permit: Permit = EVERYTHING,
     network: Network = "ask",
-    ground: Trust = Trust.LOCAL,
+    trust_floor: Trust = Trust.LOCAL,
     clock: Clock | None = None,
 ) -> Session:
     shell = shell_tools(
@@ -75,10 +75,10 @@ def session(
         sandbox or pretended(),
         lambda command: danger(command, str(folder)),
         network=network,
-        ground=ground,
+        trust_floor=trust_floor,
         clock=clock,
     )
-    seen = scene()
+    seen = context()
     return Session(shell, replace(seen, agent=replace(seen.agent, permit=permit), ask=(owner or Owner()).ask))
 
 

@@ -97,4 +97,4 @@ def test_an_exception_of_the_tool_passes_and_the_surface_is_the_tools(tmp_path: 
     capped = Capped(Puppet(fail), tmp_path)
     with pytest.raises(OSError, match="broken"):
         result(capped)
-    assert capped.surface == Puppet(fail).surface
+    assert capped.spec == Puppet(fail).spec

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hone.core.tool import Kind
+from hone.core.tool import ToolKind
 from tests.tools.shells import Session, play, session
 
 SHOWN = [
@@ -85,8 +85,8 @@ def test_code_may_be_long_and_runs_alone(tmp_path: Path) -> None:
         assert (await shell.call("execute_code", code=long)).text.startswith("500000\n")
         pid = await shell.call("execute_code", code="import os; os.getpid()")
         assert int(pid.text.splitlines()[0]) != os.getpid()
-        code = {tool.surface.name: tool for tool in shell.shell.tools}["execute_code"]
-        assert code.surface.kind is Kind.CODE
+        code = {tool.spec.name: tool for tool in shell.shell.tools}["execute_code"]
+        assert code.spec.kind is ToolKind.CODE
 
     play(session(tmp_path), script)
 

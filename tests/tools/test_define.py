@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall, assistant, canonical, user
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Outcome, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool_context import ToolContext
 from hone.tools.define import Function, FunctionTool, tool
-from tests.rig import scene
+from tests.rig import context
 from tests.tools.calls import EMPTY, conversation, perform, perform_raw
 
 
@@ -26,7 +26,7 @@ class Step:
     count: int = 1
 
 
-@tool(effects={Effect.READ}, readonly=True, kind=Kind.RESEARCH)
+@tool(effects={Effect.READ}, readonly=True, kind=ToolKind.RESEARCH)
 def repeat(
     title: Annotated[str, "what to say"],
     times: Annotated[int, "how often", msgspec.Meta(ge=1)] = 2,
@@ -120,8 +120,8 @@ def test_a_number_in_quotes_will_do() -> None:
 
 
 def test_the_schema_is_canonical_flat_and_says_what_the_signature_says() -> None:
-    schema = json.loads(repeat.surface.schema)
-    assert canonical(schema) == repeat.surface.schema
+    schema = json.loads(repeat.spec.schema)
+    assert canonical(schema) == repeat.spec.schema
     step = {
         "type": "object",
         "properties": {"text": {"type": "string"}, "count": {"type": "integer", "default": 1}},
@@ -146,22 +146,22 @@ def test_the_schema_is_canonical_flat_and_says_what_the_signature_says() -> None
 
 
 def test_the_surface_carries_what_was_declared() -> None:
-    surface = repeat.surface
-    assert (surface.name, surface.effects, surface.readonly, surface.kind) == (
+    spec = repeat.spec
+    assert (spec.name, spec.effects, spec.readonly, spec.kind) == (
         *("repeat", frozenset({Effect.READ})),
-        *(True, Kind.RESEARCH),
+        *(True, ToolKind.RESEARCH),
     )
 
 
 def test_a_parameter_that_takes_the_scene_gets_it_and_is_no_argument() -> None:
     @tool(effects=())
-    def length(scene: Scene) -> str:
+    def length(context: ToolContext) -> str:
         """Count."""
-        return str(len(scene.transcript))
+        return str(len(context.transcript))
 
-    assert json.loads(length.surface.schema)["parameters"]["properties"] == {}
-    assert perform(length, scene="mine").failed
-    longer = scene(conversation(user("one"), assistant("two")))
+    assert json.loads(length.spec.schema)["parameters"]["properties"] == {}
+    assert perform(length, context="mine").failed
+    longer = context(conversation(user("one"), assistant("two")))
     assert asyncio.run(length.run(ToolCall("1", "length", "{}"), longer)).text == "2"
 
 
@@ -260,7 +260,7 @@ def test_a_function_made_anew_shares_its_shape_and_nothing_else() -> None:
 def test_what_cannot_be_compared_is_worked_out_each_time() -> None:
     first, second = made([], "a"), made([], "a")
     assert second.shape is not first.shape
-    assert second.surface == first.surface
+    assert second.spec == first.spec
 
 
 def test_a_defined_tool_is_a_tool() -> None:

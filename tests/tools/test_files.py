@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.visible import visible
 from hone.tools import files
 from hone.tools.files import file_tools
-from hone.tools.safe import Contained
+from hone.tools.safe import SafeTool
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
 from tests.tools.calls import perform
@@ -30,7 +30,7 @@ NOBODY = 65_534
 
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, Tool]:
-    return {tool.surface.name: tool for tool in file_tools(tmp_path)}
+    return {tool.spec.name: tool for tool in file_tools(tmp_path)}
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def test_a_file_that_is_too_large_is_not_loaded(tools: dict[str, Tool], tmp_path
 
 def test_without_permission_nothing_is_read_or_changed_and_that_is_said() -> None:
     with as_nobody() as folder:
-        tools = {tool.surface.name: tool for tool in file_tools(folder)}
+        tools = {tool.spec.name: tool for tool in file_tools(folder)}
         (folder / "secret").write_text("old")
         (folder / "secret").chmod(0)
         (folder / "fixed").write_text("old")
@@ -300,7 +300,7 @@ def test_a_patch_finds_text_that_was_shown_with_escapes_and_keeps_the_rest_of_th
 ) -> None:
     text = HIDING.replace("\n", end)
     (tmp_path / "x").write_bytes(text.encode())
-    seen = perform(Contained(tools["read_file"], str), path="x").text
+    seen = perform(SafeTool(tools["read_file"], str), path="x").text
     assert "\\u200b" in seen
     assert "\\u3164" in seen
     for line in seen.split("\n"):
@@ -422,17 +422,17 @@ def test_reading_gives_lines_and_says_how_many_are_left(
 
 
 def test_what_the_tools_declare_is_what_they_do(tools: dict[str, Tool], tmp_path: Path) -> None:
-    declared = {name: (set(tool.surface.effects), tool.surface.readonly) for name, tool in tools.items()}
+    declared = {name: (set(tool.spec.effects), tool.spec.readonly) for name, tool in tools.items()}
     assert declared == {
         "read_file": ({Effect.READ}, True),
         "write_file": ({Effect.WRITE}, False),
         "patch": ({Effect.READ, Effect.WRITE}, False),
     }
-    assert {tool.surface.kind for tool in (*tools.values(), search_tool(tmp_path))} == {Kind.FILE}
+    assert {tool.spec.kind for tool in (*tools.values(), search_tool(tmp_path))} == {ToolKind.FILE}
 
 
 def test_the_first_five_schemas_are_small(tools: dict[str, Tool], tmp_path: Path) -> None:
-    schemas = [tool.surface.schema for tool in (*tools.values(), search_tool(tmp_path), todo)]
+    schemas = [tool.spec.schema for tool in (*tools.values(), search_tool(tmp_path), todo)]
     assert sum(len(schema.encode()) for schema in schemas) <= 3_500
     assert [json.loads(schema)["name"] for schema in schemas] == [
         *("read_file", "write_file", "patch"),

@@ -19,7 +19,7 @@ from hone.sandbox import process
 from hone.sandbox.choice import NONE, Sandbox
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start
-from hone.sandbox.spec import Mode
+from hone.sandbox.spec import SandboxMode
 from tests.conftest import Figures, Tier
 from tests.sandbox.areas import ROOT, area, modes
 
@@ -58,7 +58,7 @@ class Heard(Output):
 
 
 def execute(
-    mode: Mode, place: Path, command: str, stdin: bytes | None = None, clock: Clock | None = None
+    mode: SandboxMode, place: Path, command: str, stdin: bytes | None = None, clock: Clock | None = None
 ) -> Ended:
     cell = Sandbox().cell(place / "folder", place / "scratch")
     launch = mode.wrap([BASH, "-c", command], cell)
@@ -80,7 +80,7 @@ each_mode = pytest.mark.parametrize("mode", modes(), ids=lambda mode: mode.name)
 
 
 @each_mode
-def test_output_comes_in_order_with_the_exit_code(mode: Mode, place: Path) -> None:
+def test_output_comes_in_order_with_the_exit_code(mode: SandboxMode, place: Path) -> None:
     ended = execute(mode, place, "echo 1; echo 2 >&2; echo 3; printf '\\377é' ; pwd -P >&3; exit 7")
     assert ended.output == "1\n2\n3\n\ufffdé"
     assert ended.code == 7
@@ -90,13 +90,13 @@ def test_output_comes_in_order_with_the_exit_code(mode: Mode, place: Path) -> No
 
 
 @each_mode
-def test_a_signal_is_told_as_shells_tell_it(mode: Mode, place: Path) -> None:
+def test_a_signal_is_told_as_shells_tell_it(mode: SandboxMode, place: Path) -> None:
     assert execute(mode, place, "kill -KILL $$").code == 128 + signal.SIGKILL
     assert execute(mode, place, "kill -SEGV $$").code == 128 + signal.SIGSEGV
 
 
 @each_mode
-def test_input_is_passed_and_otherwise_empty(mode: Mode, place: Path) -> None:
+def test_input_is_passed_and_otherwise_empty(mode: SandboxMode, place: Path) -> None:
     data = os.urandom(300_000)
     assert execute(mode, place, "sha256sum", stdin=data).output.split()[0] == process_digest(data)
     assert execute(mode, place, "cat; echo end").output == "end\n"
@@ -110,7 +110,7 @@ def process_digest(data: bytes) -> str:
 
 
 @each_mode
-def test_a_flood_is_cut_in_memory_and_whole_in_the_file(mode: Mode, place: Path) -> None:
+def test_a_flood_is_cut_in_memory_and_whole_in_the_file(mode: SandboxMode, place: Path) -> None:
     ended = execute(mode, place, "head -c 5000000 /dev/zero | tr '\\0' x; echo end")
     assert len(ended.output) < 1_100_000
     assert ended.output.endswith("xend\n")
@@ -119,7 +119,7 @@ def test_a_flood_is_cut_in_memory_and_whole_in_the_file(mode: Mode, place: Path)
 
 @each_mode
 def test_the_environment_has_nothing_of_ours(
-    mode: Mode, place: Path, monkeypatch: pytest.MonkeyPatch
+    mode: SandboxMode, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
     monkeypatch.setenv("LD_PRELOAD", "")
@@ -145,7 +145,7 @@ def test_the_environment_has_nothing_of_ours(
 
 
 @each_mode
-def test_what_a_command_leaves_behind_ends_with_it(mode: Mode, place: Path) -> None:
+def test_what_a_command_leaves_behind_ends_with_it(mode: SandboxMode, place: Path) -> None:
     mark = secrets.token_hex(8)
     ended = execute(mode, place, STUBBORN.format(mark=mark).replace("while", "exit 5; while"))
     assert ended.output == "ready\n"
@@ -154,7 +154,7 @@ def test_what_a_command_leaves_behind_ends_with_it(mode: Mode, place: Path) -> N
 
 
 @each_mode
-def test_after_the_time_is_up_everything_is_gone(mode: Mode, place: Path) -> None:
+def test_after_the_time_is_up_everything_is_gone(mode: SandboxMode, place: Path) -> None:
     mark, clock = secrets.token_hex(8), ManualClock()
     cell = Sandbox().cell(place / "folder", place / "scratch")
     launch = mode.wrap([BASH, "-c", STUBBORN.format(mark=mark)], cell)
@@ -175,7 +175,7 @@ def test_after_the_time_is_up_everything_is_gone(mode: Mode, place: Path) -> Non
 
 
 @each_mode
-def test_a_polite_command_may_tidy_up_when_it_is_stopped(mode: Mode, place: Path) -> None:
+def test_a_polite_command_may_tidy_up_when_it_is_stopped(mode: SandboxMode, place: Path) -> None:
     cell = Sandbox().cell(place / "folder", place / "scratch")
     command = "trap 'echo tidied > tidy; exit 3' TERM; echo ready; while :; do sleep 0.01; done"
     launch = mode.wrap([BASH, "-c", command], cell)
@@ -194,7 +194,7 @@ def test_a_polite_command_may_tidy_up_when_it_is_stopped(mode: Mode, place: Path
 
 @each_mode
 def test_an_interrupt_at_any_moment_leaves_nothing(
-    mode: Mode, place: Path, tier: Tier, figures: Figures
+    mode: SandboxMode, place: Path, tier: Tier, figures: Figures
 ) -> None:
     random, tried = tier.random(), tier.size(short=6, full=60)
     left = sum(interrupted(mode, place, random) for _ in range(tried))
@@ -202,7 +202,7 @@ def test_an_interrupt_at_any_moment_leaves_nothing(
     assert left == 0
 
 
-def interrupted(mode: Mode, place: Path, random: Random) -> int:
+def interrupted(mode: SandboxMode, place: Path, random: Random) -> int:
     mark = secrets.token_hex(8)
     cell = Sandbox().cell(place / "folder", place / "scratch")
     launch = mode.wrap([BASH, "-c", STUBBORN.format(mark=mark)], cell)
@@ -239,7 +239,7 @@ asyncio.run(run(launch, output=Shown(Spill(Path("x"), "")), clock=SystemClock(),
 
 
 @each_mode
-def test_when_hone_is_killed_its_commands_go_with_it(mode: Mode, place: Path) -> None:
+def test_when_hone_is_killed_its_commands_go_with_it(mode: SandboxMode, place: Path) -> None:
     mark = secrets.token_hex(8)
     argv = [sys.executable, "-c", PARENT, mode.name, str(place), STUBBORN.format(mark=mark)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

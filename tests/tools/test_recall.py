@@ -20,7 +20,7 @@ from hone.core.turn import Origin
 from hone.stores.inmemory import InMemorySessions
 from hone.stores.recalled import InMemoryRecall
 from hone.tools.recall import recall_tool
-from tests.rig import scene
+from tests.rig import context
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 PREFIX = Prefix("scripted/one", "One.")
@@ -49,8 +49,8 @@ def sessions() -> InMemorySessions:
 
 def ask(store: InMemorySessions, before: Transcript | None = None, **arguments: Any) -> Outcome:
     tool = recall_tool(InMemoryRecall(store), store, ManualClock(NOW))
-    call = ToolCall("call-1", tool.surface.name, json.dumps(arguments))
-    return asyncio.run(tool.run(call, scene(before or Transcript(PREFIX.digest))))
+    call = ToolCall("call-1", tool.spec.name, json.dumps(arguments))
+    return asyncio.run(tool.run(call, context(before or Transcript(PREFIX.digest))))
 
 
 def test_an_empty_answer_says_what_was_tried(sessions: InMemorySessions) -> None:
@@ -121,8 +121,8 @@ def test_a_fork_is_shown_as_one_of_its_conversation(sessions: InMemorySessions) 
 
 
 def test_it_reads_and_does_nothing_else(sessions: InMemorySessions) -> None:
-    surface = recall_tool(InMemoryRecall(sessions), sessions, ManualClock(NOW)).surface
-    assert (surface.name, surface.effects, surface.readonly) == (
+    spec = recall_tool(InMemoryRecall(sessions), sessions, ManualClock(NOW)).spec
+    assert (spec.name, spec.effects, spec.readonly) == (
         "session_search",
         frozenset({Effect.READ}),
         True,

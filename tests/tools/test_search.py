@@ -259,8 +259,8 @@ def test_a_cancelled_search_stops_its_thread(tmp_path: Path) -> None:
 
 
 def test_what_the_tool_declares() -> None:
-    surface = search_tool(Path()).surface
-    assert (surface.name, surface.effects, surface.readonly) == (
+    spec = search_tool(Path()).spec
+    assert (spec.name, spec.effects, spec.readonly) == (
         "search_files",
         frozenset({Effect.READ}),
         True,

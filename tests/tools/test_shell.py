@@ -11,7 +11,7 @@ from hone.core.clock import ManualClock
 from hone.core.permit import EVERYTHING, Effect, Permit
 from hone.core.tool_context import Answer
 from hone.core.trust import Trust
-from hone.sandbox.choice import NONE, Choice, Sandbox
+from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
 from hone.sandbox.spec import ALL, Claim
 from hone.tools.shell import LONGEST, MOST
 from tests.conftest import requires
@@ -287,10 +287,10 @@ def test_what_cannot_be_a_command_is_refused_in_a_sentence(folder: Path) -> None
 
 def test_the_terminals_effects_are_declared_and_its_schemas_are_small(folder: Path) -> None:
     terminal, process, code = session(folder).shell.tools
-    assert terminal.surface.effects == code.surface.effects == {Effect.READ, Effect.WRITE, Effect.EXECUTE}
-    assert terminal.surface.network_flag == code.surface.network_flag == "network"
-    assert process.surface.effects == {Effect.EXECUTE}
-    assert sum(len(tool.surface.schema) for tool in (terminal, process, code)) < 1_300
+    assert terminal.spec.effects == code.spec.effects == {Effect.READ, Effect.WRITE, Effect.EXECUTE}
+    assert terminal.spec.network_flag == code.spec.network_flag == "network"
+    assert process.spec.effects == {Effect.EXECUTE}
+    assert sum(len(tool.spec.schema) for tool in (terminal, process, code)) < 1_300
 
 
 REFUSALS = [
@@ -315,7 +315,7 @@ def test_a_refusal_of_the_sandbox_is_a_clear_result(folder: Path, home: Path) ->
     sandbox = Sandbox(hidden=[home])
 
     async def script(shell: Session) -> None:
-        choice: Choice = await shell.shell.bench.choice()
+        choice: SandboxChoice = await shell.shell.bench.choice()
         if choice.held != ALL:
             pytest.skip("no sandbox holds here")
         for command in REFUSALS:

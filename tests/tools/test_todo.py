@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.messages import Message, ToolCall, answer, assistant, user
-from hone.core.tool import Kind
+from hone.core.tool import ToolKind
 from hone.core.transcript import Transcript
-from hone.tools.todo import Item, todo, todos
-from tests.rig import scene
+from hone.tools.todo import TodoItem, todo, todos
+from tests.rig import context
 from tests.tools.calls import EMPTY, conversation, perform, perform_raw
 
 
@@ -24,7 +24,7 @@ def written(*texts: str) -> str:
 
 
 def reply(transcript: Transcript, arguments: str) -> str:
-    outcome = asyncio.run(todo.run(ToolCall("9", "todo", arguments), scene(transcript)))
+    outcome = asyncio.run(todo.run(ToolCall("9", "todo", arguments), context(transcript)))
     assert not outcome.failed
     return outcome.text
 
@@ -44,7 +44,7 @@ def test_calls_that_failed_or_were_never_answered_or_are_of_another_tool_change_
         said('{"items": null}'),
         [user("todo: forget everything"), assistant('{"items": []}')],
     ):
-        assert todos(conversation(*kept, *later)) == (Item("kept"),)
+        assert todos(conversation(*kept, *later)) == (TodoItem("kept"),)
 
 
 def test_an_item_that_does_not_fit_is_refused() -> None:
@@ -59,7 +59,7 @@ def test_an_item_that_does_not_fit_is_refused() -> None:
 
 def test_the_last_list_wins_and_an_id_that_comes_again_is_another_call() -> None:
     transcript = conversation(*said(written("a", "b"), id="x"), *said(written("c"), id="x"))
-    assert todos(transcript) == (Item("c"),)
+    assert todos(transcript) == (TodoItem("c"),)
     assert todos(conversation(*said(written("a")), *said('{"items": []}'))) == ()
     assert todos(EMPTY.transcript) == ()
 
@@ -67,7 +67,7 @@ def test_the_last_list_wins_and_an_id_that_comes_again_is_another_call() -> None
 def test_results_out_of_order_still_belong_to_their_calls() -> None:
     first, second = ToolCall("1", "todo", written("a")), ToolCall("2", "read_file", written("b"))
     transcript = conversation(assistant(first, second), answer(second, "text"), answer(first, "ok"))
-    assert todos(transcript) == (Item("a"),)
+    assert todos(transcript) == (TodoItem("a"),)
 
 
 def test_reading_shows_the_list_in_the_history_and_writing_shows_the_new_one() -> None:
@@ -79,16 +79,16 @@ def test_reading_shows_the_list_in_the_history_and_writing_shows_the_new_one() -
     assert perform(todo).text == "The list is empty."
 
 
-@given(st.lists(st.builds(Item, st.text(), st.sampled_from(["open", "doing", "done"])), max_size=5))
-def test_what_was_written_is_what_the_history_says(items: list[Item]) -> None:
+@given(st.lists(st.builds(TodoItem, st.text(), st.sampled_from(["open", "doing", "done"])), max_size=5))
+def test_what_was_written_is_what_the_history_says(items: list[TodoItem]) -> None:
     arguments = json.dumps({"items": [{"text": item.text, "state": item.state} for item in items]})
     if not perform_raw(todo, arguments).failed:
         assert todos(conversation(*said(arguments))) == tuple(items)
 
 
 def test_the_list_has_no_effect_outside_of_the_history() -> None:
-    assert (todo.surface.effects, todo.surface.readonly, todo.surface.kind) == (
+    assert (todo.spec.effects, todo.spec.readonly, todo.spec.kind) == (
         frozenset(),
         False,
-        Kind.OTHER,
+        ToolKind.OTHER,
     )

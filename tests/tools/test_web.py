@@ -7,10 +7,10 @@ import pytest
 
 from hone.core.clock import ManualClock, SystemClock
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Tool
+from hone.core.tool import Tool, ToolKind
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.tools.web.fetch import Limits, web_tools
+from hone.tools.web.fetch import PageLimits, web_tools
 from tests.models import loopback
 from tests.models.loopback import Certificate, Reader, Writer, client, free_port, request, serving, turn
 from tests.tools.internet import PUBLIC, Internet, ask, internet, moved, page
@@ -20,7 +20,7 @@ certificate = loopback.certificate
 certified = loopback.certified
 
 SITE = {"site.test": [[PUBLIC]], "other.test": [[PUBLIC]]}
-SMALL = Limits(room=1_200)
+SMALL = PageLimits(room=1_200)
 
 
 async def fetched(answer: bytes, url: str = "http://site.test/a", **arguments: object) -> tuple[str, bool]:
@@ -333,7 +333,7 @@ async def test_an_endpoint_where_nobody_is_or_that_is_none_is_named() -> None:
 
 
 def names(tools: list[Tool]) -> list[str]:
-    return [tool.surface.name for tool in tools]
+    return [tool.spec.name for tool in tools]
 
 
 def test_search_is_offered_only_where_an_endpoint_is_set_and_both_only_read_from_the_network() -> None:
@@ -343,6 +343,6 @@ def test_search_is_offered_only_where_an_endpoint_is_set_and_both_only_read_from
     both = web_tools(http, http, "http://localhost:8888")
     assert names(both) == ["web_fetch", "web_search"]
     for tool in both:
-        assert tool.surface.effects == {Effect.NETWORK}
-        assert tool.surface.readonly
-        assert tool.surface.kind is Kind.RESEARCH
+        assert tool.spec.effects == {Effect.NETWORK}
+        assert tool.spec.readonly
+        assert tool.spec.kind is ToolKind.RESEARCH

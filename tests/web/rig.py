@@ -12,15 +12,15 @@ import msgspec
 
 from hone import Hone
 from hone.core.clock import Clock, SystemClock
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, echo
-from hone.settings import Provider, Settings
+from hone.settings import ProviderSettings, Settings
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
-from hone.web.open_sessions import Talks
-from hone.web.pending_questions import Board
+from hone.web.open_sessions import OpenSessions
+from hone.web.pending_questions import PendingQuestions
 from hone.web.serving import Address, bind, server
-from hone.web.state import House
+from hone.web.state import ServerState
 
 PATIENCE = 60.0
 DEFAULTS = Settings()
@@ -30,8 +30,8 @@ DEFAULTS = Settings()
 class Running:
     url: str
     key: str
-    house: House
-    stage: Stage
+    house: ServerState
+    stage: FakeProvider
     client: httpx2.AsyncClient
     """Holds the key."""
 
@@ -59,17 +59,17 @@ async def running(
     grace: float = 0.0,
 ) -> AsyncIterator[Running]:
     address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
-    board, listener = Board(bus, time), bind(address)
+    board, listener = PendingQuestions(bus, time), bind(address)
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    async with Stage(script, latency=latency) as stage:
-        known = msgspec.structs.replace(settings, providers={"stage": Provider(f"{stage.url}/v1")})
+    async with FakeProvider(script, latency=latency) as stage:
+        known = msgspec.structs.replace(settings, providers={"stage": ProviderSettings(f"{stage.url}/v1")})
         async with Hone(
             home=home, model="stage/scripted", folder=folder, settings=known, ask=board.ask
         ) as hone:
             key = stored(home)
             keys = Keys(key, time, port, password)
-            house = House(hone, keys, bus, board, Talks(hone, bus, time), time, url)
+            house = ServerState(hone, keys, bus, board, OpenSessions(hone, bus, time), time, url)
             serving = server(house, address.hosts(port), grace)
             task = asyncio.create_task(serving.serve([listener]))
             headers = {"authorization": f"Bearer {key}"}

@@ -15,7 +15,7 @@ import httpx2
 
 from hone.core.jobs import State
 from hone.core.messages import Message, Role, assistant
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from tests.cli.driving import environment
 from tests.conftest import Figures, Tier
@@ -89,7 +89,7 @@ async def test_many_sessions_in_one_server_lose_nothing_and_mix_nothing(
 
 
 @asynccontextmanager
-async def serving(home: Path, folder: Path, stage: Stage) -> AsyncIterator[httpx2.AsyncClient]:
+async def serving(home: Path, folder: Path, stage: FakeProvider) -> AsyncIterator[httpx2.AsyncClient]:
     """The real command, as a process of its own. It is told to end when nobody needs it any more."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "hone", "serve", "--no-open", "--port", "0", "--grace", "0.5"),
@@ -139,7 +139,7 @@ async def test_a_server_that_is_told_to_end_under_load_ends_in_order_and_learns_
         except (httpx2.HTTPError, AssertionError):
             over += 1
 
-    async with Stage(busy, latency=0.02) as stage:
+    async with FakeProvider(busy, latency=0.02) as stage:
         async with serving(home, tmp_path, stage) as client:
             talks = [asyncio.create_task(go_on(client, number)) for number in range(count)]
             await enough.wait()

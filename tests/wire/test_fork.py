@@ -12,10 +12,10 @@ from hone import Hone
 from hone.core.messages import Image, Message, Part, Role, Thinking, ToolCall, assistant, user
 from hone.core.permit import Effect
 from hone.core.permits import REVIEW
-from hone.core.tool import Kind, Tool
+from hone.core.tool import Tool, ToolKind
 from hone.core.turn import Origin, Stop, Turn
 from hone.models.anthropic import MARKER
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script
 from hone.runtime.session import Session
 from tests.conftest import Figures
@@ -23,7 +23,7 @@ from tests.rig import Puppet
 
 QUESTION = "What did you learn?"
 PLUGIN: list[Tool] = [
-    Puppet("plugin_read", frozenset({Effect.READ}), readonly=True, kind=Kind.RESEARCH),
+    Puppet("plugin_read", frozenset({Effect.READ}), readonly=True, kind=ToolKind.RESEARCH),
     Puppet("plugin_note", frozenset({Effect.NOTE})),
     Puppet("plugin_spawn", frozenset({Effect.SPAWN, Effect.NETWORK})),
 ]
@@ -102,7 +102,7 @@ async def converse(hone: Hone, image: bool) -> Session:
 async def test_a_forks_first_request_starts_with_its_parents_last_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str, thinking: bool, image: bool, extra: bool
 ) -> None:
-    async with Stage(script(thinking)) as stage:
+    async with FakeProvider(script(thinking)) as stage:
         point(monkeypatch, wire, stage.url)
         tools, system = (PLUGIN, "Speak like a plugin.") if extra else ([], "")
         async with Hone(folder=tmp_path, tools=tools, system=system) as hone:
@@ -124,7 +124,7 @@ async def test_a_forks_first_request_starts_with_its_parents_last_one(
 async def test_a_fork_made_after_a_resume_in_another_process_starts_with_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
 ) -> None:
-    async with Stage(script(thinking=True)) as stage:
+    async with FakeProvider(script(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
         async with Hone(folder=tmp_path) as hone:
             session = await converse(hone, image=True)
@@ -135,7 +135,7 @@ async def test_a_fork_made_after_a_resume_in_another_process_starts_with_the_sam
         assert_extends(stage.requests[-1].body, parent)
 
 
-async def fork_tries(hone: Hone, stage: Stage) -> Turn:
+async def fork_tries(hone: Hone, stage: FakeProvider) -> Turn:
     session = await converse(hone, image=False)
     return await session.fork(REVIEW, Origin.REVIEW).send(QUESTION)
 
@@ -147,12 +147,12 @@ async def test_a_forks_forbidden_calls_are_refused_alone_and_in_a_mixed_batch(
     forbidden = [name for name in BUILT_IN if name != "todo"] + ["plugin_read", "plugin_spawn"]
     tried = got_in = 0
     for batch in [*([name] for name in forbidden), ["plugin_note", *forbidden, "todo"]]:
-        async with Stage(script(False, batch)) as stage:
+        async with FakeProvider(script(False, batch)) as stage:
             point(monkeypatch, wire, stage.url)
             async with Hone(folder=tmp_path, tools=PLUGIN) as hone:
                 turn = await fork_tries(hone, stage)
                 toolbox = (await hone.session()).agent.toolbox
-        assert sorted(toolbox) == sorted([*BUILT_IN, *KNOWING, *(tool.surface.name for tool in PLUGIN)])
+        assert sorted(toolbox) == sorted([*BUILT_IN, *KNOWING, *(tool.spec.name for tool in PLUGIN)])
         results = [node.message.result for node in turn.nodes if node.message.result]
         assert len(results) == len(batch)
         for name, result in zip(batch, results, strict=True):

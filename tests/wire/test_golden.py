@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import SystemClock
-from hone.core.messages import Image, Note, Thinking, ToolCall, answer, assistant, user
+from hone.core.messages import Image, SystemNote, Thinking, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
@@ -28,13 +28,14 @@ CONVERSATION = [
     user('and "now"?'),
     assistant("Now."),
     user(
-        Note("# 1 change in what is known\n- About the user, new: likes </hone-note> tea\n  green", 7), "Tea?"
+        SystemNote("# 1 change in what is known\n- About the user, new: likes </hone-note> tea\n  green", 7),
+        "Tea?",
     ),
     assistant("Yes."),
-    user(Note("", 8), "Sure?"),
+    user(SystemNote("", 8), "Sure?"),
     assistant("Yes."),
     user(
-        Note("# 1 change in what is known\n- Skill tea: no longer there", 9),
+        SystemNote("# 1 change in what is known\n- Skill tea: no longer there", 9),
         "This?",
         Image("image/png", "aGk="),
     ),

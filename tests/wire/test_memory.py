@@ -10,7 +10,7 @@ import pytest
 from hone import Hone
 from hone.core.permits import REVIEW
 from hone.core.turn import Origin
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.settings import Memory, Settings
 from tests.wire.test_fork import FORMATS, QUESTION, RESUME, assert_extends, converse, point, script
 from tests.wire.test_review import BOTH, NOW, learning
@@ -29,7 +29,7 @@ async def remember(hone: Hone) -> None:
 async def test_a_fork_and_a_review_extend_a_conversation_that_was_reminded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str, image: bool
 ) -> None:
-    async with Stage(learning(thinking=True)) as stage:
+    async with FakeProvider(learning(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
         settings = Settings(model=f"{wire}/scripted", memory=MEMORY)
         async with Hone(folder=tmp_path, settings=settings) as hone:
@@ -54,7 +54,7 @@ async def test_forks_of_another_process_extend_it_too_also_when_the_memory_has_c
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
 ) -> None:
     monkeypatch.setenv("HONE_MEMORY_BACKEND", "sqlite")
-    async with Stage(script(thinking=True)) as stage:
+    async with FakeProvider(script(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
         settings = Settings(model=f"{wire}/scripted", memory=MEMORY)
         async with Hone(folder=tmp_path, settings=settings) as hone:
@@ -72,7 +72,7 @@ async def test_forks_of_another_process_extend_it_too_also_when_the_memory_has_c
 async def test_a_resumed_conversation_goes_on_on_its_own_prefix(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
 ) -> None:
-    async with Stage(script(thinking=False)) as stage:
+    async with FakeProvider(script(thinking=False)) as stage:
         point(monkeypatch, wire, stage.url)
         settings = Settings(model=f"{wire}/scripted", memory=MEMORY)
         async with Hone(folder=tmp_path, settings=settings) as hone:

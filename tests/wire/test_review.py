@@ -16,7 +16,7 @@ from hone.core.jobs import State, Topic
 from hone.core.messages import Message, Role, assistant
 from hone.core.model import Usage
 from hone.core.turn import Origin
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call
 from hone.settings import Learning, Settings
 from tests.conftest import Figures
@@ -66,7 +66,7 @@ async def test_a_review_reads_the_conversation_from_the_providers_cache(
     image: bool,
     extra: bool,
 ) -> None:
-    async with Stage(learning(thinking)) as stage:
+    async with FakeProvider(learning(thinking)) as stage:
         point(monkeypatch, wire, stage.url)
         tools, system = (PLUGIN, "Speak like a plugin.") if extra else ([], "")
         async with Hone(folder=tmp_path, tools=tools, system=system) as hone:
@@ -93,7 +93,7 @@ async def test_a_review_reads_the_conversation_from_the_providers_cache(
 async def test_a_review_by_another_process_begins_with_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str
 ) -> None:
-    async with Stage(learning(thinking=True)) as stage:
+    async with FakeProvider(learning(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
         settings = Settings(model=f"{wire}/scripted", learning=Learning(turns=2))
         async with Hone(folder=tmp_path, settings=settings) as hone:
@@ -111,7 +111,7 @@ async def test_a_review_of_a_cold_conversation_reads_a_digest_and_rests_on_the_r
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     clock = ManualClock()
-    async with Stage(learning(thinking=False)) as stage:
+    async with FakeProvider(learning(thinking=False)) as stage:
         point(monkeypatch, "openai", stage.url)
         async with Hone(folder=tmp_path, clock=clock) as hone:
             session = await hone.session()
@@ -137,7 +137,7 @@ async def test_a_review_of_a_cold_conversation_reads_a_digest_and_rests_on_the_r
 async def test_a_review_that_comes_after_the_conversation_was_shortened_reads_what_was_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with Stage(learning(thinking=False)) as stage:
+    async with FakeProvider(learning(thinking=False)) as stage:
         point(monkeypatch, "openai", stage.url)
         async with Hone(folder=tmp_path) as hone:
             session = await hone.session()

@@ -49,10 +49,10 @@ def line(change: Told, width: int = WIDE) -> str:
 def _cells(change: Told) -> tuple[str, ...]:
     entry = change.entry
     actor, about = entry.change.author.actor, entry.change.about
-    deed = one_line(entry.change.deed, 20) + (f" {about}" if about else "")
+    kind = one_line(entry.change.kind, 20) + (f" {about}" if about else "")
     marks = "".join(f"({mark}) " for mark in change.marks)
     return (
-        *(str(entry.id), moment(entry.at), actor, called(entry.change.target), deed, stat(change.steps)),
+        *(str(entry.id), moment(entry.at), actor, called(entry.change.target), kind, stat(change.steps)),
         marks + gist(change),
     )
 
@@ -92,7 +92,7 @@ def heading(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
     about = f" {made.about}" if made.about else ""
     lines = stat(change.steps)
     marks = "".join(f", {mark}" for mark in change.marks)
-    yield paint.bold(f"Change {entry.id}: {target}, {one_line(made.deed, 40)}{about}{marks}")
+    yield paint.bold(f"Change {entry.id}: {target}, {one_line(made.kind, 40)}{about}{marks}")
     place = f", in session {one_line(author.session, 40)}" if author.session else ""
     tool = f", with {one_line(author.tool, 40)}" if author.tool else ""
     yield paint.dim(f"{moment(entry.at)}, by {author.actor}{place}{tool}{f', {lines}' if lines else ''}")

@@ -20,7 +20,7 @@ from hone.cli.listing import entry
 from hone.cli.main import Options
 from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
 from hone.cli.paint import paint_for
-from hone.cli.slash import COMMANDS, Request, Talk, obey, parse
+from hone.cli.slash import COMMANDS, ChatState, SlashRequest, obey, parse
 from hone.cli.terminal.asking import Asking, ask_trust
 from hone.cli.terminal.screen import Surroundings, screen_for
 from hone.cli.terminal.status import Status, place
@@ -28,7 +28,7 @@ from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.messages import Role
 from hone.core.visible import one_line, visible
-from hone.runtime.instructions import Found, Instructions, look
+from hone.runtime.instructions import FoundInstructions, Instructions, look
 from hone.runtime.lists import OwnersList
 from hone.runtime.preload import load, use
 from hone.runtime.session import Session
@@ -59,11 +59,11 @@ async def _talk(options: Options, skills: Sequence[str]) -> None:
 
 def _piped(options: Options, skills: Sequence[str]) -> int:
     """Without a terminal to talk at, what is piped in is the task."""
-    from hone.cli.run import Task, perform
+    from hone.cli.run import RunTask, perform
 
     words = typed.read_piped()
     if words.strip():
-        return perform(options, Task(words, skills=skills))
+        return perform(options, RunTask(words, skills=skills))
     asyncio.run(_check(options))
     raise click.UsageError('There is nobody to talk to and nothing was piped in. Try: hone run "…"')
 
@@ -85,7 +85,7 @@ class Chat:
         interrupts: Interrupts,
         skills: Sequence[str] = (),
     ) -> None:
-        self._talk = Talk(hone, session)
+        self._talk = ChatState(hone, session)
         self._skills = skills
         self._commands = {name: each.help for name, each in COMMANDS.items()}
         self._known: ChangeId | None = None
@@ -145,7 +145,7 @@ class Chat:
             with self._interrupts.heed(obeying.cancel):
                 await asyncio.wait([obeying])
         result = self._paint.dim("Stopped.") if obeying.cancelled() else obeying.result()
-        if isinstance(result, Request):
+        if isinstance(result, SlashRequest):
             await self._send(result.words, result.aside)
             return
         print(result)
@@ -167,7 +167,7 @@ class Chat:
         if hone.folders.trusts(folder) or declined.trusts(folder):
             return
         found = look(folder)
-        shown = found if isinstance(found, Found) else None
+        shown = found if isinstance(found, FoundInstructions) else None
         if not await ask_trust(folder, shown, self._paint):
             declined.trust(folder)
             return

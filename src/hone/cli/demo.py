@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hone.core.events import Learned
     from hone.core.jobs import Job
     from hone.core.ledger import Entry
-    from hone.models.fake_provider import Stage
+    from hone.models.fake_provider import FakeProvider
     from hone.models.scripted import Script
     from hone.runtime.session import Session
 
@@ -50,18 +50,18 @@ def demo() -> None:
 async def _play(root: Path) -> None:
     from hone.app import Hone
     from hone.cli.paint import paint_for
-    from hone.models.fake_provider import Stage
-    from hone.settings import Learning, Provider, Settings
+    from hone.models.fake_provider import FakeProvider
+    from hone.settings import Learning, ProviderSettings, Settings
 
     print(INTRODUCTION)
     project = root / "shop"
     project.mkdir()
     for name, text in FILES.items():
         (project / name).write_text(text, "utf-8")
-    async with Stage(script()) as stage:
+    async with FakeProvider(script()) as stage:
         settings = Settings(
             model="scripted/demo",
-            providers={"scripted": Provider(f"{stage.url}/v1")},
+            providers={"scripted": ProviderSettings(f"{stage.url}/v1")},
             learning=Learning(turns=2),
         )
         async with Hone(home=root / "home", folder=project, settings=settings) as hone:
@@ -100,7 +100,7 @@ def script() -> "Script":
 class Demo:
     """One act after the other, each shown as a user would see it."""
 
-    def __init__(self, hone: "Hone", stage: "Stage", paint: "Paint") -> None:
+    def __init__(self, hone: "Hone", stage: "FakeProvider", paint: "Paint") -> None:
         self._hone = hone
         self._stage = stage
         self._paint = paint

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hone.cli.main import FAILED, Options, complain
+from hone.core.ledger import ChangeKind
 
 if TYPE_CHECKING:
     from hone.app import Hone
@@ -84,7 +85,7 @@ async def withdrawn(keeper: "Keeper", entries: "Sequence[Entry]") -> int:
 
     result = await withdraw(keeper, entries)
     for made in result.entries:
-        answered = "taken back" if made.change.deed == "undo" else "turned down"
+        answered = "taken back" if made.change.kind is ChangeKind.UNDO else "turned down"
         click.echo(f"Change {made.change.about} was {answered} by change {made.id}.")
     for entry, reason in result.left:
         complain(f"Change {entry.id} could not be withdrawn: {reason}", FAILED)

@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Sequence
 
 from hone.core.errors import HoneError, Missing
-from hone.core.ledger import SKILL, Entry, Standing, skill
+from hone.core.ledger import SKILL, ChangeState, Entry, skill
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.value import dataclass
-from hone.files.tree import Disk, Kind
+from hone.files.tree import FileKind, FileTree
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
@@ -31,7 +31,7 @@ class Inspected:
     problems: Sequence[str] = ()
 
 
-async def inspect(keeper: Keeper, disk: Disk, name: str) -> Inspected:
+async def inspect(keeper: Keeper, disk: FileTree, name: str) -> Inspected:
     target, before = skill(name), await keeper.ledger.latest()
     problems: list[str] = []
     try:
@@ -47,14 +47,16 @@ async def inspect(keeper: Keeper, disk: Disk, name: str) -> Inspected:
     return Inspected(name, await keeper.ledger.entries(target=target, after=before), problems)
 
 
-async def _strangers(disk: Disk, name: str, files: Files) -> list[str]:
+async def _strangers(disk: FileTree, name: str, files: Files) -> list[str]:
     """What lies in the folder and is no file."""
     folder = places.home_of(skill(name), {path: digest(data) for path, data in files.items()})
     found = await asyncio.to_thread(disk.listing, folder)
-    return [f"{each.path} is a {each.kind} and is not used." for each in found if each.kind is not Kind.FILE]
+    return [
+        f"{each.path} is a {each.kind} and is not used." for each in found if each.kind is not FileKind.FILE
+    ]
 
 
-async def names(keeper: Keeper, disk: Disk) -> tuple[Sequence[str], Sequence[str]]:
+async def names(keeper: Keeper, disk: FileTree) -> tuple[Sequence[str], Sequence[str]]:
     """Of all skills that are known or lie there, and what else lies where skills should."""
     holdings = await keeper.ledger.holdings(SKILL)
     known = {places.name_of(target): ARCHIVED in holding for target, holding in holdings.items()}
@@ -65,7 +67,7 @@ async def names(keeper: Keeper, disk: Disk) -> tuple[Sequence[str], Sequence[str
         name = each.path.rpartition("/")[2]
         if each.path == places.ARCHIVE:
             continue
-        if each.kind is not Kind.FOLDER:
+        if each.kind is not FileKind.FOLDER:
             problems.append(f"{each.path} is a {each.kind} and is not used; a skill is a folder.")
         elif known.get(name):
             problems.append(f"{each.path} is not used: that skill is archived. hone skills restore {name}")
@@ -93,7 +95,7 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
         after = _folded(holding, each)
         if each.id == change:
             return await _contents(library, holding), await _contents(library, after)
-        if each.change.standing is Standing.ACTIVE:
+        if each.change.standing is ChangeState.ACTIVE:
             first = after if not holding or first is None else first
             holding = after
     return await _contents(library, first or {}), await _contents(library, holding)

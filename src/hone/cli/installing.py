@@ -15,18 +15,18 @@ from hone.cli.skill_text import report, secrets
 from hone.cli.typed import at_terminal
 from hone.core.errors import Refused
 from hone.core.ledger import Entry, skill
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.facts import facts, parted, seal
 from hone.knowledge.skills.folder import Install
-from hone.knowledge.skills.install import Parcel, pack
+from hone.knowledge.skills.install import InstallPlan, pack
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class InstallOptions:
     """What the owner wants: the skill in the `folder` of a source, as of `ref`, under a name; `seal` is the
     digest it must have, if one was given."""
 
@@ -37,7 +37,7 @@ class Wish:
     seal: str = ""
 
 
-def installed(options: Options, wish: Wish, *, yes: bool) -> int:
+def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
     parcel, source = fetched(wish)
     if kept := list(secrets(parcel)):
         raise Refused(
@@ -48,7 +48,7 @@ def installed(options: Options, wish: Wish, *, yes: bool) -> int:
         raise Refused(f"Nothing was installed: these are other bytes than {wish.seal}; theirs is {made}.")
     before = with_home(options, lambda hone: hone.library.keeper.files(skill(parcel.name)))
     known = facts(before) if before else None
-    old = before if known and known.birth is Birth.INSTALLED else {}
+    old = before if known and known.birth is SkillOrigin.INSTALLED else {}
     if known and old and not known.archived and seal(old) == made:
         click.echo(f"{parcel.name} is installed already, with these very bytes.")
         return 0
@@ -68,13 +68,13 @@ def installed(options: Options, wish: Wish, *, yes: bool) -> int:
     return 0
 
 
-def _changed(parcel: Parcel, old: Files) -> Iterator[str]:
+def _changed(parcel: InstallPlan, old: Files) -> Iterator[str]:
     if old:
         yield "It is installed already; this would change:"
         yield from diff(skill(parcel.name), steps(parted(old)[0], parcel.files), paint_for(sys.stdout))
 
 
-def fetched(wish: Wish) -> tuple[Parcel, str]:
+def fetched(wish: InstallOptions) -> tuple[InstallPlan, str]:
     """What would be installed, and where it comes from. Raises Refused."""
     from hone.knowledge.skills import git
     from hone.knowledge.skills.source_tree import pick

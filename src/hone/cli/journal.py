@@ -48,7 +48,7 @@ def _origin(entry: Entry | None) -> str:
     change = entry.change
     about = f" of {change.about}" if change.about else ""
     doubt = "" if change.confirmed else ", unconfirmed"
-    who = f"{one_line(change.deed, 20)}{about} by {change.author.actor}"
+    who = f"{one_line(change.kind, 20)}{about} by {change.author.actor}"
     return f"change {entry.id}: {who}, {moment(entry.at)}{doubt}"
 
 
@@ -56,11 +56,11 @@ def measured(home: Path, found: Sequence[Section]) -> Measured:
     """One line for each study of an entry."""
     from hone.features.experiments.findings import beside
     from hone.features.experiments.subjects import of_entry
-    from hone.features.experiments.values import Kind
+    from hone.features.experiments.values import LessonKind
     from hone.knowledge.journal import entries
 
     return {
-        entry: beside(home, Kind.ENTRY, section.target, of_entry(entry))
+        entry: beside(home, LessonKind.ENTRY, section.target, of_entry(entry))
         for section in found
         for entry in entries(section.text)
     }

@@ -13,7 +13,7 @@ from hone.cli.opening import count_waiting
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.events import Curated, Event, Learned
-from hone.core.ledger import Standing
+from hone.core.ledger import ChangeState
 from hone.core.visible import visible
 
 STILL = "Still learning from this conversation; Ctrl-C leaves it for later."
@@ -104,7 +104,7 @@ class Lessons:
             show = self._hone.settings.learning.show
             rows = await lines(self._hone.library.keeper, learned, show, self._way)
             text = "\n".join(rows if show == "verbose" else map(_fitted, rows))
-            if text and any(each.change.standing is Standing.PENDING for each in learned.entries):
+            if text and any(each.change.standing is ChangeState.PENDING for each in learned.entries):
                 self._waiting = await count_waiting(self._hone)
             if text and self._left:
                 self._say(text)

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from hone.cli.paint import Paint
 from hone.cli.render import WIDE, describe
-from hone.core.messages import Image, Note, Part, Reminder, Role, Text, Thinking, ToolCall, ToolResult
-from hone.core.ports import Header, Stored, Summary
+from hone.core.messages import Image, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
+from hone.core.ports import Header, SessionSummary, StoredSession
 from hone.core.transcript import Node
 from hone.core.turn import Origin
 from hone.core.visible import one_line, visible
@@ -19,7 +19,7 @@ AROUND = 3
 SPEAKERS = {Role.USER: "you", Role.ASSISTANT: "hone", Role.TOOL: "result"}
 
 
-def table(summaries: Sequence[Summary], width: int = WIDE) -> str:
+def table(summaries: Sequence[SessionSummary], width: int = WIDE) -> str:
     rows = [
         (each.header.id, moment(each.updated), f"{each.messages:,}", one_line(each.model, 30), _called(each))
         for each in summaries
@@ -36,7 +36,7 @@ def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
     return "  ".join((*cells, one_line(about, room))).rstrip()
 
 
-def _called(summary: Summary) -> str:
+def _called(summary: SessionSummary) -> str:
     header = summary.header
     mark = "" if header.origin is Origin.USER else f"[{header.origin} of {header.parent}] "
     return mark + (header.title or summary.opening)
@@ -46,7 +46,9 @@ def moment(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-def transcript(stored: Stored, paint: Paint, *, full: bool = False, at: int | None = None) -> Iterator[str]:
+def transcript(
+    stored: StoredSession, paint: Paint, *, full: bool = False, at: int | None = None
+) -> Iterator[str]:
     """Line by line, all or what is around a message; the numbers are those that `branch --at` takes."""
     yield from heading(stored, paint)
     for number, node in enumerate(stored.transcript.nodes, 1):
@@ -56,7 +58,7 @@ def transcript(stored: Stored, paint: Paint, *, full: bool = False, at: int | No
         yield from entry(number, node, paint, full=full)
 
 
-def heading(stored: Stored, paint: Paint) -> Iterator[str]:
+def heading(stored: StoredSession, paint: Paint) -> Iterator[str]:
     header = stored.header
     yield paint.bold(f"Session {header.id}") + (f"  {one_line(header.title, WIDE)}" if header.title else "")
     count = f"{len(stored.transcript):,} messages"
@@ -103,7 +105,7 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             mark = paint.red("✗") if failed else paint.green("✓")
             first, *rest = folded(text, full=full)
             yield from (f"{mark} {first}", *(f"  {line}" for line in rest))
-        case Note(text) if text.strip():
+        case SystemNote(text) if text.strip():
             yield paint.dim(f"(Hone told the model: {headline(part)})")
             yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
         case Reminder(text, label) if text.strip():

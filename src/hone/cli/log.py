@@ -109,7 +109,7 @@ async def _grounds(hone: "Hone", entry: "Entry") -> AsyncIterator[str]:
         place = f"message {each.message} of session {each.session}"
         yield f"rests on {place} ({each.trust.name.lower()}): {await words(hone.sessions, each)}"
     if author.evidence:
-        yield f"least trusted in the conversation so far: {author.ground.name.lower()}"
+        yield f"least trusted in the conversation so far: {author.trust_floor.name.lower()}"
     for source in entry.change.sources:
         yield f"made from change {source}"
 
@@ -140,7 +140,7 @@ def diff(options: Options, id: "ChangeId", other: "ChangeId | None") -> None:
 
 async def _between(keeper: "Keeper", first: "Entry", last: "Entry") -> "Sequence[Step]":
     from hone.core.errors import Refused
-    from hone.core.ledger import Standing
+    from hone.core.ledger import ChangeState
     from hone.knowledge.folding import steps
 
     if first.change.target != last.change.target:
@@ -149,7 +149,7 @@ async def _between(keeper: "Keeper", first: "Entry", last: "Entry") -> "Sequence
             "only two states of the same can be compared."
         )
     for entry in (first, last):
-        if entry.change.standing is Standing.PENDING:
+        if entry.change.standing is ChangeState.PENDING:
             raise Refused(
                 f"Change {entry.id} did not take effect, and so nothing was held after it. "
                 f"What it would do: hone diff {entry.id}"
@@ -159,11 +159,11 @@ async def _between(keeper: "Keeper", first: "Entry", last: "Entry") -> "Sequence
 
 async def _held_after(keeper: "Keeper", last: "Entry") -> dict[str, bytes]:
     """What the target held then: its changes up to that one, in their order."""
-    from hone.core.ledger import Standing
+    from hone.core.ledger import ChangeState
 
     held: dict[str, str] = {}
     for entry in reversed(await keeper.ledger.entries(target=last.change.target)):
-        if entry.id <= last.id and entry.change.standing is Standing.ACTIVE:
+        if entry.id <= last.id and entry.change.standing is ChangeState.ACTIVE:
             for delta in entry.change.deltas:
                 held.pop(delta.path, None)
                 held |= {delta.path: delta.after} if delta.after else {}

@@ -87,9 +87,9 @@ def rm(options: Options, match: str, part: str | None) -> None:
 @click.pass_obj
 def replace(options: Options, match: str, text: str, part: str | None) -> None:
     """Put TEXT in the place of an entry, named by its words or a part of them that no other has."""
-    from hone.knowledge.journal import Replace
+    from hone.knowledge.journal import ReplaceEntry
 
-    _change(options, part, Replace(match, text), match)
+    _change(options, part, ReplaceEntry(match, text), match)
 
 
 @memory.command(short_help="Open a part of the journal in an editor.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hone.cli.changes import Told
     from hone.cli.paint import Paint
     from hone.cli.review_rows import Report
-    from hone.core.ports import Stored
+    from hone.core.ports import StoredSession
     from hone.knowledge.keeper import Keeper
 
 ID = click.IntRange(1)
@@ -58,7 +58,7 @@ class Whole:
     """A review with what was said in it, as far as that is still there, and what it changed."""
 
     report: "Report"
-    stored: "Stored | None"
+    stored: "StoredSession | None"
     changes: "Sequence[Told]"
 
 
@@ -89,7 +89,7 @@ def show(options: Options, id: JobId, full: bool, as_json: bool) -> None:
         click.echo(row)
 
 
-async def _stored(hone: "Hone", report: "Report") -> "Stored | None":
+async def _stored(hone: "Hone", report: "Report") -> "StoredSession | None":
     from hone.core.errors import Missing
 
     try:
@@ -116,7 +116,7 @@ def shown(whole: Whole, paint: "Paint", *, full: bool) -> Iterator[str]:
         yield paint.dim(f"{account(whole.report.usage)} · first request {cached} cached")
 
 
-def _said(stored: "Stored", paint: "Paint", *, full: bool) -> Iterator[str]:
+def _said(stored: "StoredSession", paint: "Paint", *, full: bool) -> Iterator[str]:
     """From the question on. What comes before it is the conversation itself."""
     from hone.cli.listing import entry, folded
 

@@ -65,11 +65,11 @@ def run(
     )
     if chosen.template and (chosen.resume or chosen.last):
         raise click.UsageError("--template goes with a new session; this one has begun.")
-    return perform(chosen, Task(words, voice, skills), as_json=as_json, quiet=quiet)
+    return perform(chosen, RunTask(words, voice, skills), as_json=as_json, quiet=quiet)
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RunTask:
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
 
     words: str
@@ -92,7 +92,7 @@ def assemble(task: Sequence[str]) -> "tuple[str, Trust | None]":
     return said or piped, None
 
 
-def perform(options: Options, task: Task, *, as_json: bool = False, quiet: bool = False) -> int:
+def perform(options: Options, task: RunTask, *, as_json: bool = False, quiet: bool = False) -> int:
     import asyncio
 
     from hone.core.turn import Stop
@@ -112,7 +112,7 @@ def perform(options: Options, task: Task, *, as_json: bool = False, quiet: bool 
     return code
 
 
-async def _once(options: Options, task: Task, emit: "Emit") -> tuple[str, "Turn"]:
+async def _once(options: Options, task: RunTask, emit: "Emit") -> tuple[str, "Turn"]:
     from hone.app import Hone
     from hone.cli.interrupt import Interrupts
     from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from hone.cli.listing import SPEAKERS, moment
 from hone.cli.paint import Paint
-from hone.core.recall import Found, Hit, Passage, excerpt
+from hone.core.recall import Hit, Passage, SearchResult, excerpt
 from hone.core.turn import Origin
 from hone.core.visible import one_line
 
 WIDTH, BESIDE = 300, 100
 
 
-def lines(found: Found, paint: Paint) -> Iterator[str]:
+def lines(found: SearchResult, paint: Paint) -> Iterator[str]:
     for place, hits in enumerate(found.trees):
         if place:
             yield ""
@@ -49,7 +49,7 @@ def _short(passage: Passage, terms: tuple[str, ...], width: int) -> str:
     return one_line(excerpt(passage.text, terms, width), width + 10)
 
 
-def as_json(found: Found) -> str:
+def as_json(found: SearchResult) -> str:
     hits = [
         {
             "session": hit.header.id,

@@ -15,7 +15,7 @@ from hone.core.visible import one_line
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.core.ids import SessionId
-    from hone.core.ports import Sessions, Spending, Stored, Summary
+    from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
 
 Result = TypeVar("Result")
 
@@ -101,7 +101,7 @@ def show(options: Options, id: str, full: bool, at: int | None, earlier: bool, a
     from hone.cli.paint import paint_for
     from hone.cli.render import account
 
-    async def act(store: "Sessions") -> "tuple[Stored, Sequence[Spending]]":
+    async def act(store: "Sessions") -> "tuple[StoredSession, Sequence[Spending]]":
         found = await store.find(id)
         lines = await store.earlier(found) if earlier else ()
         fitting = [line for line in lines if len(line.transcript) >= (at or 1)]
@@ -195,7 +195,7 @@ def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: boo
     was learned from them, you are asked whether to withdraw it, too.
     """
 
-    async def select(store: "Sessions") -> "Sequence[Summary]":
+    async def select(store: "Sessions") -> "Sequence[SessionSummary]":
         wanted = {await store.find(id) for id in ids}
         return [each for each in await store.list(None, None) if each.header.id in wanted]
 
@@ -220,7 +220,7 @@ def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
     """
     limit = datetime.now(UTC) - parse_age(age)
 
-    async def select(store: "Sessions") -> "Sequence[Summary]":
+    async def select(store: "Sessions") -> "Sequence[SessionSummary]":
         return [each for each in await store.list(None, None) if each.updated < limit]
 
     old = with_store(options, select)
@@ -244,7 +244,7 @@ def _since(when: str, now: datetime) -> datetime:
         return now - parse_age(when)
 
 
-def exported(stored: "Stored", form: str) -> str:
+def exported(stored: "StoredSession", form: str) -> str:
     from hone.core.secrets import redact
     from hone.core.visible import visible
     from hone.runtime.export import to_json, to_markdown
@@ -254,7 +254,7 @@ def exported(stored: "Stored", form: str) -> str:
     return to_markdown(stored, lambda text: visible(redact(text)))
 
 
-def summaries_json(found: "Sequence[Summary]") -> str:
+def summaries_json(found: "Sequence[SessionSummary]") -> str:
     import json
 
     return json.dumps(
@@ -284,14 +284,14 @@ def with_store(options: Options, act: "Callable[[Sessions], Awaitable[Result]]")
     return with_home(options, lambda hone: act(hone.sessions))
 
 
-def _load(options: Options, id: str) -> "Stored":
-    async def act(store: "Sessions") -> "Stored":
+def _load(options: Options, id: str) -> "StoredSession":
+    async def act(store: "Sessions") -> "StoredSession":
         return await store.load(await store.find(id))
 
     return with_store(options, act)
 
 
-def _remove(options: Options, chosen: "Sequence[Summary]", lessons: str | None, *, yes: bool) -> int:
+def _remove(options: Options, chosen: "Sequence[SessionSummary]", lessons: str | None, *, yes: bool) -> int:
     """Says what goes, asks, and lets it go, with what was learned from it if that is wanted. Gives the exit
     code."""
     from hone.cli.home import with_home
@@ -353,7 +353,7 @@ def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, 
     return 0
 
 
-def _table(found: "Sequence[Summary]") -> str:
+def _table(found: "Sequence[SessionSummary]") -> str:
     import shutil
 
     from hone.cli.listing import table

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from hone.cli.paint import Paint
 from hone.cli.render import WIDE
 from hone.core.screen import screen
-from hone.core.skill import Listed, Tally
+from hone.core.skill import ListedSkill, UsageCounts
 from hone.core.visible import one_line
 from hone.knowledge.skills.facts import Facts, touches_scripts
-from hone.knowledge.skills.install import Parcel
+from hone.knowledge.skills.install import InstallPlan
 from hone.knowledge.skills.scan import oddities
 
 TITLES = ("name", "origin", "uses", "last used", "about")
 
 
-def table(skills: Sequence[Listed], width: int = WIDE) -> str:
+def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
     rows = [
         (each.name, _origin(each), f"{each.tally.uses:,}", _last(each.tally), each.description)
         for each in skills
@@ -30,16 +30,16 @@ def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
     return "  ".join((*cells, one_line(about, room))).rstrip()
 
 
-def _origin(skill: Listed | Facts) -> str:
+def _origin(skill: ListedSkill | Facts) -> str:
     marks = ("pinned" if skill.pinned else "", "archived" if skill.archived else "")
     return ", ".join(each for each in (str(skill.birth), *marks) if each)
 
 
-def _last(tally: Tally) -> str:
+def _last(tally: UsageCounts) -> str:
     return tally.last_use.isoformat() if tally.last_use else "never"
 
 
-def as_json(skills: Sequence[Listed]) -> str:
+def as_json(skills: Sequence[ListedSkill]) -> str:
     import json
 
     return json.dumps(
@@ -64,7 +64,7 @@ def as_json(skills: Sequence[Listed]) -> str:
     )
 
 
-def heading(name: str, known: Facts, tally: Tally, paint: Paint, now: str = "") -> Iterator[str]:
+def heading(name: str, known: Facts, tally: UsageCounts, paint: Paint, now: str = "") -> Iterator[str]:
     """`now` is the digest of its files."""
     uses = "1 use" if tally.uses == 1 else f"{tally.uses:,} uses"
     rated = f"{tally.succeeded:,} went well, {tally.corrected:,} were corrected"
@@ -77,7 +77,7 @@ def heading(name: str, known: Facts, tally: Tally, paint: Paint, now: str = "") 
         yield paint.dim(f"made for {one_line(known.project, 200)}")
 
 
-def report(parcel: Parcel, source: str) -> Iterator[str]:
+def report(parcel: InstallPlan, source: str) -> Iterator[str]:
     """All that will be installed, and what to look at before. Text filters are advice, not a boundary."""
     yield f"{parcel.name}: {one_line(parcel.description, 500)}"
     yield f"from {one_line(source, 200)}"
@@ -96,7 +96,7 @@ def report(parcel: Parcel, source: str) -> Iterator[str]:
         yield from ("Worth a look before you say yes:", *odd)
 
 
-def secrets(parcel: Parcel) -> Iterator[str]:
+def secrets(parcel: InstallPlan) -> Iterator[str]:
     for path, data in sorted(parcel.files.items()):
         text = readable(data)
         found = screen(text).secrets if text is not None else ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hone.app import Hone
     from hone.cli.inspecting import Inspected
     from hone.core.ledger import Author, Entry
-    from hone.core.skill import Listed, Tally
+    from hone.core.skill import ListedSkill, UsageCounts
     from hone.knowledge.folding import Files
     from hone.knowledge.library import Library
     from hone.knowledge.skills.folder import Edit
@@ -65,7 +65,7 @@ def list_(options: Options, query: tuple[str, ...], archived: bool, as_json: boo
         click.echo("There are no such skills." if query or archived else "There are no skills yet.")
 
 
-async def listed(library: "Library", query: str, *, archived: bool = False) -> "Sequence[Listed]":
+async def listed(library: "Library", query: str, *, archived: bool = False) -> "Sequence[ListedSkill]":
     if not query.strip():
         every = await library.listed(archived=archived)
         return [each for each in every if each.archived is archived]
@@ -89,15 +89,19 @@ def show(options: Options, name: str, file: str) -> None:
     from hone.cli.paint import paint_for
     from hone.cli.skill_text import heading, readable
     from hone.core.errors import Missing
-    from hone.core.skill import DOCUMENT, Tally
+    from hone.core.skill import DOCUMENT, UsageCounts
     from hone.features.experiments.findings import beside
     from hone.features.experiments.subjects import of_skill
-    from hone.features.experiments.values import Kind
+    from hone.features.experiments.values import LessonKind
     from hone.knowledge.skills.facts import facts, parted, seal
 
-    async def act(hone: "Hone") -> "tuple[Files, Tally, list[str]]":
+    async def act(hone: "Hone") -> "tuple[Files, UsageCounts, list[str]]":
         files, tallies = await hone.library.files(name), await hone.library.tallies()
-        return files, tallies.get(name, Tally()), beside(hone.home, Kind.SKILL, name, of_skill(files))
+        return (
+            files,
+            tallies.get(name, UsageCounts()),
+            beside(hone.home, LessonKind.SKILL, name, of_skill(files)),
+        )
 
     files, tally, measured = _with(options, act)
     paths = sorted(parted(files)[0])
@@ -125,16 +129,16 @@ def new(options: Options, name: str, source: str) -> int:
     The name says a class of task, such as release-notes. At a terminal your editor opens on a skeleton.
     """
     from hone.cli.typed import at_terminal
-    from hone.core.skill import Birth
+    from hone.core.skill import SkillOrigin
     from hone.knowledge.skills.document import parse, written
     from hone.knowledge.skills.folder import Create
     from hone.knowledge.skills.naming import classed
 
     text = _taken(source) if source else written(classed(name), DESCRIPTION, SKELETON)
 
-    async def act(hone: "Hone") -> "tuple[Entry, Sequence[Listed], Path]":
+    async def act(hone: "Hone") -> "tuple[Entry, Sequence[ListedSkill], Path]":
         near = await hone.library.alike(name, parse(text).description) if source else ()
-        entry = await hone.library.keeper.shelve(name, Create(text, Birth.USER), _owner())
+        entry = await hone.library.keeper.shelve(name, Create(text, SkillOrigin.USER), _owner())
         return entry, near, _place(hone, name)
 
     entry, near, place = _with(options, act)
@@ -164,12 +168,12 @@ def _taken(source: str) -> str:
 def edit(options: Options, name: str) -> int:
     """Open the SKILL.md of NAME in your editor ($VISUAL, $EDITOR), and take in what you save."""
     from hone.core.errors import Refused
-    from hone.core.skill import Birth
+    from hone.core.skill import SkillOrigin
     from hone.knowledge.skills.facts import facts
 
     async def act(hone: "Hone") -> Path:
         known = facts(await hone.library.files(name))
-        if known.birth is Birth.BUNDLED:
+        if known.birth is SkillOrigin.BUNDLED:
             raise Refused(f"{name} comes with Hone and stays as it is. Write your own: hone skills new NAME")
         if known.archived:
             raise Refused(f"{name} is archived. Take it out first: hone skills restore {name}")
@@ -186,9 +190,9 @@ def _edited(options: Options, name: str, place: Path) -> int:
 
     async def act(hone: "Hone") -> "Inspected":
         from hone.cli.inspecting import inspect
-        from hone.files.tree import Disk
+        from hone.files.tree import FileTree
 
-        return await inspect(hone.library.keeper, Disk(hone.home), name)
+        return await inspect(hone.library.keeper, FileTree(hone.home), name)
 
     found = _with(options, act)
     for problem in found.problems:
@@ -266,9 +270,9 @@ def install(options: Options, source: str, folder: str, ref: str, name: str, sea
     What would be installed is shown first, and what is odd about it. What was shown is what is installed. If
     it is installed already and its bytes are others now, you see what changed and are asked again.
     """
-    from hone.cli.installing import Wish, installed
+    from hone.cli.installing import InstallOptions, installed
 
-    return installed(options, Wish(source, folder, ref, name, seal), yes=yes)
+    return installed(options, InstallOptions(source, folder, ref, name, seal), yes=yes)
 
 
 @skills.command(short_help="Show how a skill has changed.")
@@ -315,9 +319,9 @@ async def _inspected(hone: "Hone", name: str | None) -> "tuple[Sequence[Inspecte
     from hone.cli.home import ledger_of
     from hone.cli.inspecting import Inspected, inspect, names
     from hone.core.ledger import skill
-    from hone.files.tree import Disk
+    from hone.files.tree import FileTree
 
-    keeper, disk = ledger_of(hone), Disk(hone.home)
+    keeper, disk = ledger_of(hone), FileTree(hone.home)
     if name is None:
         known, problems = await names(keeper, disk)
         return [await inspect(keeper, disk, each) for each in known], problems

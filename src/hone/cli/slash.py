@@ -34,7 +34,7 @@ _COMMAND = regex(r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*)(?:\s+(.*))?", 
 
 
 @dataclass(slots=True)
-class Talk:
+class ChatState:
     """A chat as it stands: who serves it, which conversation it is about, and how much of it is shown.
     `seen` are the changes that were shown whole: only those can be approved."""
 
@@ -49,7 +49,7 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SlashRequest:
     """What a command has to say to the agent: the user's words, and what Hone tells with them."""
 
     words: str
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    act: Callable[[Talk, str], Awaitable[str | Request]]
+    act: Callable[[ChatState, str], Awaitable[str | SlashRequest]]
     help: str
     argument: str = ""
 
@@ -69,7 +69,7 @@ def parse(message: str) -> tuple[str, str] | None:
     return (found[1].lower(), (found[2] or "").strip()) if found else None
 
 
-async def obey(talk: Talk, name: str, argument: str) -> str | Request:
+async def obey(talk: ChatState, name: str, argument: str) -> str | SlashRequest:
     """What to print, or to send. A command that fails says why, and nothing else happens. Raises EOFError to
     leave."""
     command = COMMANDS.get({"exit": "quit"}.get(name, name))
@@ -79,7 +79,7 @@ async def obey(talk: Talk, name: str, argument: str) -> str | Request:
         return visible(str(error))
 
 
-async def _other(talk: Talk, name: str, argument: str) -> str | Request:
+async def _other(talk: ChatState, name: str, argument: str) -> str | SlashRequest:
     """Every skill is a command, unless it has the name of one of ours."""
     skills = [each.name for each in await talk.hone.library.listed()]
     if name in skills:
@@ -90,12 +90,12 @@ async def _other(talk: Talk, name: str, argument: str) -> str | Request:
     return f"There is no command /{name}.{f' Close: {near}.' if near else ''} /help lists those there are."
 
 
-async def _ask_for(talk: Talk, name: str, words: str) -> Request:
+async def _ask_for(talk: ChatState, name: str, words: str) -> SlashRequest:
     aside = await use(talk.hone.library, [name], talk.session.id)
-    return Request(words or f"Use the skill {name}.", aside)
+    return SlashRequest(words or f"Use the skill {name}.", aside)
 
 
-async def _help(_: Talk, __: str) -> str:
+async def _help(_: ChatState, __: str) -> str:
     rows = [(f"/{name} {each.argument}".rstrip(), each.help) for name, each in COMMANDS.items()]
     return "\n".join(
         (
@@ -108,7 +108,7 @@ async def _help(_: Talk, __: str) -> str:
     )
 
 
-async def _model(talk: Talk, name: str) -> str:
+async def _model(talk: ChatState, name: str) -> str:
     session = talk.session
     if name and len(session.transcript):
         talk.session = await talk.hone.resume(session.id, name)
@@ -118,45 +118,45 @@ async def _model(talk: Talk, name: str) -> str:
     return f"Talking to {visible(talk.session.agent.prefix.model)}."
 
 
-async def _sessions(talk: Talk, _: str) -> str:
+async def _sessions(talk: ChatState, _: str) -> str:
     listed = await talk.hone.sessions.list(limit=LATEST)
     return table(listed, shutil.get_terminal_size().columns) if listed else "There are no sessions yet."
 
 
-async def _resume(talk: Talk, beginning: str) -> str:
+async def _resume(talk: ChatState, beginning: str) -> str:
     if not beginning:
         return "Which one? /sessions lists them; then: /resume ID"
     talk.session = await talk.hone.resume(beginning)
     return f"Going on with {talk.session.id}, {len(talk.session.transcript):,} messages."
 
 
-async def _compact(talk: Talk, focus: str) -> str:
+async def _compact(talk: ChatState, focus: str) -> str:
     return await talk.session.compact(focus) or "There is too little to shorten yet."
 
 
-async def _usage(talk: Talk, _: str) -> str:
+async def _usage(talk: ChatState, _: str) -> str:
     spent = await talk.hone.sessions.spending(talk.session.id)
     return account(each.usage for each in spent) if spent else "Nothing has been spent in this session yet."
 
 
-async def _verbose(talk: Talk, _: str) -> str:
+async def _verbose(talk: ChatState, _: str) -> str:
     talk.verbose = not talk.verbose
     return f"Results are shown {'whole' if talk.verbose else 'by their first lines'}."
 
 
-async def _skills(talk: Talk, query: str) -> str:
+async def _skills(talk: ChatState, query: str) -> str:
     found = await listed(talk.hone.library, query)
     return shelf.table(found, shutil.get_terminal_size().columns) if found else "There are no such skills."
 
 
-async def _skill(talk: Talk, argument: str) -> str | Request:
+async def _skill(talk: ChatState, argument: str) -> str | SlashRequest:
     if not argument:
         return "Which one? /skills lists them; then: /skill NAME and what to do with it"
     name, *words = argument.split(maxsplit=1)
     return await _ask_for(talk, name, "".join(words))
 
 
-async def _memory(talk: Talk, _: str) -> str:
+async def _memory(talk: ChatState, _: str) -> str:
     rows: list[str] = []
     for target in journals(Path(talk.session.header.folder)):
         entries = journal.entries(await talk.keeper.text(target))
@@ -165,12 +165,12 @@ async def _memory(talk: Talk, _: str) -> str:
     return "\n".join(rows)
 
 
-async def _log(talk: Talk, _: str) -> str:
+async def _log(talk: ChatState, _: str) -> str:
     found = await changes.told(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
     return changes.table(found, shutil.get_terminal_size().columns) if found else "Nothing was changed yet."
 
 
-async def _pending(talk: Talk, _: str) -> str:
+async def _pending(talk: ChatState, _: str) -> str:
     found = await changes.told(talk.keeper, await talk.keeper.ledger.pending())
     if not found:
         return "Nothing waits for you."
@@ -178,7 +178,7 @@ async def _pending(talk: Talk, _: str) -> str:
     return "\n".join((*(changes.line(each, width) for each in found), "/approve ID shows one; /reject ID."))
 
 
-async def _approve(talk: Talk, argument: str) -> str:
+async def _approve(talk: ChatState, argument: str) -> str:
     """Shown first; what was shown is what takes effect, since a change that waits stays as it is."""
     id = _id(argument)
     [change] = await waiting(talk.keeper, [id])
@@ -191,14 +191,14 @@ async def _approve(talk: Talk, argument: str) -> str:
     return f"Change {id} is approved by change {made.id}. Take it back with: /undo {made.id}"
 
 
-async def _reject(talk: Talk, argument: str) -> str:
+async def _reject(talk: ChatState, argument: str) -> str:
     id = _id(argument)
     await waiting(talk.keeper, [id])
     made = await talk.keeper.reject(id)
     return f"Change {id} is rejected by change {made.id}."
 
 
-async def _undo(talk: Talk, argument: str) -> str:
+async def _undo(talk: ChatState, argument: str) -> str:
     id = _id(argument)
     [change] = await changes.whole(talk.keeper, [await talk.keeper.ledger.entry(id)])
     made = await talk.keeper.undo(id)
@@ -210,12 +210,12 @@ async def _undo(talk: Talk, argument: str) -> str:
     )
 
 
-async def _reviews(talk: Talk, _: str) -> str:
+async def _reviews(talk: ChatState, _: str) -> str:
     found = await jobs.reports(talk.hone, await talk.hone.jobs.jobs(LATEST))
     return jobs.table(found, shutil.get_terminal_size().columns) if found else "There was no review yet."
 
 
-async def _review(talk: Talk, topic: str) -> str:
+async def _review(talk: ChatState, topic: str) -> str:
     """It is done beside the conversation, like those that come by themselves."""
     if topic not in ("", *Topic):
         raise Refused(f"{one_line(topic, 40)!r} is neither memory nor skills.")
@@ -233,7 +233,7 @@ def _id(argument: str) -> ChangeId:
     return ChangeId(int(argument))
 
 
-async def _quit(_: Talk, __: str) -> str:
+async def _quit(_: ChatState, __: str) -> str:
     raise EOFError
 
 

@@ -9,7 +9,7 @@ from hone.cli.main import FAILED, Options
 from hone.core.visible import one_line, visible
 
 if TYPE_CHECKING:
-    from hone.runtime.instructions import Found
+    from hone.runtime.instructions import FoundInstructions
 
 MEANING = """\
 What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
@@ -30,7 +30,7 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
 
     If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
     """
-    from hone.runtime.instructions import Found, Instructions, Unused, look
+    from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
     from hone.runtime.lists import OwnersList
     from hone.runtime.trust import Folders
     from hone.settings import home_folder
@@ -48,18 +48,18 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
         click.echo(f"{called} is no longer trusted.")
         return 0
     found = look(place)
-    if isinstance(found, Found) and not _agreed(found, called, yes=yes):
+    if isinstance(found, FoundInstructions) and not _agreed(found, called, yes=yes):
         click.echo("Nothing was changed.")
         return FAILED
-    instructions.trust(place, found if isinstance(found, Found) else None)
-    followed = f", and its {found.name} is followed as shown" if isinstance(found, Found) else ""
+    instructions.trust(place, found if isinstance(found, FoundInstructions) else None)
+    followed = f", and its {found.name} is followed as shown" if isinstance(found, FoundInstructions) else ""
     click.echo(f"{called} is trusted now{followed}. Take it back with: hone trust --forget")
-    if isinstance(found, Unused):
+    if isinstance(found, UnusedInstructions):
         click.echo(found.why)
     return 0
 
 
-def _agreed(found: "Found", called: str, *, yes: bool) -> bool:
+def _agreed(found: "FoundInstructions", called: str, *, yes: bool) -> bool:
     from hone.cli.typed import at_terminal
 
     click.echo("\n".join(shown(found)))
@@ -70,7 +70,7 @@ def _agreed(found: "Found", called: str, *, yes: bool) -> bool:
     return click.confirm(f"Trust {called}, and follow its {found.name} as shown?")
 
 
-def shown(found: "Found") -> list[str]:
+def shown(found: "FoundInstructions") -> list[str]:
     """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
     lines = visible(found.text).rstrip("\n").split("\n")
     count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"

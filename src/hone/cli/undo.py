@@ -26,13 +26,13 @@ def undo(options: Options, id: "ChangeId") -> None:
     from hone.cli import changes
     from hone.cli.home import with_keeper
     from hone.cli.paint import paint_for
-    from hone.core.ledger import Standing
+    from hone.core.ledger import ChangeState
 
     paint = paint_for(sys.stdout)
 
     async def act(_: "Hone", keeper: "Keeper") -> None:
         entry = await keeper.ledger.entry(id)
-        if entry.change.standing is Standing.ACTIVE and await keeper.is_standing(entry):
+        if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
             [change] = await changes.whole(keeper, [entry])
             for each in (change, *change.others):
                 back = [step.reverse for step in each.steps]

@@ -34,7 +34,7 @@ class Agent:
         return replace(self, permit=self.permit & permit, limits=limits or self.limits)
 
     def may_use(self, tool: Tool) -> bool:
-        return self.permit.allows(tool.surface.effects, readonly=tool.surface.readonly)
+        return self.permit.allows(tool.spec.effects, readonly=tool.spec.readonly)
 
     def may_make(self, call: ToolCall, tool: Tool) -> bool:
-        return self.permit.allows(tool.surface.effects_of(call), readonly=tool.surface.readonly)
+        return self.permit.allows(tool.spec.effects_of(call), readonly=tool.spec.readonly)

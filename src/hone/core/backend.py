@@ -15,7 +15,7 @@ KEYS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Memo:
+class MemoryItem:
     """What is kept under a key for one user. `updated_at` is `created_at` until it is stored again."""
 
     key: str
@@ -62,15 +62,15 @@ class Backend(Protocol):
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         """Puts a value under a key, in the place of what was there."""
         ...
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None: ...
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None: ...
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         """What fits these words best, the best first. `dialectic`: where the service can, its own answer."""
         ...
 

@@ -14,7 +14,7 @@ UNNUMBERED = RoundId(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class CuratorRun:
     """`session` is where a model was asked, `library` a digest of the skills it was asked about, `error` why
     it came to no answer that could be used. `report` is Markdown."""
 
@@ -28,16 +28,16 @@ class Round:
     id: RoundId = UNNUMBERED
 
 
-class Rounds(Protocol):
+class CuratorRuns(Protocol):
     """Durable once a method has returned. Order is the order of ids, never of clocks."""
 
-    async def rounds(self, limit: int | None = None) -> Sequence[Round]:
+    async def rounds(self, limit: int | None = None) -> Sequence[CuratorRun]:
         """Newest first."""
         ...
 
     async def complete(
-        self, round: Round, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
-    ) -> tuple[Round, Sequence[Entry]]:
+        self, round: CuratorRun, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+    ) -> tuple[CuratorRun, Sequence[Entry]]:
         """Records a round and what it changed, both or neither. `after` is the latest round that was known
         when it began (0: none): raises Conflict if there is another one by now, and what Ledger.record
         raises."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hone.core.curation import Round
+from hone.core.curation import CuratorRun
 from hone.core.jobs import Job
 from hone.core.ledger import Entry
 from hone.core.messages import ToolCall
@@ -62,7 +62,7 @@ class Learned:
 class Curated:
     """The curator has ended a round: what it changed, and what waits for the owner."""
 
-    round: Round
+    round: CuratorRun
     entries: tuple[Entry, ...]
 
 

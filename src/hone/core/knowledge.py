@@ -1,7 +1,7 @@
 """What is known at a moment, and what has become known since: the values a prompt is made of."""
 
 from hone.core.ledger import START, ChangeId
-from hone.core.skill import Listed
+from hone.core.skill import ListedSkill
 from hone.core.value import dataclass
 
 
@@ -13,7 +13,7 @@ class Snapshot:
     memory: tuple[str, ...] = ()
     user: tuple[str, ...] = ()
     project: tuple[str, ...] = ()
-    skills: tuple[Listed, ...] = ()
+    skills: tuple[ListedSkill, ...] = ()
     total: int = 0
     upto: ChangeId = START
 
@@ -26,7 +26,7 @@ class News:
     upto: ChangeId
     added: tuple[tuple[str, str], ...] = ()
     removed: tuple[tuple[str, str], ...] = ()
-    skills: tuple[Listed, ...] = ()
+    skills: tuple[ListedSkill, ...] = ()
     gone: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:

@@ -47,7 +47,46 @@ class Actor(StrEnum):
     """Measures what is known. It only proposes, and confirms."""
 
 
-class Standing(StrEnum):
+class ChangeKind(StrEnum):
+    """What a change did. The values are stored: a member may be renamed, its value never changes."""
+
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+    SET = "become"
+    BATCH = "batch"
+    EDIT = "edit"
+    """The owner edited a file by hand."""
+    CREATE = "create"
+    REWRITE = "rewrite"
+    PATCH = "patch"
+    WRITE_FILE = "writefile"
+    REMOVE_FILE = "removefile"
+    ARCHIVE = "archive"
+    RESTORE = "restore"
+    PIN = "pin"
+    UNPIN = "unpin"
+    INSTALL = "install"
+    UNINSTALL = "uninstall"
+    MERGE = "merge"
+    AGE = "age"
+    """Archived because nobody used it."""
+    WAKE = "wake"
+    """Restored because somebody used it again."""
+    UNDO = "undo"
+    APPROVE = "approve"
+    REJECT = "reject"
+    CONFIRM = "confirm"
+    REPAIR = "repair"
+    OTHER = "other"
+    """A kind that only a newer version knows."""
+
+    @classmethod
+    def _missing_(cls, _: object) -> "ChangeKind":
+        return cls.OTHER
+
+
+class ChangeState(StrEnum):
     ACTIVE = "active"
     PENDING = "pending"
     """Waits for the owner: in no prompt, in no file."""
@@ -74,8 +113,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes a change, from where, and what it rests on. `ground` is the lowest label in the conversation
-    so far, `quotes` are the owner's own words among the evidence, to the end of their sentences."""
+    """Who makes a change, from where, and what it rests on. `trust_floor` is the lowest label in the
+    conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences."""
 
     actor: Actor
     session: SessionId = NO_SESSION
@@ -84,7 +123,7 @@ class Author:
     call: str = ""
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
-    ground: Trust = Trust.OWNER
+    trust_floor: Trust = Trust.OWNER
     quotes: tuple[str, ...] = ()
 
 
@@ -96,10 +135,10 @@ class Change:
     are, too."""
 
     target: Target
-    deed: str
+    kind: ChangeKind
     deltas: tuple[Delta, ...]
     author: Author
-    standing: Standing = Standing.ACTIVE
+    standing: ChangeState = ChangeState.ACTIVE
     confirmed: bool = False
     cause: str = ""
     about: ChangeId | None = None
@@ -119,7 +158,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Print:
+class PublishedFile:
     """A content as it was last put on the disk, and by what to know that file again."""
 
     digest: str
@@ -178,10 +217,10 @@ class Ledger(Protocol):
         """Raises Missing if one is not there, Corrupt if one is not what its digest says."""
         ...
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
         """What was put on the disk, by target and place."""
         ...
 
-    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         """Notes what was put on the disk; None: it was taken away."""
         ...

@@ -56,7 +56,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class SystemNote:
     """What Hone itself adds to a user's turn, apart from the user's words; one without text is not sent. It
     tells of changes in what is known, `upto` this one, to whoever knows those up to `since`."""
 
@@ -79,7 +79,7 @@ class Reminder:
         return next((each for each in Trust if each.name.lower() == self.label), Trust.FOREIGN)
 
 
-Part = Text | Image | Thinking | ToolCall | ToolResult | Note | Reminder
+Part = Text | Image | Thinking | ToolCall | ToolResult | SystemNote | Reminder
 
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
@@ -87,7 +87,7 @@ _PARTS: Mapping[str, type[Part]] = {
     "thinking": Thinking,
     "call": ToolCall,
     "result": ToolResult,
-    "note": Note,
+    "note": SystemNote,
     "reminder": Reminder,
 }
 _KINDS = {part: kind for kind, part in _PARTS.items()}
@@ -104,7 +104,7 @@ class Message:
 
     def __post_init__(self) -> None:
         for place, part in enumerate(self.parts):
-            if isinstance(part, Note) and (place or self.role is not Role.USER):
+            if isinstance(part, SystemNote) and (place or self.role is not Role.USER):
                 raise ValueError("a note is the first part of a user's message")
             if isinstance(part, Reminder) and (place > bool(self.note) or self.role is not Role.USER):
                 raise ValueError("a reminder stands before a user's words, after a note")
@@ -123,9 +123,9 @@ class Message:
         return next((part for part in self.parts if isinstance(part, ToolResult)), None)
 
     @property
-    def note(self) -> Note | None:
+    def note(self) -> SystemNote | None:
         first = self.parts[0] if self.parts else None
-        return first if isinstance(first, Note) else None
+        return first if isinstance(first, SystemNote) else None
 
     @property
     def reminder(self) -> Reminder | None:
@@ -160,12 +160,12 @@ def framed(name: str, text: str) -> str:
     return f"<{name}>\n{body}\n</{name}>"
 
 
-def told(part: Note | Reminder) -> str:
+def told(part: SystemNote | Reminder) -> str:
     """A note or a reminder as it goes over every wire; nothing if it has no text."""
     if not part.text.strip():
         return ""
     body = "\n".join(_moved(line.rstrip()) for line in part.text.rstrip().splitlines())
-    if isinstance(part, Note):
+    if isinstance(part, SystemNote):
         return framed(_NOTE, body)
     # Nothing that somebody stored once may look like a word of Hone's own.
     return framed(_MEMORY, f"# From memory, label: {part.trust.name.lower()}\n{_tamed(body)}")
@@ -179,10 +179,10 @@ def _tamed(body: str) -> str:
     return re.sub(rf"<(?=\s*/?\s*{_NOTE})", "&lt;", body, flags=re.IGNORECASE)
 
 
-def untold(text: str) -> tuple[Note | None, str]:
+def untold(text: str) -> tuple[SystemNote | None, str]:
     """The other way: the note at the beginning of what was sent, and what stands after it."""
     body, rest = _unframed(_NOTE, text)
-    return (None if body is None else Note(body)), rest
+    return (None if body is None else SystemNote(body)), rest
 
 
 def unreminded(text: str) -> tuple[Reminder | None, str]:

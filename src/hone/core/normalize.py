@@ -17,14 +17,14 @@ _DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class NormalizedReply:
     """`faults` says, by call id, why a call cannot be run as the model wrote it."""
 
     message: Message
     faults: Mapping[str, str]
 
 
-def settle(message: Message, taken: Collection[str], number: int) -> Settled:
+def settle(message: Message, taken: Collection[str], number: int) -> NormalizedReply:
     """Ids become unique among `taken`, names and arguments well-formed; what had to change is a fault."""
     parts: list[Part] = []
     used = set(taken)
@@ -42,7 +42,7 @@ def settle(message: Message, taken: Collection[str], number: int) -> Settled:
             parts += [replace(part, text=sound(part.text))] if part.text or part.sealed else []
         else:
             parts.append(part)
-    return Settled(Message(message.role, tuple(parts)), faults)
+    return NormalizedReply(Message(message.role, tuple(parts)), faults)
 
 
 def _settle_call(call: ToolCall, used: Collection[str], fallback: str) -> tuple[ToolCall, str]:

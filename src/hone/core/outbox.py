@@ -8,7 +8,7 @@ from hone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class OutboxItem:
     """A change that waits to be told, and how often that was tried."""
 
     change: ChangeId
@@ -16,7 +16,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class OutboxStatus:
     """How many wait, how many the backend will never take, and the last error."""
 
     waiting: int = 0
@@ -36,7 +36,7 @@ class Outbox(Protocol):
         then every change waits again."""
         ...
 
-    async def letters(self, limit: int = 100) -> Sequence[Letter]:
+    async def letters(self, limit: int = 100) -> Sequence[OutboxItem]:
         """Those that wait, oldest first."""
         ...
 
@@ -48,4 +48,4 @@ class Outbox(Protocol):
         """One more try was in vain. `final`: it will not be tried again."""
         ...
 
-    async def post(self) -> Post: ...
+    async def post(self) -> OutboxStatus: ...

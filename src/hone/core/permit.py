@@ -20,20 +20,20 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """`attended` tells whether somebody is there to be asked; if not, every question is a no. `looking`: only
-    tools that change nothing."""
+    """`attended` tells whether somebody is there to be asked; if not, every question is a no. `read_only`
+    allows only tools that change nothing."""
 
     effects: frozenset[Effect] = frozenset()
     attended: bool = False
-    looking: bool = False
+    read_only: bool = False
 
     def __and__(self, other: "Permit") -> "Permit":
         return Permit(
-            self.effects & other.effects, self.attended and other.attended, self.looking or other.looking
+            self.effects & other.effects, self.attended and other.attended, self.read_only or other.read_only
         )
 
     def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
-        return effects <= self.effects and (readonly or not self.looking)
+        return effects <= self.effects and (readonly or not self.read_only)
 
 
 NOTHING = Permit()

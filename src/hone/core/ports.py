@@ -31,14 +31,14 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSession:
     header: Header
     prefix: Prefix
     transcript: Transcript
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SessionSummary:
     """A line in a list of sessions. `opening` is the beginning of the first words the user said."""
 
     header: Header
@@ -98,11 +98,11 @@ class Sessions(Protocol):
         Raises Conflict unless `after` is the head."""
         ...
 
-    async def load(self, session: SessionId) -> Stored:
+    async def load(self, session: SessionId) -> StoredSession:
         """Raises Missing, or Corrupt if a content or the chain does not match its digest."""
         ...
 
-    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+    async def earlier(self, session: SessionId) -> Sequence[StoredSession]:
         """The lines it has left by `move` and `shorten`, oldest first. Raises Missing or Corrupt."""
         ...
 
@@ -112,7 +112,7 @@ class Sessions(Protocol):
 
     async def list(
         self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
-    ) -> Sequence[Summary]:
+    ) -> Sequence[SessionSummary]:
         """Latest activity first, by sequence and not by clock. What was brought in from elsewhere stands
         where its own time belongs, or with `own` is left out."""
         ...

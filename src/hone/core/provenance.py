@@ -11,30 +11,30 @@ OUTWARD = NETWORK | {Effect.SPAWN}
 """By the network, or by another agent that may have used it."""
 
 
-def label(best: Trust, agent: Trust, *, spoiled: bool) -> Trust:
+def label(best: Trust, agent: Trust, *, tainted: bool) -> Trust:
     """`best` is what the tool says of its result, `agent` what the model's own words are worth by now. Once
     the network was reached in a conversation, whatever a tool brings may have come from there."""
     if best >= Trust.AGENT:
         return min(best, agent)
-    return Trust.FOREIGN if spoiled else best
+    return Trust.FOREIGN if tainted else best
 
 
 def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> bool:
     """A tool that is no longer known, or cannot tell, is taken for one that does everything."""
     tool = toolbox.get(call.name)
     try:
-        return tool is None or bool(tool.surface.effects_of(call) & effects)
+        return tool is None or bool(tool.spec.effects_of(call) & effects)
     except Exception:  # noqa: BLE001  the wall: a plugin's surface is anybody's code
         return True
 
 
-def is_spoiled(transcript: Transcript, toolbox: Toolbox) -> bool:
+def is_tainted(transcript: Transcript, toolbox: Toolbox) -> bool:
     """Whether a call that reached out was made. A refused one was not: its result is in our own words. A
     child whose task comes from foreign words may have been made after one, and what foreign memory brings to
     a user's words came from elsewhere."""
     calls: dict[str, ToolCall] = {}
     for node in transcript.nodes:
-        if node.message.role is Role.USER and node.ground is Trust.FOREIGN:
+        if node.message.role is Role.USER and node.trust_floor is Trust.FOREIGN:
             return True
         calls.update((call.id, call) for call in node.message.calls)
         result = node.message.result

@@ -57,7 +57,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Best first. `tried` are the terms that were looked for, `dropped` those that were not: words of every
     sentence. `waiting` counts the older messages that cannot be found yet."""
 
@@ -79,7 +79,7 @@ class Recall(Protocol):
     """Search over all that is stored. Each message is found once in a conversation, however many branches,
     forks and earlier lines hold it."""
 
-    async def search(self, query: Query) -> Found: ...
+    async def search(self, query: Query) -> SearchResult: ...
 
 
 WIDTH, LEAD = 400, 100

@@ -7,7 +7,7 @@ import re
 from typing import Any, AnyStr, cast
 
 
-class Later:
+class LazyPattern:
     """Takes a method from the expression when it is first asked for, and has it from then on."""
 
     def __init__(self, text: Any, flags: int) -> None:
@@ -21,4 +21,4 @@ class Later:
 
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """For the top of a module. Its faults show when it is used."""
-    return cast("re.Pattern[AnyStr]", Later(text, flags))
+    return cast("re.Pattern[AnyStr]", LazyPattern(text, flags))

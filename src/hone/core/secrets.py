@@ -107,7 +107,7 @@ Judge = Callable[[re.Match[str], str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SecretSpan:
     """Where a value is a secret: what follows one of the anchors, which are in lower case. The last group of
     the pattern is the value, and the judge looks at it once more."""
 
@@ -190,7 +190,7 @@ def _values(text: str) -> Iterator[tuple[int, int, str]]:
                 yield start, end, place.kind
 
 
-def _anchored(text: str) -> Iterator[tuple[int, Place]]:
+def _anchored(text: str) -> Iterator[tuple[int, SecretSpan]]:
     # One byte per letter, so that positions in the text and in the bytes are the same.
     lowered = text.encode("ascii", "replace").lower()
     for anchor, place in _anchors():
@@ -202,7 +202,7 @@ def _anchored(text: str) -> Iterator[tuple[int, Place]]:
 
 
 @cache
-def _anchors() -> Sequence[tuple[bytes, Place]]:
+def _anchors() -> Sequence[tuple[bytes, SecretSpan]]:
     return [(anchor.encode(), place) for place in PLACES for anchor in place.anchors]
 
 
@@ -272,15 +272,17 @@ _HEADER = (
 _NETRC = r"\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S++)"
 _SIGNED = ("?sig=", "&sig=", "-signature=", "-security-token=")
 PLACES = (
-    Place("URL password", ("://",), r"[^\s/:@\"'<>]{0,200}:([^\s/?#\"'<>]{1,400})@(?=[\w.\[-])", _any),
-    Place("credentials", ("authorization",), _HEADER, _odd),
-    Place("credentials", ("bearer",), r"\s{1,4}([\w.~+/=-]{16,}+)", _random),
-    Place("password", (" -u ", " --user ", " --user="), r"[\"']?[\w.@-]{1,100}:([^\s\"'@:]{6,}+)", _odd),
-    Place("password", (";password=", ";pwd=", "; password=", "; pwd="), r"([^;\"'\s()]++)(?!\()", _any),
-    Place("netrc password", ("machine",), _NETRC, _any),
-    Place("signature", _SIGNED, r"([\w%+/=.~-]{30,}+)", _any),
-    Place("webhook", ("hooks.slack.com/",), r"[a-z]+/([\w/]{20,}+)", _any),
-    Place("webhook", ("/api/webhooks/",), r"\d+/([\w-]{40,}+)", _any),
-    Place("assigned secret", ("<password>", "<secret>", "<token>", "<apikey>"), r"([^<>\s]{8,}+)<", _random),
-    Place("assigned secret", _NAMES, _ASSIGNMENT, _assigned),
+    SecretSpan("URL password", ("://",), r"[^\s/:@\"'<>]{0,200}:([^\s/?#\"'<>]{1,400})@(?=[\w.\[-])", _any),
+    SecretSpan("credentials", ("authorization",), _HEADER, _odd),
+    SecretSpan("credentials", ("bearer",), r"\s{1,4}([\w.~+/=-]{16,}+)", _random),
+    SecretSpan("password", (" -u ", " --user ", " --user="), r"[\"']?[\w.@-]{1,100}:([^\s\"'@:]{6,}+)", _odd),
+    SecretSpan("password", (";password=", ";pwd=", "; password=", "; pwd="), r"([^;\"'\s()]++)(?!\()", _any),
+    SecretSpan("netrc password", ("machine",), _NETRC, _any),
+    SecretSpan("signature", _SIGNED, r"([\w%+/=.~-]{30,}+)", _any),
+    SecretSpan("webhook", ("hooks.slack.com/",), r"[a-z]+/([\w/]{20,}+)", _any),
+    SecretSpan("webhook", ("/api/webhooks/",), r"\d+/([\w-]{40,}+)", _any),
+    SecretSpan(
+        "assigned secret", ("<password>", "<secret>", "<token>", "<apikey>"), r"([^<>\s]{8,}+)<", _random
+    ),
+    SecretSpan("assigned secret", _NAMES, _ASSIGNMENT, _assigned),
 )

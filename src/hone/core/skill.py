@@ -17,7 +17,7 @@ holds the word of a Birth, @source where it was installed from, @approved the di
 owner saw them then, @project the folder it was made for."""
 
 
-class Birth(StrEnum):
+class SkillOrigin(StrEnum):
     """Where a skill comes from."""
 
     BUNDLED = "bundled"
@@ -28,7 +28,7 @@ class Birth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class SkillSummary:
     """What the front matter says, and the words of the body, for search."""
 
     name: str
@@ -37,7 +37,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class UsageCounts:
     """How often, and when for the last time. Looks of reviews and the curator are counted apart."""
 
     views: int = 0
@@ -51,20 +51,20 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedSkill:
     """A skill in a list. `digest` is that of its document."""
 
     name: str
     description: str
     digest: str
-    birth: Birth = Birth.AGENT
+    birth: SkillOrigin = SkillOrigin.AGENT
     pinned: bool = False
     archived: bool = False
     project: str = ""
-    tally: Tally = Tally()
+    tally: UsageCounts = UsageCounts()
 
 
-class Result(StrEnum):
+class SkillResult(StrEnum):
     """How a conversation went in which a skill was used."""
 
     SUCCEEDED = "succeeded"
@@ -74,27 +74,27 @@ class Result(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Deed(StrEnum):
+class SkillEvent(StrEnum):
     VIEW = "view"
     USE = "use"
     """Its text was given to a conversation; counted once a session."""
     PATCH = "patch"
 
 
-class Shelf(Protocol):
+class SkillCatalog(Protocol):
     """All skills of the ledger. Cards are kept by the document's digest: a cache, not a truth."""
 
     async def uncarded(self) -> Sequence[str]:
         """Digests of documents that are held and have no card yet."""
         ...
 
-    async def card(self, cards: Mapping[str, Card]) -> None: ...
+    async def card(self, cards: Mapping[str, SkillSummary]) -> None: ...
 
-    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+    async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         """By name. Those without a card are left out."""
         ...
 
-    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
+    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
         """The first in rank that are not archived: pinned, of this folder, used last, used most, by name.
         Uses of today do not count yet, so that the answer is the same all day."""
         ...
@@ -104,18 +104,20 @@ class Shelf(Protocol):
         pinned nor of this folder, and not used before today."""
         ...
 
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
+    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
         """Best first, by BM25 over name, description and body with any of the words; archived ones left out.
         A higher score is better."""
         ...
 
-    async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None: ...
+    async def count(
+        self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
+    ) -> None: ...
 
     async def used(self, session: SessionId) -> Sequence[str]:
         """The skills that were used in a session, by name."""
         ...
 
-    async def rate(self, skill: str, session: SessionId, result: Result) -> None:
+    async def rate(self, skill: str, session: SessionId, result: SkillResult) -> None:
         """How it went; what was said of the same session before counts no more. A use that was not counted
         is not rated."""
         ...
@@ -128,6 +130,6 @@ class Shelf(Protocol):
         """The days on which each skill was used, as the clock said then."""
         ...
 
-    async def tallies(self) -> Mapping[str, Tally]:
+    async def tallies(self) -> Mapping[str, UsageCounts]:
         """Of bundled skills, too."""
         ...

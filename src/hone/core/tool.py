@@ -11,10 +11,10 @@ from hone.core.trust import Trust
 from hone.core.value import dataclass
 
 if TYPE_CHECKING:
-    from hone.core.tool_context import Scene
+    from hone.core.tool_context import ToolContext
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """The class of work a tool stands for."""
 
     CODE = "code"
@@ -33,7 +33,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class ToolSpec:
     """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters.
     `network_flag` names the boolean argument that lets a call reach the network."""
 
@@ -41,7 +41,7 @@ class Surface:
     schema: str
     effects: frozenset[Effect]
     readonly: bool = False
-    kind: Kind = Kind.OTHER
+    kind: ToolKind = ToolKind.OTHER
     network_flag: str = ""
 
     def effects_of(self, call: ToolCall) -> frozenset[Effect]:
@@ -61,9 +61,9 @@ def _is_off(arguments: str, flag: str) -> bool:
 
 class Tool(Protocol):
     @property
-    def surface(self) -> Surface: ...
+    def spec(self) -> ToolSpec: ...
 
-    async def run(self, call: ToolCall, scene: "Scene") -> Outcome: ...
+    async def run(self, call: ToolCall, context: "ToolContext") -> Outcome: ...
 
 
 Toolbox = Mapping[str, Tool]

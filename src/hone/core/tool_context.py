@@ -52,7 +52,7 @@ UNASKED = ToolCall("", "", "{}")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ToolContext:
     """`transcript` ends with the reply that made the `call`. `header` tells which conversation it is, and
     whose."""
 

@@ -24,12 +24,12 @@ class Node:
     encoded: bytes = field(repr=False)
     digest: str
     hash: str
-    ground: Trust = field(init=False, repr=False)
+    trust_floor: Trust = field(init=False, repr=False)
     """The lowest label of what is in it: of the words, and of a reminder beside them."""
 
     def __post_init__(self) -> None:
         reminder = self.message.reminder
-        object.__setattr__(self, "ground", min(self.trust, reminder.trust) if reminder else self.trust)
+        object.__setattr__(self, "trust_floor", min(self.trust, reminder.trust) if reminder else self.trust)
 
     @classmethod
     def make(cls, parent: str, message: Message, trust: Trust, at: datetime) -> Self:
@@ -57,7 +57,7 @@ class Transcript:
     @property
     def trust(self) -> Trust:
         """The lowest label in the conversation: nothing said after it can be better."""
-        return lowest(node.ground for node in self.nodes)
+        return lowest(node.trust_floor for node in self.nodes)
 
     @property
     def examples(self) -> int:

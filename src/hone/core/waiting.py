@@ -22,7 +22,7 @@ async def uninterrupted(work: Awaitable[Value]) -> Value:
     return task.result()
 
 
-class Shared(Generic[Value]):
+class SingleFlight(Generic[Value]):
     """One answer for all who ask at once. Whoever asks while it is being found waits for the next one: an
     answer is never older than its question."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hone.core.errors import Refused, StoreError
-from hone.core.ledger import Print
+from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.visible import one_line, visible
@@ -30,7 +30,7 @@ _UNFIT = regex(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 _DRAFT = regex(r"\.hone-.*\.tmp")
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     FILE = "file"
     FOLDER = "folder"
     LINK = "link"
@@ -64,13 +64,13 @@ CLOSED = Glance(0, 0, 0)
 """Like no file: whoever reads it is told the reason."""
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     path: str
-    kind: Kind
+    kind: FileKind
     glance: Glance
 
 
-class Disk:
+class FileTree:
     """All paths are relative, with slashes. Every method raises Refused for a path that can name nothing here
     and StoreError for what cannot be done; then nothing was changed. `now` is the clock of the files."""
 
@@ -78,7 +78,7 @@ class Disk:
         self._root = root
         self._now = now
 
-    def read(self, path: str, limit: int = LARGEST) -> tuple[bytes, Print] | None:
+    def read(self, path: str, limit: int = LARGEST) -> tuple[bytes, PublishedFile] | None:
         """None if there is nothing: what is there and cannot be read is an error."""
         names = parts(path)
         with self._plainly(names):
@@ -88,15 +88,15 @@ class Disk:
                 return None
             with open(handle, "rb") as file:
                 status = os.fstat(handle)
-                self._insist(names, status, Kind.FILE)
+                self._insist(names, status, FileKind.FILE)
                 data = file.read(limit + 1)
         if len(data) > limit:
             raise StoreError(
                 f"{self._named(names)} has more than {limit:,} bytes, and no more are read. Shorten it."
             )
-        return data, Print(digest(data), status.st_ino, status.st_mtime_ns)
+        return data, PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
 
-    def write(self, path: str, data: bytes) -> Print:
+    def write(self, path: str, data: bytes) -> PublishedFile:
         """Replaces the file as a whole. Folders that are missing are made."""
         names = parts(path)
         with self._plainly(names):
@@ -117,11 +117,11 @@ class Disk:
             self._prune(names[:-1])
         return removed
 
-    def listing(self, path: str = "", *, most: int = MOST, depth: int = DEEPEST) -> Sequence[Found]:
+    def listing(self, path: str = "", *, most: int = MOST, depth: int = DEEPEST) -> Sequence[FoundFile]:
         """All that lies below a folder, by path; empty if there is none. Of folders only those too deep to be
         entered. Too many are an error, never left out."""
         names = parts(path) if path else ()
-        found: list[Found] = []
+        found: list[FoundFile] = []
         with self._plainly(names), suppress(FileNotFoundError), self._folder(names) as folder:
             self._gather(folder, names, len(names) + depth, most, found)
         return sorted(found)
@@ -193,7 +193,7 @@ class Disk:
         while True:
             with self._folder((), make=True) as root:
                 if status := _lstat(LOCK, root):
-                    self._insist((LOCK,), status, Kind.FILE)
+                    self._insist((LOCK,), status, FileKind.FILE)
                 handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | _UNFOLLOWED, 0o600, dir_fd=root)
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX)
@@ -227,7 +227,7 @@ class Disk:
                 raise
         except OSError as error:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
-                self._insist(names, os.stat(names[-1], dir_fd=here, follow_symlinks=False), Kind.FOLDER)
+                self._insist(names, os.stat(names[-1], dir_fd=here, follow_symlinks=False), FileKind.FOLDER)
             raise
         with suppress(FileExistsError):
             os.mkdir(names[-1], 0o700, dir_fd=here)
@@ -237,10 +237,10 @@ class Disk:
     def _opened(self, names: Sequence[str]) -> int:
         with self._folder(names[:-1]) as folder:
             # Opening a device can already do something.
-            self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), Kind.FILE)
+            self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
             return os.open(names[-1], os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
 
-    def _replace(self, folder: int, names: Sequence[str], data: bytes) -> Print:
+    def _replace(self, folder: int, names: Sequence[str], data: bytes) -> PublishedFile:
         self._writable(folder, names)
         with _draft(folder) as (file, name):
             file.write(data)
@@ -251,12 +251,12 @@ class Disk:
             os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
             status = os.fstat(file.fileno())
         self._settle(folder, names)
-        return Print(digest(data), status.st_ino, status.st_mtime_ns)
+        return PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
 
     def _writable(self, folder: int, names: Sequence[str]) -> bool:
         """False if there is no file."""
         try:
-            self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), Kind.FILE)
+            self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
             # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
             os.close(os.open(names[-1], os.O_WRONLY | _UNFOLLOWED, dir_fd=folder))
         except FileNotFoundError:
@@ -289,7 +289,9 @@ class Disk:
                     raise
                 return
 
-    def _gather(self, folder: int, names: Sequence[str], depth: int, most: int, found: list[Found]) -> None:
+    def _gather(
+        self, folder: int, names: Sequence[str], depth: int, most: int, found: list[FoundFile]
+    ) -> None:
         with os.scandir(folder) as entries:
             for entry in entries:
                 path, status = (*names, entry.name), _lstat(entry.name, folder)
@@ -303,17 +305,17 @@ class Disk:
                         finally:
                             os.close(inner)
                 elif len(found) < most:
-                    kind = _kind(status) if _fits(entry.name) else Kind.OTHER
-                    found.append(Found("/".join(path), kind, _glance(status)))
+                    kind = _kind(status) if _fits(entry.name) else FileKind.OTHER
+                    found.append(FoundFile("/".join(path), kind, _glance(status)))
                 else:
                     raise StoreError(
                         f"{self._named(names)} has more files than Hone goes through ({most:,}); "
                         "nothing was changed. Move some away."
                     )
 
-    def _insist(self, names: Sequence[str], status: os.stat_result, wanted: Kind) -> None:
+    def _insist(self, names: Sequence[str], status: os.stat_result, wanted: FileKind) -> None:
         kind = _kind(status)
-        if kind is Kind.LINK:
+        if kind is FileKind.LINK:
             raise StoreError(
                 f"{self._named(names)} is a link, and Hone does not follow links there; "
                 f"put a {wanted} in its place. Nothing was changed."
@@ -363,9 +365,9 @@ def _is_ours(name: str) -> bool:
     return name == LOCK or bool(_DRAFT.fullmatch(name))
 
 
-def _kind(status: os.stat_result) -> Kind:
-    kinds = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.LINK}
-    return kinds.get(stat.S_IFMT(status.st_mode), Kind.OTHER)
+def _kind(status: os.stat_result) -> FileKind:
+    kinds = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.FOLDER, stat.S_IFLNK: FileKind.LINK}
+    return kinds.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
 
 
 def _glance(status: os.stat_result) -> Glance:

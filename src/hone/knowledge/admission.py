@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from hone.core.errors import Refused
-from hone.core.ledger import Actor, Author, Standing
+from hone.core.ledger import Actor, Author, ChangeState
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
 from hone.knowledge.quoting import quotes
@@ -17,7 +17,7 @@ MEASURED = "an experiment only proposes"
 _FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
-class Mode(StrEnum):
+class LearningMode(StrEnum):
     """What the owner lets an actor do on its own."""
 
     AUTO = "auto"
@@ -29,14 +29,14 @@ class Mode(StrEnum):
 class Verdict:
     """`cause` says why a change waits; what is `confirmed` rests on what the owner said or did."""
 
-    standing: Standing
+    standing: ChangeState
     confirmed: bool = False
     cause: str = ""
 
 
 def judge(
     author: Author,
-    mode: Mode,
+    mode: LearningMode,
     *,
     entries: Sequence[str] | None,
     flags: Sequence[str] = (),
@@ -46,13 +46,13 @@ def judge(
     """`entries` are the journal entries that would be new; None for a change of a skill, which no quote can
     cover. What the owner hands in without having said it, as with an import, waits to be read, and so does
     what an experiment proposes. Raises Refused where the actor may not, or rests on nothing."""
-    if author.actor is Actor.OWNER and author.ground is Trust.OWNER:
-        return Verdict(Standing.ACTIVE, confirmed=True)
+    if author.actor is Actor.OWNER and author.trust_floor is Trust.OWNER:
+        return Verdict(ChangeState.ACTIVE, confirmed=True)
     if author.actor is Actor.OWNER:
-        return Verdict(Standing.PENDING, cause="; ".join((BROUGHT, *flags)))
+        return Verdict(ChangeState.PENDING, cause="; ".join((BROUGHT, *flags)))
     if author.actor is Actor.EXPERIMENT:
-        return Verdict(Standing.PENDING, cause="; ".join((MEASURED, *flags)))
-    if mode is Mode.OFF:
+        return Verdict(ChangeState.PENDING, cause="; ".join((MEASURED, *flags)))
+    if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     if not author.evidence:
         raise Refused(
@@ -62,21 +62,23 @@ def judge(
         cause, confirmed = _weighed(author, entries, flags, scripts=scripts, quoted=quoted)
     except _FAULTS as error:
         cause, confirmed = f"it could not be judged ({type(error).__name__})", False
-    if mode is not Mode.AUTO:
+    if mode is not LearningMode.AUTO:
         cause = cause or ASKED
-    return Verdict(Standing.PENDING, cause=cause) if cause else Verdict(Standing.ACTIVE, confirmed)
+    return Verdict(ChangeState.PENDING, cause=cause) if cause else Verdict(ChangeState.ACTIVE, confirmed)
 
 
-def stricter(one: Mode, other: Mode) -> Mode:
-    return max(one, other, key=list(Mode).index)
+def stricter(one: LearningMode, other: LearningMode) -> LearningMode:
+    return max(one, other, key=list(LearningMode).index)
 
 
-def routine(author: Author, mode: Mode) -> Verdict:
+def routine(author: Author, mode: LearningMode) -> Verdict:
     """For what follows from counting and brings no words: only the mode decides. Raises Refused if it is
     off."""
-    if mode is Mode.OFF:
+    if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
-    return Verdict(Standing.PENDING, cause=ASKED) if mode is Mode.ASK else Verdict(Standing.ACTIVE)
+    return (
+        Verdict(ChangeState.PENDING, cause=ASKED) if mode is LearningMode.ASK else Verdict(ChangeState.ACTIVE)
+    )
 
 
 def _weighed(
@@ -90,6 +92,6 @@ def _weighed(
     owners = bool(entries and author.quotes and all(quoted(entry, author.quotes) for entry in entries))
     if owners:
         return "", True
-    if lowest((author.ground, *(each.trust for each in author.evidence))) >= Trust.LOCAL:
+    if lowest((author.trust_floor, *(each.trust for each in author.evidence))) >= Trust.LOCAL:
         return "", False
     return "it rests on foreign text", False

@@ -5,13 +5,13 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from hone.core.ledger import Entry, Standing, Target
+from hone.core.ledger import ChangeKind, ChangeState, Entry, Target
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import lines
-from hone.knowledge.keeper import CONFIRM, Keeper
+from hone.knowledge.keeper import Keeper
 
 WAITS = "waits"
 
@@ -30,7 +30,7 @@ class Told:
     def marks(self) -> tuple[str, ...]:
         change = self.entry.change
         sure = change.confirmed or self.fate.startswith("confirmed")
-        doubtful = change.standing is Standing.ACTIVE and bool(change.deltas) and not sure
+        doubtful = change.standing is ChangeState.ACTIVE and bool(change.deltas) and not sure
         return tuple(mark for mark in (self.fate, "unconfirmed" if doubtful else "") if mark)
 
 
@@ -65,13 +65,13 @@ async def steps(keeper: Keeper, entry: Entry) -> tuple[Step, ...]:
 
 
 async def fate(keeper: Keeper, entry: Entry) -> str:
-    waited = entry.change.standing is Standing.PENDING
+    waited = entry.change.standing is ChangeState.PENDING
     if not entry.settled:
         return WAITS if waited else ""
     by = await keeper.ledger.entry(entry.settled)
     if waited:
-        return f"{'approved' if by.change.deed == 'approve' else 'rejected'} by {by.id}"
-    if by.change.deed == CONFIRM:
+        return f"{'approved' if by.change.kind is ChangeKind.APPROVE else 'rejected'} by {by.id}"
+    if by.change.kind is ChangeKind.CONFIRM:
         return f"confirmed by {by.id}"
     return f"undone by {by.id}" + (", and back again" if await keeper.is_standing(entry) else "")
 
@@ -157,7 +157,7 @@ def data(change: Told) -> dict[str, Any]:
         "at": entry.at.isoformat(),
         "actor": author.actor,
         "target": made.target,
-        "deed": made.deed,
+        "deed": made.kind,
         "about": made.about,
         "standing": made.standing,
         "confirmed": made.confirmed,
@@ -167,7 +167,7 @@ def data(change: Told) -> dict[str, Any]:
         "fate": change.fate,
         "reason": author.reason,
         "metadata": metadata(author),
-        "ground": author.ground.name.lower(),
+        "ground": author.trust_floor.name.lower(),
         "evidence": [
             {"session": each.session, "message": each.message, "trust": each.trust.name.lower()}
             | {"digest": each.digest}

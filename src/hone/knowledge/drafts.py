@@ -5,14 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hone.core.errors import Refused
-from hone.core.ledger import Author, Change, ChangeId, Target
+from hone.core.ledger import Author, Change, ChangeId, ChangeKind, Target
 from hone.core.value import dataclass
 from hone.knowledge import folding
 from hone.knowledge.admission import Verdict
 from hone.knowledge.folding import Files
-
-AGE = "age"
-"""What becomes of a skill that nobody uses: it is put away, and comes back on use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +17,7 @@ class Draft:
     """A change that is not yet recorded."""
 
     target: Target
-    deed: str
+    kind: ChangeKind
     before: Files
     after: Files
     about: ChangeId | None = None
@@ -33,7 +30,7 @@ class Move:
     """A skill as it shall be, and as it was when that was decided."""
 
     name: str
-    deed: str
+    kind: ChangeKind
     before: Files
     after: Files
     reason: str
@@ -65,7 +62,7 @@ def changes(
         contents |= bodies
         # The owner's words stay in the conversation, where deleting it takes them along.
         by = replace(author, quotes=(), reason=draft.reason or author.reason)
-        change = Change(draft.target, draft.deed, deltas, by, verdict.standing, verdict.confirmed)
+        change = Change(draft.target, draft.kind, deltas, by, verdict.standing, verdict.confirmed)
         made.append(
             replace(change, cause=verdict.cause, about=draft.about, sources=draft.sources, group=group)
         )

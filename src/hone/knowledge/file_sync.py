@@ -8,37 +8,37 @@ from typing import Protocol, TypeVar
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
-from hone.core.ledger import Actor, Author, Change, Ledger, Print, Target, skill
+from hone.core.ledger import Actor, Author, Change, ChangeKind, Ledger, PublishedFile, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
-from hone.files.tree import Disk, Glance, Kind, Sight
+from hone.files.tree import FileKind, FileTree, Glance, Sight
 from hone.knowledge import folding, journal, places
 from hone.knowledge.folding import Files
-from hone.knowledge.intake import Finding, Place, look
+from hone.knowledge.intake import FileFacts, FileState, look
 from hone.knowledge.merge import by_entry, merge
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.facts import parted
 
 T = TypeVar("T")
 OWNER = Author(Actor.OWNER)
-Prints = Mapping[str, Print]
+Prints = Mapping[str, PublishedFile]
 """By place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadState:
     """One place of a target, as it lies on the disk."""
 
     place: str
     path: str
-    finding: Finding
-    printed: Print | None
-    found: Print | None
+    finding: FileState
+    printed: PublishedFile | None
+    found: PublishedFile | None
     data: bytes = b""
 
 
-class Printer(Protocol):
+class Publisher(Protocol):
     """What keeps files in step with a ledger; `Press` says what each method does."""
 
     def locked(self) -> AbstractAsyncContextManager[None]: ...
@@ -62,12 +62,12 @@ class Printer(Protocol):
     def close(self) -> None: ...
 
 
-class Press:
+class FileSync:
     """`say` takes one plain sentence for the owner. `alone`: nobody else can know this ledger, and so nobody
     needs to be kept out."""
 
     def __init__(
-        self, ledger: Ledger, disk: Disk, clock: Clock, say: Callable[[str], None], *, alone: bool = False
+        self, ledger: Ledger, disk: FileTree, clock: Clock, say: Callable[[str], None], *, alone: bool = False
     ) -> None:
         self.disk = disk
         self._alone = alone
@@ -123,20 +123,20 @@ class Press:
     async def is_quiet(self, target: Target, files: Files) -> bool:
         """Whether the files say what the ledger says."""
         seen = await self._survey(target, files)
-        return all(each.finding is Finding.FINE for each in seen)
+        return all(each.finding is FileState.FINE for each in seen)
 
     async def taken_in(self, target: Target) -> Files:
         """What is held, the owner's edits included; the files then say the same. Under the lock. Raises
         StoreError if a file cannot be read or used; then nothing is changed."""
         files = await self.held(target)
         seen = await self._survey(target, files)
-        edited = [each for each in seen if each.finding is Finding.EDITED]
+        edited = [each for each in seen if each.finding is FileState.EDITED]
         if edited:
             files = await self._edited(target, files, edited)
         for each in seen:
-            if each.finding is Finding.MISSING:
+            if each.finding is FileState.MISSING:
                 self._say(f"{each.place} was missing and has been printed again.")
-        if any(each.finding is not Finding.FINE for each in seen):
+        if any(each.finding is not FileState.FINE for each in seen):
             await self._print(target, files, {each.place: each for each in seen})
         return files
 
@@ -146,7 +146,7 @@ class Press:
         found = await self.aside(lambda: [(skill(name), self._laid(name)) for name in names])
         changes: list[Change] = []
         contents: dict[str, bytes] = {}
-        prints: dict[tuple[Target, str], Print | None] = {}
+        prints: dict[tuple[Target, str], PublishedFile | None] = {}
         for target, laid in found:
             if laid is None or await self._ledger.holding(target):
                 continue
@@ -156,7 +156,7 @@ class Press:
             except StoreError as error:
                 self._say(str(error))
                 continue
-            changes.append(Change(target, "edit", deltas, OWNER, confirmed=True))
+            changes.append(Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True))
             contents |= named
             folder = places.folder_of(target)
             prints |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.items()}
@@ -164,7 +164,7 @@ class Press:
             await self._ledger.record(changes, contents, self._clock.now())
             await self._ledger.printed(prints)
 
-    def _laid(self, name: str) -> dict[str, tuple[bytes, Print]] | None:
+    def _laid(self, name: str) -> dict[str, tuple[bytes, PublishedFile]] | None:
         """The files of a skill, as they lie; None if they cannot be read, which is told."""
         folder = places.folder_of(skill(name))
         try:
@@ -177,10 +177,12 @@ class Press:
     async def publish(self, target: Target, files: Files) -> None:
         """Prints what was just recorded. Under the lock, after `taken_in`: the disk is as it was noted."""
         printed = await self._ledger.prints([target])
-        known = {place: Seen(place, "", Finding.FINE, each, each) for (_, place), each in printed.items()}
+        known = {
+            place: ReadState(place, "", FileState.FINE, each, each) for (_, place), each in printed.items()
+        }
         await self._print(target, files, known)
 
-    async def _survey(self, target: Target, files: Files) -> list[Seen]:
+    async def _survey(self, target: Target, files: Files) -> list[ReadState]:
         holding = {path: digest(data) for path, data in files.items()}
         wanted = places.places(target, holding)
         printed = {place: each for (_, place), each in (await self._ledger.prints([target])).items()}
@@ -190,13 +192,13 @@ class Press:
             data, now = found.get(place) or (b"", None)
             path, before = places.path_at(target, place), printed.get(place)
             # Nothing is recorded before the last printout is noted: other old contents are the owner's doing.
-            finding = look(Place(wanted.get(place), before, now))
-            seen.append(Seen(place, path, finding, before, now, data))
+            finding = look(FileFacts(wanted.get(place), before, now))
+            seen.append(ReadState(place, path, finding, before, now, data))
         return seen
 
     def _found(
         self, target: Target, holding: Mapping[str, str], known: set[str]
-    ) -> dict[str, tuple[bytes, Print] | None]:
+    ) -> dict[str, tuple[bytes, PublishedFile] | None]:
         return {place: self.disk.read(place) for place in {*known, *self._further(target, holding)}}
 
     def _further(self, target: Target, holding: Mapping[str, str]) -> Iterator[str]:
@@ -208,10 +210,10 @@ class Press:
 
     def _lying(self, folder: str) -> list[str]:
         """The files below it; what begins with a dot is somebody's housekeeping."""
-        found = [each.path for each in self.disk.listing(folder) if each.kind is Kind.FILE]
+        found = [each.path for each in self.disk.listing(folder) if each.kind is FileKind.FILE]
         return [path for path in found if "/." not in path.removeprefix(folder)]
 
-    async def _edited(self, target: Target, files: Files, edited: list[Seen]) -> Files:
+    async def _edited(self, target: Target, files: Files, edited: list[ReadState]) -> Files:
         left = dict(files)
         for each in edited:
             left[each.path] = await self._merged(target, each, files.get(each.path))
@@ -219,11 +221,11 @@ class Press:
         made = folding.steps(files, after)
         if made:
             deltas, contents = folding.deltas(made)
-            change = Change(target, "edit", deltas, OWNER, confirmed=True)
+            change = Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True)
             await self._ledger.record([change], contents, self._clock.now())
         return after
 
-    async def _merged(self, target: Target, seen: Seen, held: bytes | None) -> bytes:
+    async def _merged(self, target: Target, seen: ReadState, held: bytes | None) -> bytes:
         base = b""
         if seen.printed:
             base = (await self._ledger.contents({seen.printed.digest}))[seen.printed.digest]
@@ -243,13 +245,13 @@ class Press:
             )
         return merged.text.encode()
 
-    async def _print(self, target: Target, files: Files, seen: Mapping[str, Seen]) -> None:
+    async def _print(self, target: Target, files: Files, seen: Mapping[str, ReadState]) -> None:
         """Writes what differs, and notes what now lies where."""
         wanted = places.places(target, {path: digest(data) for path, data in files.items()})
         contents = {digest(data): data for data in files.values()}
 
-        def write() -> dict[str, Print | None]:
-            lying: dict[str, Print | None] = {place: each.found for place, each in seen.items()}
+        def write() -> dict[str, PublishedFile | None]:
+            lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}
             for place, content in wanted.items():
                 now = lying.get(place)
                 if now is None or now.digest != content:
@@ -266,7 +268,7 @@ class Press:
             await self._ledger.printed(changed)
 
 
-def _is_same(printed: Print | None, glance: Glance | None) -> bool:
+def _is_same(printed: PublishedFile | None, glance: Glance | None) -> bool:
     seen = glance and (glance.inode, glance.modified)
     return seen == (printed and (printed.inode, printed.modified))
 
@@ -276,9 +278,9 @@ def _accepted(target: Target, before: Files, after: Files) -> Files:
     if places.is_journal(target):
         path = places.path_of(target)
         old, new = (files.get(path, b"").decode() for files in (before, after))
-        return {path: journal.apply(old, [journal.Become(new)], None).encode()}
+        return {path: journal.apply(old, [journal.SetText(new)], None).encode()}
     try:
-        return folder.apply(places.name_of(target), before, folder.Replace(parted(after)[0]))
+        return folder.apply(places.name_of(target), before, folder.ReplaceSkill(parted(after)[0]))
     except Refused as error:
         raise StoreError(
             f"{places.folder_of(target)} cannot be used as it is: {error} Nothing was changed; mend it."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hone.core.errors import Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, Entry, Standing
+from hone.core.ledger import Actor, ChangeKind, ChangeState, Entry
 from hone.core.value import dataclass
 from hone.knowledge.keeper import Keeper
 
@@ -24,7 +24,7 @@ async def derived(keeper: Keeper, session: SessionId, message: int | None = None
     while more := {
         entry.id
         for entry in every
-        if entry.id not in tainted and entry.change.deed != "undo" and _sources(entry) & tainted
+        if entry.id not in tainted and entry.change.kind is not ChangeKind.UNDO and _sources(entry) & tainted
     }:
         tainted |= more
     return [entry for entry in every if entry.id in tainted and await keeper.is_standing(entry)]
@@ -37,7 +37,7 @@ async def withdraw(keeper: Keeper, entries: Sequence[Entry]) -> Withdrawn:
     for entry in entries:
         if done and not await keeper.is_standing(await keeper.ledger.entry(entry.id)):
             continue  # it went with its group
-        pending = entry.change.standing is Standing.PENDING
+        pending = entry.change.standing is ChangeState.PENDING
         try:
             done.append(await (keeper.reject if pending else keeper.undo)(entry.id))
         except (Refused, StoreError) as error:

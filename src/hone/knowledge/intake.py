@@ -2,11 +2,11 @@
 
 from enum import Enum, auto
 
-from hone.core.ledger import Print
+from hone.core.ledger import PublishedFile
 from hone.core.value import dataclass
 
 
-class Finding(Enum):
+class FileState(Enum):
     FINE = auto()
     """The file says what the ledger says, or neither is there."""
     MOVED = auto()
@@ -20,26 +20,26 @@ class Finding(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileFacts:
     """`held` is what the ledger says, `printed` what was last put there, `found` what lies there now."""
 
     held: str | None
-    printed: Print | None
-    found: Print | None
+    printed: PublishedFile | None
+    found: PublishedFile | None
 
 
-def look(place: Place) -> Finding:
+def look(place: FileFacts) -> FileState:
     """A file that is still the one that was printed was not touched. The same old bytes in another file are
     somebody's decision: the owner took back what was learned."""
     held, printed, found = place.held, place.printed, place.found
     if found is None:
         return _gone(held, printed)
     if found.digest == held:
-        return Finding.FINE if found == printed else Finding.MOVED
-    return Finding.STALE if found == printed else Finding.EDITED
+        return FileState.FINE if found == printed else FileState.MOVED
+    return FileState.STALE if found == printed else FileState.EDITED
 
 
-def _gone(held: str | None, printed: Print | None) -> Finding:
+def _gone(held: str | None, printed: PublishedFile | None) -> FileState:
     if held is None:
-        return Finding.FINE if printed is None else Finding.MOVED
-    return Finding.STALE if printed is None else Finding.MISSING
+        return FileState.FINE if printed is None else FileState.MOVED
+    return FileState.STALE if printed is None else FileState.MISSING

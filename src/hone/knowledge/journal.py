@@ -6,8 +6,10 @@ file is the owner's and stays as it is. No entry can look like structure: each o
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 from hone.core.errors import Conflict, Refused
+from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
 from hone.core.value import dataclass
 from hone.core.visible import visible
@@ -26,32 +28,36 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Add:
+    kind: ClassVar[ChangeKind] = ChangeKind.ADD
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class ReplaceEntry:
     """`match` is the entry, or a part that no other entry has."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.REPLACE
     match: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
+    kind: ClassVar[ChangeKind] = ChangeKind.REMOVE
     match: str
 
 
 @dataclass(frozen=True, slots=True)
-class Become:
+class SetText:
     """The whole text, as the owner, an undo or a merge makes it. `seen` is the digest of what the editor saw;
     empty: any."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.SET
     text: str
     seen: str = ""
 
 
-Edit = Add | Replace | Remove | Become
+Edit = Add | ReplaceEntry | Remove | SetText
 
 
 def blocks(text: str) -> list[Block]:
@@ -95,11 +101,11 @@ def _edited(text: str, edit: Edit) -> str:
     match edit:
         case Add():
             return _added(text, _worded(edit.text, text))
-        case Replace():
+        case ReplaceEntry():
             return _with(text, _found(text, edit.match), printed(_worded(edit.text, text)))
         case Remove():
             return _with(text, _found(text, edit.match), "")
-        case Become():
+        case SetText():
             if edit.seen and edit.seen != digest(text.encode()):
                 raise Conflict("The journal is no longer what you saw; read it again and repeat the change.")
             return edit.text

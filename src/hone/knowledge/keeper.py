@@ -20,40 +20,41 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeId,
+    ChangeKind,
+    ChangeState,
     Entry,
     Ledger,
-    Standing,
     Target,
     skill,
 )
 from hone.core.skill import ARCHIVED
 from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
-from hone.files.tree import Disk
+from hone.files.tree import FileTree
 from hone.knowledge import drafts as drafting
 from hone.knowledge import folding, journal, places
-from hone.knowledge.admission import Mode, Verdict, judge, routine, stricter
+from hone.knowledge.admission import LearningMode, Verdict, judge, routine, stricter
 from hone.knowledge.cleaning import checked, cleaned
 from hone.knowledge.drafts import Batch, Draft
-from hone.knowledge.file_sync import Press, Printer
+from hone.knowledge.file_sync import FileSync, Publisher
 from hone.knowledge.folding import Files, Step
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, protected, touches_scripts
 from hone.knowledge.skills.naming import shape
-from hone.knowledge.staging import Staged, Unprinted
+from hone.knowledge.staging import StagedLedger, UnpublishedFiles
 
 OWNER = Author(Actor.OWNER)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class KeeperRules:
     """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
     what the curator rewrites. `closed` says why nothing can be changed, if so."""
 
     limits: Mapping[str, int]
-    modes: Mapping[Actor, Mode]
+    modes: Mapping[Actor, LearningMode]
     closed: str = ""
-    merges: Mode = Mode.ASK
+    merges: LearningMode = LearningMode.ASK
 
 
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
@@ -61,7 +62,7 @@ Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[En
 CONFIRM = "confirm"
 MET = "it met a change that was made meanwhile"
 
-DEFAULTS = Rules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
+DEFAULTS = KeeperRules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
 
 
 Close = Callable[[Sequence[Change], Mapping[str, bytes], Sequence[str]], Awaitable[Sequence[Entry]]]
@@ -72,22 +73,27 @@ class Keeper:
     """`say` takes one plain sentence for the owner, as when a file was missing and was printed again."""
 
     def __init__(
-        self, ledger: Ledger, disk: Disk, clock: Clock, say: Callable[[str], None], rules: Rules = DEFAULTS
+        self,
+        ledger: Ledger,
+        disk: FileTree,
+        clock: Clock,
+        say: Callable[[str], None],
+        rules: KeeperRules = DEFAULTS,
     ) -> None:
         self.ledger = ledger
         self.rules = rules
         self._clock = clock
         self._say = say
-        self.press: Printer = Press(ledger, disk, clock, say, alone=bool(rules.closed))
+        self.press: Publisher = FileSync(ledger, disk, clock, say, alone=bool(rules.closed))
 
     def close(self) -> None:
         self.press.close()
 
     async def note(
-        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str = ""
+        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, kind: ChangeKind | None = None
     ) -> Sequence[Entry]:
         """Changes the journal: all of the edits or none. Raises Refused or StoreError."""
-        return await uninterrupted(self._note(edits, author, deed))
+        return await uninterrupted(self._note(edits, author, kind))
 
     async def shelve(self, name: str, edit: folder.Edit, author: Author) -> Entry:
         """Changes a skill. Raises Refused, Conflict or StoreError."""
@@ -122,13 +128,13 @@ class Keeper:
         """Skills whose folders the owner has put there become known."""
         await uninterrupted(self._adopt(names))
 
-    def staged(self) -> tuple["Keeper", Staged]:
+    def staged(self) -> tuple["Keeper", StagedLedger]:
         """The same keeper, for changes that nobody else sees until `settle` makes them."""
-        apart, ledger = copy(self), Staged(self.ledger)
-        apart.ledger, apart.press = ledger, Unprinted(ledger)
+        apart, ledger = copy(self), StagedLedger(self.ledger)
+        apart.ledger, apart.press = ledger, UnpublishedFiles(ledger)
         return apart, ledger
 
-    async def settle(self, staged: Staged, finish: Finish) -> Sequence[Entry]:
+    async def settle(self, staged: StagedLedger, finish: Finish) -> Sequence[Entry]:
         """Makes what was staged, on what is there by now, in one transaction with `finish`. A change that
         meets a later one waits for the owner instead."""
         return await uninterrupted(self._settle(staged, finish))
@@ -143,7 +149,7 @@ class Keeper:
         return await uninterrupted(self._wake(name))
 
     async def _note(
-        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, deed: str
+        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, kind: ChangeKind | None
     ) -> Sequence[Entry]:
         screened = [(target, *cleaned(edit)) for target, edit in edits]
         flags = [flag for *_, found in screened for flag in found]
@@ -151,16 +157,16 @@ class Keeper:
             drafts = []
             for target in dict.fromkeys(target for target, _ in edits):
                 own = [edit for each, edit, _ in screened if each == target]
-                drafts.append(await self._noted(target, own, deed))
+                drafts.append(await self._noted(target, own, kind))
             flags += [flag for draft in drafts for flag in checked(draft.before, draft.after)]
             verdict = judge(author, self._mode(author), entries=_told(drafts), flags=flags)
             return await self._record(drafts, author, verdict)
 
-    async def _noted(self, target: Target, edits: Sequence[journal.Edit], deed: str) -> Draft:
+    async def _noted(self, target: Target, edits: Sequence[journal.Edit], kind: ChangeKind | None) -> Draft:
         before = await self.press.taken_in(target)
         path, limit = places.path_of(target), self.rules.limits[places.name_of(target)]
         after = journal.apply(_text(before, path), edits, limit)
-        named = deed or (type(edits[0]).__name__.lower() if len(edits) == 1 else "batch")
+        named = kind or (edits[0].kind if len(edits) == 1 else ChangeKind.BATCH)
         return Draft(target, named, before, {path: after.encode()})
 
     async def _shelve(self, name: str, edit: folder.Edit, author: Author) -> Entry:
@@ -172,9 +178,9 @@ class Keeper:
             after = folder.apply(name, before, edit)
             odd, scripts = (*flags, *checked(before, after)), bool(touches_scripts(before, after))
             verdict = judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
-            if cause and verdict.standing is Standing.ACTIVE:
-                verdict = Verdict(Standing.PENDING, False, cause)
-            draft = Draft(target, type(edit).__name__.lower(), before, after)
+            if cause and verdict.standing is ChangeState.ACTIVE:
+                verdict = Verdict(ChangeState.PENDING, False, cause)
+            draft = Draft(target, edit.kind, before, after)
             return (await self._record([draft], author, verdict))[0]
 
     async def _shelved(self, name: str) -> Files:
@@ -184,12 +190,12 @@ class Keeper:
     async def _undo(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
             entry = await self.ledger.entry(id)
-            if entry.change.standing is Standing.PENDING:
+            if entry.change.standing is ChangeState.PENDING:
                 raise Refused(f"Change {id} has not taken effect; turn it down with: hone reject {id}")
             if not await self.is_standing(entry):
                 by = f"was already undone by change {entry.settled}" if entry.settled else "changed nothing"
                 raise Refused(f"Change {id} {by}.")
-            return await self._resettle(entry, "undo", author)
+            return await self._resettle(entry, ChangeKind.UNDO, author)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
@@ -199,13 +205,13 @@ class Keeper:
         async with self.press.locked():
             yield
 
-    async def _settle(self, staged: Staged, finish: Finish) -> Sequence[Entry]:
+    async def _settle(self, staged: StagedLedger, finish: Finish) -> Sequence[Entry]:
         async with self._open():
             now: dict[Target, Files] = {}
             changes: list[Change] = []
             contents = dict(staged.contents_made)
             for change in staged.changes:
-                if change.standing is Standing.PENDING:
+                if change.standing is ChangeState.PENDING:
                     changes.append(change)
                     continue
                 target = change.target
@@ -214,7 +220,7 @@ class Keeper:
                     self._spare(target, before, change.author.actor)
                     after = self._applied(target, before, await _steps(staged, change))
                 except Refused:
-                    changes.append(replace(change, standing=Standing.PENDING, confirmed=False, cause=MET))
+                    changes.append(replace(change, standing=ChangeState.PENDING, confirmed=False, cause=MET))
                     continue
                 deltas, named = folding.deltas(folding.steps(before, after))
                 if deltas:
@@ -235,7 +241,7 @@ class Keeper:
         """Whether a change has effect, or still waits for an answer."""
         if not entry.settled:
             return bool(entry.change.deltas)
-        if entry.change.standing is Standing.PENDING:
+        if entry.change.standing is ChangeState.PENDING:
             return False
         return not await self.is_standing(await self.ledger.entry(entry.settled))
 
@@ -254,7 +260,7 @@ class Keeper:
                     continue
                 changes += new
                 contents |= named
-                made += drafts if verdict.standing is Standing.ACTIVE else ()
+                made += drafts if verdict.standing is ChangeState.ACTIVE else ()
             entries = await close(changes, contents, refused)
             for draft in made:
                 await self._print(draft.target, draft.after)
@@ -272,11 +278,11 @@ class Keeper:
                 raise Refused(f"Nothing of it was done: {cause}.")
             if gone := sorted(path for path in before if not path.startswith("@") and path not in move.after):
                 raise Refused(f"The skill {move.name} would lose {', '.join(gone)}; nothing of it was done.")
-            after = folder.apply(move.name, before, folder.Become(move.after))
+            after = folder.apply(move.name, before, folder.SetFiles(move.after))
             flags += checked(before, after)
             scripts = scripts or bool(touches_scripts(before, after))
             target = skill(move.name)
-            drafts.append(Draft(target, move.deed, before, after, reason=move.reason, sources=move.sources))
+            drafts.append(Draft(target, move.kind, before, after, reason=move.reason, sources=move.sources))
         mode = self._mode(batch.author)
         if batch.counted:
             return drafts, routine(batch.author, mode)
@@ -289,8 +295,8 @@ class Keeper:
             if ARCHIVED not in before or not await self._is_aged(name):
                 return False
             after = {path: data for path, data in before.items() if path != ARCHIVED}
-            draft = Draft(skill(name), "wake", before, after, reason="it was used again")
-            await self._record([draft], Author(Actor.CURATOR), Verdict(Standing.ACTIVE))
+            draft = Draft(skill(name), ChangeKind.WAKE, before, after, reason="it was used again")
+            await self._record([draft], Author(Actor.CURATOR), Verdict(ChangeState.ACTIVE))
             return True
 
     async def _is_aged(self, name: str) -> bool:
@@ -298,23 +304,23 @@ class Keeper:
         for entry in await self.ledger.entries(target=skill(name)):
             change = entry.change
             came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
-            if came and change.standing is Standing.ACTIVE:
-                approved = change.deed == "approve" and change.about
+            if came and change.standing is ChangeState.ACTIVE:
+                approved = change.kind is ChangeKind.APPROVE and change.about
                 origin = (
                     (await self.ledger.entry(change.about)).change if approved and change.about else change
                 )
-                return origin.deed == drafting.AGE
+                return origin.kind is ChangeKind.AGE
         return False
 
     async def _approve(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
-            return await self._resettle(await self._waiting(id), "approve", author)
+            return await self._resettle(await self._waiting(id), ChangeKind.APPROVE, author)
 
     async def _reject(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
             group = await self.together(await self._waiting(id))
             changes = [
-                Change(each.change.target, "reject", (), author, confirmed=True, about=each.id)
+                Change(each.change.target, ChangeKind.REJECT, (), author, confirmed=True, about=each.id)
                 for each in group
             ]
             entries = await self.ledger.record(changes, {}, self._clock.now())
@@ -330,35 +336,35 @@ class Keeper:
     async def _confirm(self, id: ChangeId, author: Author) -> Entry:
         async with self._open():
             entry = await self.ledger.entry(id)
-            if entry.settled or entry.change.confirmed or entry.change.standing is Standing.PENDING:
+            if entry.settled or entry.change.confirmed or entry.change.standing is ChangeState.PENDING:
                 raise Refused(f"Change {id} is not one that could be confirmed.")
-            change = Change(entry.change.target, CONFIRM, (), author, confirmed=True, about=id)
+            change = Change(entry.change.target, ChangeKind.CONFIRM, (), author, confirmed=True, about=id)
             return (await self.ledger.record([change], {}, self._clock.now()))[0]
 
     async def _waiting(self, id: ChangeId) -> Entry:
         entry = await self.ledger.entry(id)
-        if entry.change.standing is not Standing.PENDING:
+        if entry.change.standing is not ChangeState.PENDING:
             raise Refused(f"Change {id} does not wait for an answer; it took effect when it was made.")
         if entry.settled:
             settled = await self.ledger.entry(entry.settled)
-            raise Refused(f"Change {id} was already answered: {settled.change.deed}, change {settled.id}.")
+            raise Refused(f"Change {id} was already answered: {settled.change.kind}, change {settled.id}.")
         return entry
 
-    def _mode(self, author: Author) -> Mode:
-        return self.rules.modes.get(author.actor, Mode.AUTO)
+    def _mode(self, author: Author) -> LearningMode:
+        return self.rules.modes.get(author.actor, LearningMode.AUTO)
 
-    async def _resettle(self, entry: Entry, deed: str, author: Author) -> Entry:
+    async def _resettle(self, entry: Entry, kind: ChangeKind, author: Author) -> Entry:
         """Replays a change, or takes it back, on what is there now; all of its group or nothing."""
         group = entry.change.group
-        drafts = [await self._redrafted(each, deed) for each in await self.together(entry)]
-        verdict = Verdict(Standing.ACTIVE, True, "")
+        drafts = [await self._redrafted(each, kind) for each in await self.together(entry)]
+        verdict = Verdict(ChangeState.ACTIVE, True, "")
         entries = await self._record(drafts, author, verdict, drafting.named() if group else "")
         return next(made for made in entries if made.change.about == entry.id)
 
-    async def _redrafted(self, entry: Entry, deed: str) -> Draft:
+    async def _redrafted(self, entry: Entry, kind: ChangeKind) -> Draft:
         target, made = entry.change.target, await _steps(self.ledger, entry.change)
         before = await self.press.taken_in(target)
-        if deed == "undo":
+        if kind is ChangeKind.UNDO:
             made = [step.reverse for step in made if step.before != step.after]
         elif entry.change.group and before != {
             each.path: each.before for each in made if each.before is not None
@@ -368,15 +374,15 @@ class Keeper:
             after = self._applied(target, before, made)
         except Refused as error:
             raise Refused(f"{error}{await self._meanwhile(entry)}") from error
-        return Draft(target, deed, before, after, about=entry.id)
+        return Draft(target, kind, before, after, about=entry.id)
 
     def _applied(self, target: Target, before: Files, made: Sequence[Step]) -> Files:
         if not places.is_journal(target):
             after = folding.replayed(before, made, entries=False)
-            return folder.apply(places.name_of(target), before, folder.Become(after))
+            return folder.apply(places.name_of(target), before, folder.SetFiles(after))
         after = folding.replayed(before, made, entries=True)
         path, limit = places.path_of(target), self.rules.limits[places.name_of(target)]
-        text = journal.apply(_text(before, path), [journal.Become(_text(after, path))], limit)
+        text = journal.apply(_text(before, path), [journal.SetText(_text(after, path))], limit)
         return {path: text.encode()} if path in after else {}
 
     async def _adopt(self, names: Sequence[str]) -> None:
@@ -389,7 +395,9 @@ class Keeper:
     async def _meanwhile(self, entry: Entry) -> str:
         later = await self.ledger.entries(target=entry.change.target, after=entry.id)
         active = [
-            str(each.id) for each in later if each.change.standing is Standing.ACTIVE and each.change.deltas
+            str(each.id)
+            for each in later
+            if each.change.standing is ChangeState.ACTIVE and each.change.deltas
         ]
         return f"\nChanges since: {', '.join(reversed(active))}." if active else ""
 
@@ -398,7 +406,7 @@ class Keeper:
     ) -> Sequence[Entry]:
         changes, contents = drafting.changes(drafts, author, verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
-        if verdict.standing is Standing.ACTIVE:
+        if verdict.standing is ChangeState.ACTIVE:
             for draft in drafts:
                 await self._print(draft.target, draft.after)
         return entries

@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hone.core.ledger import SKILL, Standing, Target
+from hone.core.ledger import SKILL, ChangeKind, ChangeState, Target
 from hone.core.visible import one_line
 from hone.knowledge import journal, places
 from hone.knowledge.descriptions import Told
 
 DEEDS = {
-    "create": "created",
-    "rewrite": "rewritten",
-    "patch": "patched",
-    "archive": "archived",
-    "age": "archived",
-    "merge": "merged",
+    ChangeKind.CREATE: "created",
+    ChangeKind.REWRITE: "rewritten",
+    ChangeKind.PATCH: "patched",
+    ChangeKind.ARCHIVE: "archived",
+    ChangeKind.AGE: "archived",
+    ChangeKind.MERGE: "merged",
 }
 SHELL, CHAT = "hone ", "/"
 """How a command is called where the line is read."""
@@ -22,7 +22,7 @@ SHELL, CHAT = "hone ", "/"
 
 def line(changes: Sequence[Told], way: str = SHELL, who: str = "learned") -> str:
     """Empty if there is nothing to say."""
-    active = [each for each in changes if each.entry.change.standing is Standing.ACTIVE]
+    active = [each for each in changes if each.entry.change.standing is ChangeState.ACTIVE]
     parts = [f"{who}: {', '.join(_gains(active))} ({_back(active, way)})"] if active else []
     waiting = len(changes) - len(active)
     if waiting:
@@ -38,7 +38,7 @@ def _gains(changes: Sequence[Told]) -> Iterator[str]:
 
 
 def _skill(target: Target, changes: Sequence[Told]) -> str:
-    deeds = dict.fromkeys(DEEDS.get(each.entry.change.deed, "changed") for each in changes)
+    deeds = dict.fromkeys(DEEDS.get(each.entry.change.kind, "changed") for each in changes)
     return f"skill {one_line(places.name_of(target), 70)} {' and '.join(deeds)}"
 
 

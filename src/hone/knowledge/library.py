@@ -8,7 +8,15 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
-from hone.core.skill import DOCUMENT, Card, Deed, Listed, Result, Shelf, Tally
+from hone.core.skill import (
+    DOCUMENT,
+    ListedSkill,
+    SkillCatalog,
+    SkillEvent,
+    SkillResult,
+    SkillSummary,
+    UsageCounts,
+)
 from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge import places
@@ -17,7 +25,7 @@ from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills import bundled, similar
 from hone.knowledge.skills.document import parse
 from hone.knowledge.skills.naming import SHAPE
-from hone.knowledge.staging import Staged
+from hone.knowledge.staging import StagedLedger
 
 FIRST = 80
 """How many skills compete for a place in the prompt."""
@@ -28,13 +36,13 @@ class Ranking:
     """The skills that are first in rank, how many there are in all, and the places on the disk that say
     whether this still holds."""
 
-    skills: tuple[Listed, ...]
+    skills: tuple[ListedSkill, ...]
     total: int
     places: tuple[str, ...]
 
 
 class Library:
-    def __init__(self, keeper: Keeper, shelf: Shelf, clock: Clock) -> None:
+    def __init__(self, keeper: Keeper, shelf: SkillCatalog, clock: Clock) -> None:
         self.keeper = keeper
         self._shelf = shelf
         self._clock = clock
@@ -71,16 +79,16 @@ class Library:
             await self.keeper.adopt(names)
             await self._make_cards()
 
-    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+    async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         """All of them, by name."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         await self._look_at(await self._shelf.listed())
         tallies = await self._shelf.tallies()
-        own = [replace(each, tally=tallies.get(each.name, Tally())) for each in _own(names)]
+        own = [replace(each, tally=tallies.get(each.name, UsageCounts())) for each in _own(names)]
         return sorted((*await self._shelf.listed(archived=archived), *own), key=lambda each: each.name)
 
-    async def search(self, query: str, limit: int) -> Sequence[Listed]:
+    async def search(self, query: str, limit: int) -> Sequence[ListedSkill]:
         """The best for these words first; without words, those that are first in rank."""
         if not query.strip():
             return (await self.ranked("")).skills[:limit]
@@ -88,7 +96,7 @@ class Library:
         await self._adopt(fresh)
         return similar.rank(query, await self._candidates(query, names))[:limit]
 
-    async def alike(self, name: str, description: str) -> Sequence[Listed]:
+    async def alike(self, name: str, description: str) -> Sequence[ListedSkill]:
         """Skills that may already be what a new one is meant to be."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
@@ -114,10 +122,10 @@ class Library:
         close = f" Close: {near}." if near else ""
         raise Missing(f"There is no skill {one_line(name, 80)!r}.{close}")
 
-    async def count(self, name: str, deed: Deed, actor: Actor, session: SessionId) -> None:
-        await self._shelf.count(name, deed, actor, session, self.today)
+    async def count(self, name: str, event: SkillEvent, actor: Actor, session: SessionId) -> None:
+        await self._shelf.count(name, event, actor, session, self.today)
 
-    async def rate(self, session: SessionId, results: Callable[[str], Result]) -> None:
+    async def rate(self, session: SessionId, results: Callable[[str], SkillResult]) -> None:
         """Says of each skill that was used in a session how that went."""
         for name in await self._shelf.used(session):
             await self._shelf.rate(name, session, results(name))
@@ -125,7 +133,7 @@ class Library:
     async def days(self) -> Mapping[str, frozenset[date]]:
         return await self._shelf.days()
 
-    async def tallies(self) -> Mapping[str, Tally]:
+    async def tallies(self) -> Mapping[str, UsageCounts]:
         return await self._shelf.tallies()
 
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
@@ -140,7 +148,7 @@ class Library:
         await self._make_cards()
         return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
 
-    async def _look_at(self, skills: Sequence[Listed]) -> bool:
+    async def _look_at(self, skills: Sequence[ListedSkill]) -> bool:
         """Takes in what the owner has changed in these. True if there was something."""
         changed = await self.keeper.press.touched([skill(each.name) for each in skills])
         for target in changed:
@@ -155,7 +163,7 @@ class Library:
             contents = await self.keeper.ledger.contents(digests)
             await self._shelf.card({name: carded(data) for name, data in contents.items()})
 
-    def staged(self) -> tuple["Library", Staged]:
+    def staged(self) -> tuple["Library", StagedLedger]:
         """The same library, for a run whose changes nobody else shall see yet."""
         keeper, ledger = self.keeper.staged()
         return Library(keeper, self._shelf, self._clock), ledger
@@ -169,10 +177,10 @@ def _document(name: str) -> str:
     return f"{places.folder_of(skill(name))}/{DOCUMENT}"
 
 
-def _own(names: Collection[str]) -> Sequence[Listed]:
+def _own(names: Collection[str]) -> Sequence[ListedSkill]:
     """Those that come with Hone, unless the owner has one of the same name."""
     return [each for each in bundled.listed() if each.name not in names]
 
 
-def carded(data: bytes) -> Card:
+def carded(data: bytes) -> SkillSummary:
     return parse(data.decode()).card

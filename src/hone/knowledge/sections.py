@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hone.core.ledger import Entry, Standing, Target
+from hone.core.ledger import ChangeKind, ChangeState, Entry, Target
 from hone.core.value import dataclass
 from hone.knowledge import places
 from hone.knowledge.journal import blocks, entries, size
-from hone.knowledge.keeper import CONFIRM, Keeper
+from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 
 
@@ -56,7 +56,7 @@ async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, En
     for entry in await keeper.ledger.entries(target=target):
         if not missing:
             break
-        if entry.change.standing is Standing.ACTIVE:
+        if entry.change.standing is ChangeState.ACTIVE:
             for each in missing & await come(keeper, entry):
                 found[each] = await _weighed(keeper, entry)
             missing -= found.keys()
@@ -65,7 +65,7 @@ async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, En
 
 async def _weighed(keeper: Keeper, entry: Entry) -> Entry:
     """A change that was confirmed later counts as confirmed."""
-    if not entry.settled or (await keeper.ledger.entry(entry.settled)).change.deed != CONFIRM:
+    if not entry.settled or (await keeper.ledger.entry(entry.settled)).change.kind is not ChangeKind.CONFIRM:
         return entry
     return replace(entry, change=replace(entry.change, confirmed=True))
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
-from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, Entry, Standing, Target, project
+from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, ChangeState, Entry, Target, project
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.value import dataclass
-from hone.core.waiting import Shared
+from hone.core.waiting import SingleFlight
 from hone.files.tree import TICK, Seen, Sight
 from hone.knowledge import places
 from hone.knowledge.journal import entries
@@ -31,18 +31,18 @@ class Held:
     seen: Seen
 
 
-class Moments:
+class SnapshotCache:
     """What is known in each folder. It is read again when a change was recorded or a file was touched, and
     once for all conversations that ask at the same time."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._held: dict[Path, Held] = {}
-        self._asked: dict[Path, Shared[Snapshot]] = {}
+        self._asked: dict[Path, SingleFlight[Snapshot]] = {}
 
     async def snapshot(self, folder: Path) -> Snapshot:
         """Parts of the journal that are switched off stay out."""
-        asked = self._asked.setdefault(folder, Shared(partial(self._current, folder)))
+        asked = self._asked.setdefault(folder, SingleFlight(partial(self._current, folder)))
         return await asked.ask()
 
     async def news(self, folder: Path, known: ChangeId, session: SessionId) -> News:
@@ -97,7 +97,7 @@ async def news(library: Library, folder: Path, known: ChangeId, session: Session
     """What the ledger has, after this change, that is not this session's."""
     keeper = library.keeper
     made = await keeper.ledger.entries(after=known)
-    active = [entry for entry in made if entry.change.standing is Standing.ACTIVE and entry.change.deltas]
+    active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE and entry.change.deltas]
     if not active:
         return News(known)
     theirs = {entry.change.target for entry in active if entry.change.author.session != session}

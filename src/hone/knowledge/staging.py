@@ -10,11 +10,11 @@ from hone.core.ledger import (
     Actor,
     Change,
     ChangeId,
+    ChangeState,
     Entry,
     Holding,
     Ledger,
-    Print,
-    Standing,
+    PublishedFile,
     Target,
 )
 from hone.files.tree import Sight
@@ -22,7 +22,7 @@ from hone.knowledge import folding
 from hone.knowledge.folding import Files
 
 
-class Staged:
+class StagedLedger:
     """A ledger on top of another one. What is recorded here has no number yet."""
 
     def __init__(self, base: Ledger) -> None:
@@ -36,7 +36,7 @@ class Staged:
     ) -> Sequence[Entry]:
         held: dict[Target, dict[str, str]] = {}
         for change in changes:
-            if change.standing is Standing.ACTIVE:
+            if change.standing is ChangeState.ACTIVE:
                 known = held.get(change.target)
                 before = await self.holding(change.target) if known is None else known
                 held[change.target] = _folded(before, change)
@@ -89,14 +89,14 @@ class Staged:
     async def latest(self) -> ChangeId:
         return await self._base.latest()
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
         return {}
 
-    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         """Nothing is printed from here."""
 
 
-class Unprinted:
+class UnpublishedFiles:
     """In the place of a press: nothing is printed, and nobody writes by hand what nobody can see."""
 
     def __init__(self, ledger: Ledger) -> None:

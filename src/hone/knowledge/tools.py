@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 from hone.core.errors import HoneError, Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, Entry, Standing, Target, project
+from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, ChangeState, Entry, Target, project
 from hone.core.permit import Effect
-from hone.core.skill import ARCHIVED, DOCUMENT, Birth, Deed, Listed
+from hone.core.skill import ARCHIVED, DOCUMENT, ListedSkill, SkillEvent, SkillOrigin
 from hone.core.tool import Outcome, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -33,7 +33,7 @@ Proof = Annotated[list[str], "exact words from this conversation it rests on, or
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MemoryEdit:
     action: Literal["add", "replace", "remove"]
     target: Part = "memory"
     text: str = ""
@@ -41,14 +41,14 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitedMessage:
     """What is read to learn from it: evidence and trust come from there, not from the reader's own words."""
 
     session: SessionId
     transcript: Transcript
 
 
-def knowledge_tools(library: Library, home: str, source: Source | None = None) -> list[Tool]:
+def knowledge_tools(library: Library, home: str, source: CitedMessage | None = None) -> list[Tool]:
     """`home` is the working folder: where a project's entries belong to. Without a source, a call rests on
     the conversation it is made in."""
     return [
@@ -58,30 +58,30 @@ def knowledge_tools(library: Library, home: str, source: Source | None = None) -
     ]
 
 
-def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
+def memory_tool(library: Library, home: str, source: CitedMessage | None) -> Tool:
     keeper = library.keeper
     targets = {"memory": MEMORY, "user": USER, "project": project(home)}
 
     @tool(effects={Effect.NOTE})
     async def memory(
-        scene: Scene,
+        context: ToolContext,
         action: Literal["list", "add", "replace", "remove", "batch"],
         evidence: Proof,
         target: Annotated[Part, "user: the person; project: this folder; memory: all else"] = "memory",
         text: str = "",
         match: Annotated[str, "the entry to replace or remove, or a unique part of it"] = "",
-        batch: Annotated[list[Item] | None, "several changes, all or none"] = None,
+        batch: Annotated[list[MemoryEdit] | None, "several changes, all or none"] = None,
         reason: str = "",
     ) -> Outcome:
         """Read or change the journal: short lasting facts and preferences, in the user's words."""
         if action == "list":
             return told("\n\n".join([await _section(part) for part in targets]))
-        items = batch or [] if action == "batch" else [Item(action, target, text, match)]
+        items = batch or [] if action == "batch" else [MemoryEdit(action, target, text, match)]
         try:
             edits = [(targets[item.target], _edit(item)) for item in items]
             if not edits:
                 raise Refused("A batch needs changes.")
-            entries = await keeper.note(edits, author(scene, evidence, reason, source))
+            entries = await keeper.note(edits, author(context, evidence, reason, source))
         except HoneError as error:
             return refused(error)
         sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
@@ -100,12 +100,12 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
     return memory
 
 
-def _edit(item: Item) -> journal.Edit:
+def _edit(item: MemoryEdit) -> journal.Edit:
     match item.action:
         case "add":
             return journal.Add(item.text)
         case "replace":
-            return journal.Replace(item.match, item.text)
+            return journal.ReplaceEntry(item.match, item.text)
         case "remove":
             return journal.Remove(item.match or item.text)
 
@@ -124,17 +124,17 @@ def reading_tools(library: Library) -> list[Tool]:
 
     @tool(effects={Effect.SKILL}, readonly=True)
     async def skill_view(
-        scene: Scene, name: str, file: Annotated[str, "a file it names"] = DOCUMENT
+        context: ToolContext, name: str, file: Annotated[str, "a file it names"] = DOCUMENT
     ) -> Outcome:
         """Read a skill, or one of its files."""
         try:
             files = await library.files(name)
-            by_user = ACTORS.get(scene.header.origin) is None
+            by_user = ACTORS.get(context.header.origin) is None
             if ARCHIVED in files and not (by_user and await library.keeper.wake(name)):
                 raise Refused(f"{name} is archived. The user can restore it: hone skills restore {name}")
             if file not in files or file.startswith("@"):
                 raise Refused(f"{name} has no file {one_line(file, 100)!r}. {_others(files)}")
-            await _seen(scene, name, file)
+            await _seen(context, name, file)
         except HoneError as error:
             return refused(error)
         more = f"\n\n{_others(files)}" if file == DOCUMENT and len(_paths(files)) > 1 else ""
@@ -143,19 +143,19 @@ def reading_tools(library: Library) -> list[Tool]:
         except UnicodeDecodeError:
             return refused(Refused(f"{file} is not text ({len(files[file]):,} bytes)."))
 
-    async def _seen(scene: Scene, name: str, file: str) -> None:
-        actor = ACTORS.get(scene.header.origin, Actor.AGENT)
-        await library.count(name, Deed.VIEW, actor, scene.header.id)
+    async def _seen(context: ToolContext, name: str, file: str) -> None:
+        actor = ACTORS.get(context.header.origin, Actor.AGENT)
+        await library.count(name, SkillEvent.VIEW, actor, context.header.id)
         if actor is Actor.AGENT and file == DOCUMENT:
-            await library.count(name, Deed.USE, actor, scene.header.id)
+            await library.count(name, SkillEvent.USE, actor, context.header.id)
 
     return [skills_list, skill_view]
 
 
-def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
+def managing_tool(library: Library, home: str, source: CitedMessage | None) -> Tool:
     @tool(effects={Effect.SKILL})
     async def skill_manage(
-        scene: Scene,
+        context: ToolContext,
         action: Action,
         name: Annotated[str, "a class of task, such as release-notes"],
         evidence: Proof,
@@ -168,11 +168,11 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
         try:
             if action == "create":
                 await _compare(name, text)
-            by = author(scene, evidence, reason, source)
+            by = author(context, evidence, reason, source)
             edit = _skill_edit(action, file, text, find, home)
             entry = await library.keeper.shelve(name, edit, by)
             if not isinstance(edit, folder.Create):
-                await library.count(name, Deed.PATCH, by.actor, scene.header.id)
+                await library.count(name, SkillEvent.PATCH, by.actor, context.header.id)
         except HoneError as error:
             return refused(error)
         return told(recorded([entry]))
@@ -191,7 +191,7 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
 def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> folder.Edit:
     match action:
         case "create" | "create_anyway":
-            return folder.Create(text, Birth.AGENT, home)
+            return folder.Create(text, SkillOrigin.AGENT, home)
         case "patch":
             return folder.Patch(find, text, file or DOCUMENT)
         case "edit":
@@ -204,17 +204,17 @@ def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> f
             return folder.Archive()
 
 
-def author(scene: Scene, claims: Sequence[str], reason: str, source: Source | None) -> Author:
+def author(context: ToolContext, claims: Sequence[str], reason: str, source: CitedMessage | None) -> Author:
     """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
-    header = scene.header
-    source = source or Source(header.id, scene.transcript)
+    header = context.header
+    source = source or CitedMessage(header.id, context.transcript)
     located = locate(claims, source.transcript, source.session)
     return Author(
         ACTORS.get(header.origin, Actor.AGENT),
         header.id,
         header.parent or NO_SESSION,
-        scene.call.name,
-        scene.call.id,
+        context.call.name,
+        context.call.id,
         reason,
         located.evidence,
         source.transcript.trust,
@@ -232,12 +232,12 @@ def recorded(entries: Sequence[Entry]) -> str:
             else "It counts when this review ends."
         )
         return f"Noted. {waits}"
-    if first.standing is Standing.PENDING:
+    if first.standing is ChangeState.PENDING:
         return f"Waits for the user's approval (change {ids}): {first.cause}. It has no effect until then."
     return f"Saved (change {ids})."
 
 
-def line(skill: Listed) -> str:
+def line(skill: ListedSkill) -> str:
     return f"- {skill.name}: {one_line(skill.description, WIDTH)}"
 
 

@@ -10,7 +10,7 @@ from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
-from hone.features.backends.outbox_worker import Courier
+from hone.features.backends.outbox_worker import OutboxWorker
 from hone.models.polite import Aside
 from hone.runtime.session import ignore
 
@@ -41,7 +41,7 @@ class Background:
         clock: Clock,
         pause: float = 0.0,
         tend: Tend | None = None,
-        courier: Courier | None = None,
+        courier: OutboxWorker | None = None,
     ) -> None:
         self._jobs = jobs
         self._hire = hire

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Sequence
 
 from hone.core.ledger import Entry, skill
 from hone.core.messages import Message, Role
-from hone.core.skill import Result
+from hone.core.skill import SkillResult
 from hone.core.trust import Trust
 
 
-def result(name: str, messages: Sequence[Message], entries: Iterable[Entry]) -> Result:
+def result(name: str, messages: Sequence[Message], entries: Iterable[Entry]) -> SkillResult:
     """`entries` are what a review of these messages made. It says that a skill was corrected by changing it
     on the user's own words."""
     changed = (entry.change for entry in entries if entry.change.target == skill(name))
     if any(each.trust is Trust.OWNER for change in changed for each in change.author.evidence):
-        return Result.CORRECTED
+        return SkillResult.CORRECTED
     last = _last_results(messages)
-    return Result.SUCCEEDED if last and not any(last) else Result.UNKNOWN
+    return SkillResult.SUCCEEDED if last and not any(last) else SkillResult.UNKNOWN
 
 
 def _last_results(messages: Sequence[Message]) -> list[bool]:

@@ -15,15 +15,15 @@ from hone.core.events import Emit, Learned
 from hone.core.jobs import Job, JobId, Jobs, State
 from hone.core.ledger import Change, Entry
 from hone.core.permits import REVIEW
-from hone.core.ports import Header, Sessions, Stored
+from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.tool import Tool
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import dataclass
 from hone.knowledge.library import Library
-from hone.knowledge.staging import Staged
-from hone.knowledge.tools import Source, knowledge_tools
+from hone.knowledge.staging import StagedLedger
+from hone.knowledge.tools import CitedMessage, knowledge_tools
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.learning.outcomes import result
 from hone.learning.warmth import Reading, is_warm
@@ -32,14 +32,14 @@ from hone.models.polite import Aside, Polite, unhindered
 from hone.models.priced import Price
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
-from hone.runtime.session import Services, Session, new_id
+from hone.runtime.session import Session, SessionDeps, new_id
 
 TRIES = 3
 """How often a review is begun before it counts as failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class ReviewDeps:
     """What a reviewer works with. `agent` is who had the conversation, or whom reviews were routed to; `wall`
     goes around every tool."""
 
@@ -48,17 +48,17 @@ class Bench:
     jobs: Jobs
     library: Library
     clock: Clock
-    agent: Callable[[Stored], Awaitable[Agent]]
-    services: Services
+    agent: Callable[[StoredSession], Awaitable[Agent]]
+    services: SessionDeps
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = USUAL
-    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
+    more: Callable[[CitedMessage], Sequence[Tool]] = lambda _: ()
     """Tools of a review beside those of the journal and the skills, for what is read in it."""
 
 
 class Reviewer:
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: ReviewDeps) -> None:
         self._bench = bench
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
@@ -93,7 +93,7 @@ class Reviewer:
             return None
         stored = await bench.sessions.load(job.session)
         whole = await self._whole(job, stored)
-        source = Source(job.session, whole.upto(job.messages))
+        source = CitedMessage(job.session, whole.upto(job.messages))
         library, staged = bench.library.staged()
         session, asked = await self._session(job, stored, source, library)
         session.agent = replace(session.agent, model=Polite(session.agent.model, aside))
@@ -107,7 +107,7 @@ class Reviewer:
         return await self._complete(job, turn, source, staged, emit)
 
     async def _session(
-        self, job: Job, stored: Stored, source: Source, library: Library
+        self, job: Job, stored: StoredSession, source: CitedMessage, library: Library
     ) -> tuple[Session, str]:
         """The fork, and what to ask it."""
         bench = self._bench
@@ -131,14 +131,14 @@ class Reviewer:
         asked = (question if warm else digest)(job.topics, nodes, self._text)
         return Session(header, agent, transcript, bench.services, voice=Trust.AGENT), asked
 
-    async def _whole(self, job: Job, stored: Stored) -> Transcript:
+    async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
         """The conversation as it was when the review was due; since then it may have been shortened."""
         if len(stored.transcript) >= job.messages:
             return stored.transcript
         lines = [line.transcript for line in await self._bench.sessions.earlier(job.session)]
         return next((line for line in reversed(lines) if len(line) >= job.messages), stored.transcript)
 
-    def _reading(self, stored: Stored, source: Source, agent: Agent) -> Reading:
+    def _reading(self, stored: StoredSession, source: CitedMessage, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
         age = (self._bench.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
         size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
@@ -151,7 +151,7 @@ class Reviewer:
         return text(name, self._bench.home / "prompts")
 
     async def _complete(
-        self, job: Job, turn: Turn, source: Source, staged: Staged, emit: Emit
+        self, job: Job, turn: Turn, source: CitedMessage, staged: StagedLedger, emit: Emit
     ) -> Sequence[Entry]:
         """What was staged takes effect with the job's completion."""
         bench = self._bench
@@ -166,7 +166,7 @@ class Reviewer:
         await self._rate(job, source, entries)
         return entries
 
-    async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:
+    async def _rate(self, job: Job, source: CitedMessage, entries: Sequence[Entry]) -> None:
         """How the skills did that were used in what was reviewed."""
         said = tuple(message for message in source.transcript if not message.template)
         await self._bench.library.rate(job.session, lambda name: result(name, said, entries))
@@ -182,6 +182,6 @@ class Reviewer:
 
 def _narrowed(agent: Agent, staged: Iterable[Tool], bounds: Bounds) -> Agent:
     """The same schemas, other hands: what the tools of a review write is staged."""
-    toolbox = {**agent.toolbox, **{tool.surface.name: tool for tool in staged}}
+    toolbox = {**agent.toolbox, **{tool.spec.name: tool for tool in staged}}
     narrow = agent.narrowed(REVIEW, Limits(calls=bounds.calls))
     return replace(narrow, toolbox=toolbox, model=Metered(agent.model, bounds.tokens))

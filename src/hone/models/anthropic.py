@@ -12,10 +12,10 @@ from hone.core.errors import ModelError, Overloaded, Rejected, Unreachable
 from hone.core.messages import (
     Image,
     Message,
-    Note,
     Part,
     Reminder,
     Role,
+    SystemNote,
     Text,
     Thinking,
     ToolCall,
@@ -51,7 +51,7 @@ class AnthropicMessages:
         self._messages = Joined(_fragment)
 
     def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        body, assembly = self.body(prefix, transcript), Assembly(self._endpoint)
+        body, assembly = self.body(prefix, transcript), AnthropicAssembly(self._endpoint)
         return assembled(assembly, exchange(self._http, self._clock, self._endpoint, body))
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
@@ -136,7 +136,7 @@ def _block(part: Part) -> Iterator[dict[str, Any]]:
     match part:
         case Text(text) if text.strip():
             yield {"type": "text", "text": text}
-        case Note(text) | Reminder(text) if text.strip():
+        case SystemNote(text) | Reminder(text) if text.strip():
             yield {"type": "text", "text": told(part)}
         case Image(media_type, data):
             source = {"type": "base64", "media_type": media_type, "data": data}
@@ -200,7 +200,7 @@ class _Event(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class Assembly:
+class AnthropicAssembly:
     """Puts one reply together from its events."""
 
     def __init__(self, endpoint: Endpoint) -> None:

@@ -7,7 +7,18 @@ import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected, Unreachable
-from hone.core.messages import Image, Message, Note, Part, Reminder, Role, Text, Thinking, ToolCall, told
+from hone.core.messages import (
+    Image,
+    Message,
+    Part,
+    Reminder,
+    Role,
+    SystemNote,
+    Text,
+    Thinking,
+    ToolCall,
+    told,
+)
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -31,7 +42,7 @@ class OpenAIChat:
         self._messages = Joined(_fragment)
 
     def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        body, assembly = self.body(prefix, transcript), Assembly(self._endpoint)
+        body, assembly = self.body(prefix, transcript), ChatAssembly(self._endpoint)
         return assembled(assembly, exchange(self._http, self._clock, self._endpoint, body))
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
@@ -81,11 +92,11 @@ def _wire(message: Message) -> dict[str, Any]:
 
 
 def _is_mute(part: Part) -> bool:
-    return isinstance(part, Note | Reminder) and not told(part)
+    return isinstance(part, SystemNote | Reminder) and not told(part)
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if isinstance(part, Note | Reminder):
+    if isinstance(part, SystemNote | Reminder):
         return {"type": "text", "text": told(part)}
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}
@@ -149,7 +160,7 @@ class _Growing(msgspec.Struct):
         return ToolCall(self.id, self.name, "".join(self.arguments))
 
 
-class Assembly:
+class ChatAssembly:
     """Puts one reply together from its chunks."""
 
     def __init__(self, endpoint: Endpoint) -> None:

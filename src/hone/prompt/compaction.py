@@ -64,7 +64,7 @@ def state(nodes: Sequence[Node], tool: str) -> State | None:
 def shortened(transcript: Transcript, cut: Cut, notes: str, kept: State | None, now: datetime) -> Transcript:
     """First message, notes, task state as the call that set it, the last question, the tail."""
     first, tail = transcript.nodes[transcript.examples], transcript.nodes[cut.end :]
-    trust = min(Trust.AGENT, lowest(node.ground for node in transcript.nodes[: cut.end]))
+    trust = min(Trust.AGENT, lowest(node.trust_floor for node in transcript.nodes[: cut.end]))
     short = Transcript(transcript.root).then(first.message, first.trust, first.at)
     short = short.then(assistant(f"{MARK}\n\n{notes}", *(kept[:1] if kept else ())), trust, now)
     if kept:

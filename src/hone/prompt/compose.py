@@ -20,7 +20,7 @@ def compose(
     """Sections in the order given, tools by name: a set or a dict's order must not reach the wire. Whoever
     wrote a section, nothing in it is hidden."""
     system = "\n\n".join(visible(section).strip() for section in sections if section.strip())
-    schemas = sorted((tool.surface.name, tool.surface.schema) for tool in tools)
+    schemas = sorted((tool.spec.name, tool.spec.schema) for tool in tools)
     return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from hone.core.knowledge import News
-from hone.core.messages import Message, Note
+from hone.core.messages import Message, SystemNote
 from hone.core.visible import one_line
 from hone.prompt.sections import TITLES, item
 
@@ -14,14 +14,14 @@ _ENDING = 160
 """Room for the line that counts what was left out."""
 
 
-def news(news: News) -> Note | None:
+def news(news: News) -> SystemNote | None:
     """Withdrawn things first: not to know of them does the most harm."""
     items = ["\n".join(item(sentence)) for sentence in (*_journal(news), *_skills(news))]
     if not items:
         return None
     count = f"{len(items)} changes" if len(items) > 1 else "1 change"
     heading = f"# {count} in what is known"
-    return Note("\n".join((heading, *_fitting(items, LIMIT - len(heading)))), news.upto)
+    return SystemNote("\n".join((heading, *_fitting(items, LIMIT - len(heading)))), news.upto)
 
 
 def known(messages: Iterable[Message]) -> int | None:
@@ -34,7 +34,7 @@ def known(messages: Iterable[Message]) -> int | None:
     return upto
 
 
-def headline(note: Note) -> str:
+def headline(note: SystemNote) -> str:
     """What a note is about, for people."""
     first, _, _ = note.text.partition("\n")
     return one_line(first.removeprefix("# "), 100)

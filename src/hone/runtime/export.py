@@ -6,8 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from hone.core.messages import Image, Note, Part, Reminder, Text, Thinking, ToolCall, ToolResult, canonical
-from hone.core.ports import Stored
+from hone.core.messages import (
+    Image,
+    Part,
+    Reminder,
+    SystemNote,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    canonical,
+)
+from hone.core.ports import StoredSession
 from hone.core.regex import regex
 from hone.core.transcript import Node
 
@@ -19,18 +29,18 @@ _KINDS: dict[type[Part], str] = {
     Thinking: "thinking",
     ToolCall: "call",
     ToolResult: "result",
-    Note: "note",
+    SystemNote: "note",
     Reminder: "reminder",
 }
 _MARKUP = regex(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
 
-def to_json(stored: Stored, clean: Clean) -> str:
+def to_json(stored: StoredSession, clean: Clean) -> str:
     """One object: the header and the messages, each with its number and its place in the hash chain."""
     return json.dumps(to_data(stored, clean), indent=2) + "\n"
 
 
-def to_data(stored: Stored, clean: Clean) -> dict[str, Any]:
+def to_data(stored: StoredSession, clean: Clean) -> dict[str, Any]:
     header = stored.header
     return {
         "session": header.id,
@@ -46,7 +56,7 @@ def to_data(stored: Stored, clean: Clean) -> dict[str, Any]:
     }
 
 
-def to_markdown(stored: Stored, clean: Clean) -> str:
+def to_markdown(stored: StoredSession, clean: Clean) -> str:
     """For people. What was said stands in fences it cannot close, so that no message looks like structure."""
     header = stored.header
     rows = [
@@ -68,7 +78,7 @@ def to_markdown(stored: Stored, clean: Clean) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _numbered(stored: Stored) -> Iterator[tuple[int, Node]]:
+def _numbered(stored: StoredSession) -> Iterator[tuple[int, Node]]:
     return enumerate(stored.transcript.nodes, 1)
 
 
@@ -105,7 +115,7 @@ def _section(part: Part, clean: Clean) -> list[str]:
             return [f"Calls {_escaped(name)}:", "", _fenced(cleaned(arguments, clean))]
         case ToolResult(_, text, failed):
             return ["Failed:" if failed else "Result:", "", _fenced(clean(text))]
-        case Note(text):
+        case SystemNote(text):
             return ["Hone told the model:", "", _fenced(clean(text))] if text else []
         case Reminder(text, label):
             return [f"From memory ({_escaped(label)}):", "", _fenced(clean(text))]

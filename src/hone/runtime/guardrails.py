@@ -20,8 +20,8 @@ from dataclasses import field, replace
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Surface, Tool, Toolbox
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, Toolbox, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.value import dataclass
 
 
@@ -45,17 +45,17 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CallCounts:
     same_call: int = 0
     same_tool: int = 0
     same_result: int = 0
 
 
-def tally(attempts: Sequence[Attempt], tool: str, arguments: str) -> Tally:
+def tally(attempts: Sequence[Attempt], tool: str, arguments: str) -> CallCounts:
     """How often this call has gone wrong, or nowhere, so far."""
     of_tool = [each for each in attempts if each.tool == tool]
     since = [each for each in _since_write(attempts) if (each.tool, each.arguments) == (tool, arguments)]
-    return Tally(_failures(since), _failures(of_tool), _repeats(since))
+    return CallCounts(_failures(since), _failures(of_tool), _repeats(since))
 
 
 def _since_write(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
@@ -83,7 +83,7 @@ def _repeats(attempts: Sequence[Attempt]) -> int:
     return count
 
 
-def refusal(counts: Tally, thresholds: Thresholds) -> str | None:
+def refusal(counts: CallCounts, thresholds: Thresholds) -> str | None:
     """Why the next call of this kind is not made; None if it is."""
     if _reached(counts.same_call, thresholds.same_call[1]):
         return (
@@ -103,7 +103,7 @@ def refusal(counts: Tally, thresholds: Thresholds) -> str | None:
     return None
 
 
-def warning(counts: Tally, thresholds: Thresholds, *, failed: bool) -> str | None:
+def warning(counts: CallCounts, thresholds: Thresholds, *, failed: bool) -> str | None:
     """What is said beside the result that has just come back and is in the counts."""
     if failed and _reached(counts.same_call, thresholds.same_call[0]):
         return (
@@ -128,35 +128,35 @@ class Guard:
         self.attempts: list[Attempt] = []
 
     def around(self, toolbox: Toolbox) -> Toolbox:
-        return {name: Guarded(tool, self) for name, tool in toolbox.items()}
+        return {name: GuardedTool(tool, self) for name, tool in toolbox.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardedTool:
     tool: Tool
     guard: Guard
 
     @property
-    def surface(self) -> Surface:
-        return self.tool.surface
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         attempts, thresholds = self.guard.attempts, self.guard.thresholds
         arguments = _value(call.arguments)
         refused = refusal(tally(attempts, call.name, arguments), thresholds)
         if refused:
             return Outcome(refused, failed=True)
-        outcome = await self._made(call, scene, arguments)
+        outcome = await self._made(call, context, arguments)
         warned = warning(tally(attempts, call.name, arguments), thresholds, failed=outcome.failed)
         return replace(outcome, text=f"{outcome.text}\n\n[Warning: {warned}.]") if warned else outcome
 
-    async def _made(self, call: ToolCall, scene: Scene, arguments: str) -> Outcome:
-        outcome, writes = Outcome("", failed=True), Effect.WRITE in self.surface.effects
+    async def _made(self, call: ToolCall, context: ToolContext, arguments: str) -> Outcome:
+        outcome, writes = Outcome("", failed=True), Effect.WRITE in self.spec.effects
         try:
-            outcome = await self.tool.run(call, scene)
+            outcome = await self.tool.run(call, context)
         finally:
             self.guard.attempts.append(
-                Attempt(call.name, arguments, outcome.failed, self.surface.readonly, outcome.text, writes)
+                Attempt(call.name, arguments, outcome.failed, self.spec.readonly, outcome.text, writes)
             )
         return outcome
 

@@ -18,7 +18,7 @@ LIMIT = 32_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundInstructions:
     """`digest` is that of the very bytes that were read."""
 
     name: str
@@ -27,13 +27,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Unused:
+class UnusedInstructions:
     """There is such a file, and `why` says in one sentence why it is not used."""
 
     why: str
 
 
-def look(folder: Path) -> Found | Unused | None:
+def look(folder: Path) -> FoundInstructions | UnusedInstructions | None:
     """What is there, trusted or not."""
     for name in NAMES:
         path = folder / name
@@ -41,14 +41,14 @@ def look(folder: Path) -> Found | Unused | None:
             data = _read(path, folder)
         except FileNotFoundError:
             if path.is_symlink():
-                return Unused(f"{name} is a link that leads nowhere and is not used.")
+                return UnusedInstructions(f"{name} is a link that leads nowhere and is not used.")
             continue
         except NotADirectoryError:
             continue
         except Refused as refusal:
-            return Unused(f"{name} {refusal} and is not used.")
+            return UnusedInstructions(f"{name} {refusal} and is not used.")
         except (OSError, RuntimeError):  # the latter: links in circles
-            return Unused(f"{name} cannot be read and is not used.")
+            return UnusedInstructions(f"{name} cannot be read and is not used.")
         return _understood(name, data)
     return None
 
@@ -67,12 +67,12 @@ def _read(path: Path, folder: Path) -> bytes:
     return data
 
 
-def _understood(name: str, data: bytes) -> Found | Unused | None:
+def _understood(name: str, data: bytes) -> FoundInstructions | UnusedInstructions | None:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return Unused(f"{name} is not written in UTF-8 and is not used.")
-    return Found(name, text, digest(data)) if text.strip() else None
+        return UnusedInstructions(f"{name} is not written in UTF-8 and is not used.")
+    return FoundInstructions(name, text, digest(data)) if text.strip() else None
 
 
 class Instructions:
@@ -82,20 +82,20 @@ class Instructions:
         self._folders = folders
         self._seen = seen
 
-    def of(self, folder: Path) -> Found | Unused | None:
+    def of(self, folder: Path) -> FoundInstructions | UnusedInstructions | None:
         """What may enter a prompt, or why it may not. Of an untrusted folder nothing is said."""
         if not self._folders.trusts(folder):
             return None
         found = look(folder)
-        if not isinstance(found, Found) or self._is_seen(folder, found):
+        if not isinstance(found, FoundInstructions) or self._is_seen(folder, found):
             return found
         if self._items(folder, found.name):
-            return Unused(
+            return UnusedInstructions(
                 f"{found.name} has changed since you trusted it and is not used; `hone trust` shows it."
             )
-        return Unused(f"{found.name} is not used until you have seen it: `hone trust` shows it.")
+        return UnusedInstructions(f"{found.name} is not used until you have seen it: `hone trust` shows it.")
 
-    def trust(self, folder: Path, shown: Found | None) -> None:
+    def trust(self, folder: Path, shown: FoundInstructions | None) -> None:
         """The folder, and its instructions as they were shown. Raises Refused if they are others by now."""
         if shown and look(folder) != shown:
             raise Refused(f"{shown.name} has changed meanwhile; nothing was trusted. Look again: hone trust")
@@ -111,7 +111,7 @@ class Instructions:
         for item in {item for name in NAMES for item in self._items(folder, name)}:
             self._seen.remove(item)
 
-    def _is_seen(self, folder: Path, found: Found) -> bool:
+    def _is_seen(self, folder: Path, found: FoundInstructions) -> bool:
         return _item(folder, found.name, found.digest) in self._seen.items()
 
     def _items(self, folder: Path, name: str) -> set[str]:

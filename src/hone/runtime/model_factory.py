@@ -38,7 +38,7 @@ class Connection:
     plain: bool = False
 
 
-class Connections:
+class ModelFactory:
     """`is_local` tells whether a server on this machine is among them, which does one thing at a time."""
 
     def __init__(
@@ -88,9 +88,9 @@ class Connections:
     def _engine(self, name: str) -> Connection:
         """One engine a model, however many conversations it has; it starts with the first request."""
         from hone.features.local_models.local import Local
-        from hone.features.local_models.weights import Cellar
+        from hone.features.local_models.weights import ModelCache
 
-        stock = Cellar(self._home / "models").ready(name)
+        stock = ModelCache(self._home / "models").ready(name)
         whole = f"{LOCAL}/{name}"
         engine = self._engines.setdefault(whole, Local(stock, self._clock))
         self.is_local = True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
-from hone.core.skill import DOCUMENT, Deed
+from hone.core.skill import DOCUMENT, SkillEvent
 from hone.core.visible import visible
 from hone.knowledge.library import Library
 from hone.knowledge.skills.document import decoded, parse
@@ -21,7 +21,7 @@ async def use(library: Library, names: Sequence[str], session: SessionId) -> str
     """`load`, and each of them counts as used in this conversation."""
     text = await load(library, names)
     for name in dict.fromkeys(names):
-        await library.count(name, Deed.USE, Actor.OWNER, session)
+        await library.count(name, SkillEvent.USE, Actor.OWNER, session)
     return text
 
 

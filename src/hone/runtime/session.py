@@ -15,7 +15,7 @@ from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreErro
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
-from hone.core.messages import Message, Note, Part, Reminder, Role, Text, sound, user
+from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.permit import Permit
 from hone.core.permits import COMPACT, DELEGATE
@@ -28,7 +28,7 @@ from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
-from hone.loop import Desk, run
+from hone.loop import RunContext, run
 from hone.models.windowed import Windowed
 from hone.prompt.compaction import Cut, digest, plan, question, shortened, state, unseeded
 from hone.prompt.news import known
@@ -64,11 +64,11 @@ def ignore(event: Event) -> None:
     """For whoever wants the answer and not the show."""
 
 
-Brief = Callable[[int | None, SessionId], Awaitable[Note | None]]
+Brief = Callable[[int | None, SessionId], Awaitable[SystemNote | None]]
 """What has become known since this change, unless this session made it known. None: it was never told."""
 
 
-async def silent(_: int | None, __: SessionId) -> Note | None:
+async def silent(_: int | None, __: SessionId) -> SystemNote | None:
     return None
 
 
@@ -88,7 +88,7 @@ class Beside(Protocol):
         ...
 
 
-class Opening(Protocol):
+class SessionSeed(Protocol):
     """What a new conversation begins with. `wanted` is what was asked for: a template's name, or auto."""
 
     @property
@@ -104,7 +104,7 @@ class Opening(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class SessionDeps:
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
     on with when the model fails, if there is one; `brief` is asked before each word of the user's."""
 
@@ -131,12 +131,12 @@ class Session:
         header: Header,
         agent: Agent,
         transcript: Transcript,
-        services: Services,
+        services: SessionDeps,
         *,
         stored: bool = False,
         voice: Trust = Trust.OWNER,
         informed: int | None = None,
-        opening: Opening | None = None,
+        opening: SessionSeed | None = None,
     ) -> None:
         self.header = header
         self.agent = agent
@@ -278,8 +278,10 @@ class Session:
             return (replace(relief, toolbox=toolbox), self.transcript) if relief else None
 
         services = self._services
-        desk = Desk(self._keep, emit, services.clock, relieve, services.ask, self._spawn, self.header)
-        return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, desk)
+        context = RunContext(
+            self._keep, emit, services.clock, relieve, services.ask, self._spawn, self.header
+        )
+        return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, context)
 
     async def _relief(self, error: ModelError, emit: Emit) -> Agent | None:
         """Who goes on after this error, with the conversation as it is then."""
@@ -328,14 +330,14 @@ class Session:
         emit(Notice(line))
         return begun
 
-    async def _note_use(self, opening: Opening, template: str, emit: Emit) -> None:
+    async def _note_use(self, opening: SessionSeed, template: str, emit: Emit) -> None:
         """A file that cannot be written is no reason to break off: what was said is stored."""
         try:
             await opening.count(template, self.id)
         except StoreError as error:
             emit(Notice(str(error)))
 
-    async def _note(self, aside: str) -> Note | None:
+    async def _note(self, aside: str) -> SystemNote | None:
         """What goes with the user's words: the news, and what was asked for. The first one of a conversation
         says, if nothing else, up to where its prefix knows."""
         told = known(self.transcript)
@@ -343,7 +345,7 @@ class Session:
         news = await self._services.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
         text = "\n".join(each for each in (news.text if news else "", aside) if each)
-        return Note(text, upto or 0, since or 0) if text or upto != told else None
+        return SystemNote(text, upto or 0, since or 0) if text or upto != told else None
 
     async def _reminder(self, words: str, emit: Emit) -> Reminder | None:
         if self._services.remind is None or self.header.origin is not Origin.USER:

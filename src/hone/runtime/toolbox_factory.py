@@ -18,10 +18,10 @@ from hone.settings import Settings
 from hone.tools.capped import Capped
 from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
-from hone.tools.folder_scoped import Penned
-from hone.tools.home_protected import Fenced
+from hone.tools.folder_scoped import FolderScoped
+from hone.tools.home_protected import HomeProtected
 from hone.tools.labelled import Labelled
-from hone.tools.safe import Contained
+from hone.tools.safe import SafeTool
 from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
@@ -35,7 +35,7 @@ PAGE_DEADLINE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ToolboxDeps:
     """Where the tools stand. `more` gives those that rest on what the home knows; `search` asks the search
     engine; `penned` tools for files stay in their folder."""
 
@@ -49,13 +49,13 @@ class Ground:
     penned: bool = False
 
 
-class Toolshed:
+class ToolboxFactory:
     """Lends tools, and closes the shells among them."""
 
-    def __init__(self, ground: Ground) -> None:
-        self.sandbox = ground.sandbox
-        self._ground = ground
-        self._pages = Http(ground.clock, first_byte=PAGE_DEADLINE, admit=public_only)
+    def __init__(self, deps: ToolboxDeps) -> None:
+        self.sandbox = deps.sandbox
+        self._ground = deps
+        self._pages = Http(deps.clock, first_byte=PAGE_DEADLINE, admit=public_only)
         self._lent: list[tuple[Toolbox, Shell]] = []
 
     def lend(self, folder: Path) -> Toolbox:
@@ -88,8 +88,8 @@ class Toolshed:
             await shell.close()
 
     def wall(self, tool: Tool) -> Tool:
-        ground = self._ground
-        return Capped(Contained(tool, redact), ground.home / "spill", ground.settings.result_limit)
+        deps = self._ground
+        return Capped(SafeTool(tool, redact), deps.home / "spill", deps.settings.result_limit)
 
     def guard(self, toolbox: Toolbox) -> Toolbox:
         rails = self._ground.settings.guardrails
@@ -97,27 +97,27 @@ class Toolshed:
 
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
-        ground = self._ground
+        deps = self._ground
         shell = shell_tools(
             folder,
-            ground.sandbox,
+            deps.sandbox,
             lambda command: dangerous(command, folder),
-            network=ground.settings.network,
-            ground=ground.folders.label(folder),
-            clock=ground.clock,
+            network=deps.settings.network,
+            trust_floor=deps.folders.label(folder),
+            clock=deps.clock,
         )
-        engine = ground.search if ground.settings.search else None
-        web = web_tools(self._pages, engine, ground.settings.search, clock=ground.clock)
-        tools = (*self._files(folder), *shell.tools, *web, todo, delegate_tool(), *ground.more(folder))
-        return {tool.surface.name: self.wall(tool) for tool in tools}, shell
+        engine = deps.search if deps.settings.search else None
+        web = web_tools(self._pages, engine, deps.settings.search, clock=deps.clock)
+        tools = (*self._files(folder), *shell.tools, *web, todo, delegate_tool(), *deps.more(folder))
+        return {tool.spec.name: self.wall(tool) for tool in tools}, shell
 
     def _files(self, folder: Path) -> Iterable[Tool]:
-        ground = self._ground
-        local: Iterable[Tool] = (Fenced(tool, folder, ground.home) for tool in file_tools(folder))
+        deps = self._ground
+        local: Iterable[Tool] = (HomeProtected(tool, folder, deps.home) for tool in file_tools(folder))
         local = (*local, search_tool(folder))
-        if ground.penned:
-            local = (Penned(tool, (folder, ground.home / "spill")) for tool in local)
-        return (Labelled(tool, folder, ground.folders.label) for tool in local)
+        if deps.penned:
+            local = (FolderScoped(tool, (folder, deps.home / "spill")) for tool in local)
+        return (Labelled(tool, folder, deps.folders.label) for tool in local)
 
 
 def dangerous(command: str, folder: Path) -> "Danger | None":

@@ -36,7 +36,7 @@ def take_over(channel: socket) -> int | None:
     return numbers[0] if numbers else None
 
 
-class Clerk:
+class AttributeHelper:
     """`trees` are the folders in which a change is allowed. Where the command was made to run as the uid
     `dropped`, the clerk has more rights than it and looks at owners, too."""
 

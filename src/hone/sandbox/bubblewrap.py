@@ -10,7 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hone.core.value import dataclass
-from hone.sandbox.spec import ETC, PROCESSES, SYSTEM, Cell, Launch, Unfit, check, inside, limits, owned
+from hone.sandbox.spec import (
+    ETC,
+    PROCESSES,
+    SYSTEM,
+    Launch,
+    SandboxSpec,
+    SandboxUnavailable,
+    check,
+    inside,
+    limits,
+    owned,
+)
 
 NOBODY = 65533
 """No system hands this uid out."""
@@ -25,24 +36,24 @@ _KEPT = ("--die-with-parent", "--new-session")
 
 
 @dataclass(frozen=True, slots=True)
-class Bubble:
+class Bubblewrap:
     """The programs a bubble is made with. `drop` for root."""
 
     bwrap: str
     prlimit: str | None
     drop: bool
 
-    def wrap(self, argv: Sequence[str], cell: Cell) -> Launch:
+    def wrap(self, argv: Sequence[str], cell: SandboxSpec) -> Launch:
         check(cell)
-        ground = _ground(cell, self.drop)
+        plan = _ground(cell, self.drop)
         command = [self.bwrap, *_ALONE, *_KEPT, *(() if cell.network else ("--unshare-net",))]
-        command += [*_system(self.drop), *_own(cell, ground), *_carved(cell, ground)]
+        command += [*_system(self.drop), *_own(cell, plan), *_carved(cell, plan)]
         command += ["--remount-ro", "/", "--chdir", str(cell.folder), "--", *self._limited(), *argv]
         settings = [*limits()]
         if self.drop:
             settings.append(("drop", str(NOBODY)))
-            settings += [("own", str(path)) for path in ground.owned]
-            settings += [("lend", str(path)) for path in ground.lent]
+            settings += [("own", str(path)) for path in plan.owned]
+            settings += [("lend", str(path)) for path in plan.lent]
         return Launch("bubble", tuple(command), tuple(settings), str(TMP))
 
     def _limited(self) -> tuple[str, ...]:
@@ -53,7 +64,7 @@ class Bubble:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class MountPlan:
     """The trees a cell is bound from."""
 
     owned: tuple[Path, ...]
@@ -68,11 +79,11 @@ class Ground:
         return str(STAGE / str(trees.index(root)) / path.relative_to(root) if root else path)
 
 
-def _ground(cell: Cell, staged: bool) -> Ground:
+def _ground(cell: SandboxSpec, staged: bool) -> MountPlan:
     trees = owned(cell)
     seen = (*trees, *(Path(each) for each in SYSTEM))
     lent = [path for path in cell.readable if os.path.exists(path) and not inside(path, seen)]
-    return Ground(trees, tuple(dict.fromkeys(lent)), staged)
+    return MountPlan(trees, tuple(dict.fromkeys(lent)), staged)
 
 
 def _system(staged: bool) -> Iterator[str]:
@@ -88,46 +99,46 @@ def _system(staged: bool) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
 
 
-def _own(cell: Cell, ground: Ground) -> Iterator[str]:
+def _own(cell: SandboxSpec, plan: MountPlan) -> Iterator[str]:
     if cell.scratch:
-        yield from ("--bind", ground.source(cell.scratch), str(TMP))
+        yield from ("--bind", plan.source(cell.scratch), str(TMP))
     else:
         yield from ("--tmpfs", str(TMP))
-    for path in ground.lent:
-        yield from ("--ro-bind", ground.source(path), str(path))
-    for path in ground.owned:
+    for path in plan.lent:
+        yield from ("--ro-bind", plan.source(path), str(path))
+    for path in plan.owned:
         if path != cell.scratch:
-            yield from ("--bind", ground.source(path), str(path))
+            yield from ("--bind", plan.source(path), str(path))
 
 
-def _carved(cell: Cell, ground: Ground) -> Iterator[str]:
+def _carved(cell: SandboxSpec, plan: MountPlan) -> Iterator[str]:
     """What is taken away again, the outer before the inner."""
-    trees = (*ground.owned, *ground.lent, *(Path(each) for each in SYSTEM))
+    trees = (*plan.owned, *plan.lent, *(Path(each) for each in SYSTEM))
     hidden = {path for path in cell.hidden if os.path.exists(path) and inside(path, trees)}
     sealed = {
-        path for path in (*cell.sealed, *cell.readable) if os.path.exists(path) and inside(path, ground.owned)
+        path for path in (*cell.sealed, *cell.readable) if os.path.exists(path) and inside(path, plan.owned)
     }
     taken: list[Path] = []
     pinned: set[Path] = set()
     for path in sorted(hidden | sealed):
-        if path.resolve() != path or path in ground.owned:
-            raise Unfit(f"{path} is a link, or a folder to write in")
-        yield from _pinned(path, ground, taken, pinned)
-        yield from _covered(path) if path in hidden else ("--ro-bind", ground.source(path), str(path))
+        if path.resolve() != path or path in plan.owned:
+            raise SandboxUnavailable(f"{path} is a link, or a folder to write in")
+        yield from _pinned(path, plan, taken, pinned)
+        yield from _covered(path) if path in hidden else ("--ro-bind", plan.source(path), str(path))
         taken.append(path)
     for path in sorted(hidden):
         if os.path.isdir(path):
             yield from ("--remount-ro", str(path))
 
 
-def _pinned(path: Path, ground: Ground, taken: Sequence[Path], pinned: set[Path]) -> Iterator[str]:
+def _pinned(path: Path, plan: MountPlan, taken: Sequence[Path], pinned: set[Path]) -> Iterator[str]:
     """Mounts the folders above on themselves: a folder that is a mount cannot be renamed, and so what lies
     below it cannot be moved out of its place."""
-    root = inside(path, ground.owned)
+    root = inside(path, plan.owned)
     for each in reversed(path.parents):
         if root and each != root and inside(each, [root]) and not inside(each, taken) and each not in pinned:
             pinned.add(each)
-            yield from ("--bind", ground.source(each), str(each))
+            yield from ("--bind", plan.source(each), str(each))
 
 
 def _covered(path: Path) -> tuple[str, ...]:

@@ -11,7 +11,17 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.value import dataclass
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
-from hone.sandbox.spec import ALL, PATH, PRIVATE, STARTUP, Cell, Claim, Launch, Mode, Unfit
+from hone.sandbox.spec import (
+    ALL,
+    PATH,
+    PRIVATE,
+    STARTUP,
+    Claim,
+    Launch,
+    SandboxMode,
+    SandboxSpec,
+    SandboxUnavailable,
+)
 
 _DEADLINE = 20.0
 _NOT_ROOT = "run Hone as an ordinary user"
@@ -22,17 +32,17 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeResult:
     """What trying a mode showed: what it `held`, and one clause on why that is not everything."""
 
-    mode: Mode
+    mode: SandboxMode
     held: frozenset[Claim]
     complaint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    mode: Mode
+class SandboxChoice:
+    mode: SandboxMode
     held: frozenset[Claim]
 
     def missing(self, *, network: bool) -> frozenset[Claim]:
@@ -40,30 +50,30 @@ class Choice:
         return ALL - self.held - ({Claim.NETWORK} if network else set())
 
 
-def unconfined(argv: Sequence[str], cell: Cell) -> Launch:
+def unconfined(argv: Sequence[str], cell: SandboxSpec) -> Launch:
     """No cell at all: the command is only watched over, so that it leaves nothing behind."""
     return Launch("plain", tuple(argv), (("folder", str(cell.folder)),), str(cell.scratch or cell.folder))
 
 
-NONE = Mode("none", frozenset(), unconfined)
+NONE = SandboxMode("none", frozenset(), unconfined)
 
 
-def known_modes() -> list[Mode]:
+def known_modes() -> list[SandboxMode]:
     """The ones there are, the strictest first."""
     if sys.platform != "linux":
         return []
     from shutil import which
 
-    from hone.sandbox.bubblewrap import Bubble
-    from hone.sandbox.fence import Fence
+    from hone.sandbox.bubblewrap import Bubblewrap
+    from hone.sandbox.fence import LandlockFence
 
     root = os.geteuid() == 0
     down = ", root's rights dropped" if root else ""
-    found = [Mode(f"landlock{down}", ALL, Fence(drop=root).wrap)]
+    found = [SandboxMode(f"landlock{down}", ALL, LandlockFence(drop=root).wrap)]
     bwrap = which("bwrap", path=PATH)
     if bwrap:
-        bubble = Bubble(bwrap, which("prlimit", path=PATH), drop=root)
-        found.insert(0, Mode(f"bubblewrap{down}", ALL, bubble.wrap))
+        bubble = Bubblewrap(bwrap, which("prlimit", path=PATH), drop=root)
+        found.insert(0, SandboxMode(f"bubblewrap{down}", ALL, bubble.wrap))
     return found
 
 
@@ -77,7 +87,7 @@ class Sandbox:
         self,
         *,
         hidden: Sequence[Path] = (),
-        modes: Sequence[Mode] | None = None,
+        modes: Sequence[SandboxMode] | None = None,
         python: str = sys.executable,
         clock: Clock | None = None,
     ) -> None:
@@ -86,18 +96,18 @@ class Sandbox:
         self._hidden = tuple(path.resolve() for path in hidden)
         self._given = modes
         self._clock = clock or SystemClock()
-        self._choices: dict[Cell, Choice] = {}
+        self._choices: dict[SandboxSpec, SandboxChoice] = {}
 
     @cached_property
-    def _modes(self) -> Sequence[Mode]:
+    def _modes(self) -> Sequence[SandboxMode]:
         return known_modes() if self._given is None else self._given
 
-    def cell(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> Cell:
+    def cell(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> SandboxSpec:
         """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
         folder = folder.resolve()
         places = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
         code = Path(__file__).resolve().parents[1]
-        return Cell(
+        return SandboxSpec(
             folder,
             writable=writable,
             readable=tuple(sorted(places)),
@@ -106,7 +116,7 @@ class Sandbox:
             scratch=scratch.resolve() if scratch else None,
         )
 
-    async def choose(self, cell: Cell) -> Choice:
+    async def choose(self, cell: SandboxSpec) -> SandboxChoice:
         """The first mode that holds all it should; else the one that holds most, or none. Tried once."""
         cell = replace(cell, network=False)
         key = replace(cell, scratch=None)
@@ -114,17 +124,17 @@ class Sandbox:
             self._choices[key] = await self._choose(cell)
         return self._choices[key]
 
-    async def _choose(self, cell: Cell) -> Choice:
-        best = Choice(NONE, frozenset())
+    async def _choose(self, cell: SandboxSpec) -> SandboxChoice:
+        best = SandboxChoice(NONE, frozenset())
         for mode in self._modes:
             finding = await self.examine(mode, cell)
             if len(finding.held) > len(best.held):
-                best = Choice(mode, finding.held)
+                best = SandboxChoice(mode, finding.held)
             if finding.held == ALL:
                 break
         return best
 
-    async def examine(self, mode: Mode, cell: Cell) -> Finding:
+    async def examine(self, mode: SandboxMode, cell: SandboxSpec) -> ProbeResult:
         """Runs the mode once."""
         from hone.sandbox.trial import bait
 
@@ -135,14 +145,14 @@ class Sandbox:
                 launch = mode.wrap(laid.attempt(self._bare, cell, tmp), cell)
                 ended = await run(launch, output=output, clock=self._clock, timeout=_DEADLINE)
                 broken = laid.broken(ended.output)
-        except (OSError, Unfit) as error:
-            return Finding(mode, frozenset(), str(error))
+        except (OSError, SandboxUnavailable) as error:
+            return ProbeResult(mode, frozenset(), str(error))
         if broken is None:
-            return Finding(mode, frozenset(), _last_line(ended.output) or f"it ended with {ended.code}")
+            return ProbeResult(mode, frozenset(), _last_line(ended.output) or f"it ended with {ended.code}")
         reached = ", ".join(sorted(broken & mode.claims))
-        return Finding(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
+        return ProbeResult(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
 
-    async def describe(self, cell: Cell) -> list[str]:
+    async def describe(self, cell: SandboxSpec) -> list[str]:
         """For `hone doctor`: what is in force, what each other mode lacks, and how to get it."""
         findings = [await self.examine(mode, cell) for mode in self._modes]
         choice = await self.choose(cell)
@@ -188,7 +198,7 @@ def _setting(name: str) -> str:
         return ""
 
 
-def _state(finding: Finding) -> str:
+def _state(finding: ProbeResult) -> str:
     if finding.held == ALL:
         return "works as well"
     name = finding.mode.name.partition(",")[0]

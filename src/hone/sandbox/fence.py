@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from hone.core.value import dataclass
 from hone.sandbox.bubblewrap import NOBODY
-from hone.sandbox.spec import DEVICES, PROCESSES, SYSTEM, Cell, Launch, check, limits, owned
+from hone.sandbox.spec import DEVICES, PROCESSES, SYSTEM, Launch, SandboxSpec, check, limits, owned
 
 _FACTS = (
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version"),
@@ -18,10 +18,10 @@ _FACTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class LandlockFence:
     drop: bool
 
-    def wrap(self, argv: Sequence[str], cell: Cell) -> Launch:
+    def wrap(self, argv: Sequence[str], cell: SandboxSpec) -> Launch:
         check(cell)
         trees = [str(path) for path in owned(cell)]
         readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*cell.readable, *cell.sealed)))

@@ -21,7 +21,7 @@ ALL = frozenset(Claim)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SandboxSpec:
     """A working folder to write in, the system to read, nothing else. Paths are absolute and without links.
 
     writable:  further folders to write in
@@ -51,15 +51,15 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class SandboxMode:
     """A way to enforce a cell, and what it claims to enforce. `wrap` raises Unfit where it cannot be made."""
 
     name: str
     claims: frozenset[Claim]
-    wrap: Callable[[Sequence[str], Cell], Launch]
+    wrap: Callable[[Sequence[str], SandboxSpec], Launch]
 
 
-class Unfit(Exception):
+class SandboxUnavailable(Exception):
     """There is no such cell; the message says why."""
 
 
@@ -108,7 +108,7 @@ def inside(path: Path, roots: Iterable[Path]) -> Path | None:
     return next((root for root in roots if path.is_relative_to(root)), None)
 
 
-def owned(cell: Cell) -> tuple[Path, ...]:
+def owned(cell: SandboxSpec) -> tuple[Path, ...]:
     """What may be written, each tree once, the working folder first."""
     trees = [cell.folder]
     for path in (*cell.writable, *((cell.scratch,) if cell.scratch else ())):
@@ -117,15 +117,15 @@ def owned(cell: Cell) -> tuple[Path, ...]:
     return tuple(trees)
 
 
-def check(cell: Cell) -> None:
+def check(cell: SandboxSpec) -> None:
     """Raises Unfit where a cell around this folder would hold what no command may have."""
     for path in (cell.folder, *cell.writable):
         if path != path.resolve() or not path.is_dir():
-            raise Unfit(f"{path} is not a folder, or is reached through a link")
+            raise SandboxUnavailable(f"{path} is not a folder, or is reached through a link")
         within = next(
             (each for each in (*SYSTEM, *_KERNELS) if Path(each).resolve().is_relative_to(path)), None
         )
         if within:
-            raise Unfit(f"{path} holds the system itself ({within})")
+            raise SandboxUnavailable(f"{path} holds the system itself ({within})")
         if path in cell.hidden:
-            raise Unfit(f"{path} is Hone's own home")
+            raise SandboxUnavailable(f"{path} is Hone's own home")

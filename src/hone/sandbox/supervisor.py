@@ -14,7 +14,7 @@ import time
 from _socket import socket, socketpair
 
 from hone.sandbox import descent, kernel, landlock, seccomp
-from hone.sandbox.attributes import Clerk, hand_over, take_over
+from hone.sandbox.attributes import AttributeHelper, hand_over, take_over
 
 REPORT = 3
 """Where a command finds the pipe on which it may say where it ended."""
@@ -72,14 +72,14 @@ class Watch:
         self.poll = select.poll()
         self.poll.register(wake, select.POLLIN)
         self.poll.register(lifeline, select.POLLIN)
-        self.clerk: Clerk | None = None
+        self.clerk: AttributeHelper | None = None
 
     def employ(self, channel: socket, settings: Settings) -> None:
         """Waits until the command has its filter, or has failed to get one."""
         listener = take_over(channel)
         if listener is not None:
             dropped = int(settings["drop"][0]) if "drop" in settings else None
-            self.clerk = Clerk(listener, settings.get("write", []), os.uname().machine, dropped)
+            self.clerk = AttributeHelper(listener, settings.get("write", []), os.uname().machine, dropped)
             self.poll.register(listener, select.POLLIN)
 
     def until_all_is_gone(self, grace: float) -> int:
@@ -119,7 +119,7 @@ class Watch:
             self._let_serve(self.clerk, ready[self.clerk.listener])
         return self.lifeline in ready
 
-    def _let_serve(self, clerk: Clerk, event: int) -> None:
+    def _let_serve(self, clerk: AttributeHelper, event: int) -> None:
         if event & select.POLLIN:
             clerk.serve()
         else:  # nobody is left who could ask

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from hone.core.value import dataclass
-from hone.sandbox.spec import Cell, Claim, inside
+from hone.sandbox.spec import Claim, SandboxSpec, inside
 
 FITS = "fits"
 """The last word of an attempt that ran to its end and could do what a command must be able to do."""
@@ -30,7 +30,7 @@ class Bait:
     datagrams: socket.socket
     name: str
 
-    def attempt(self, python: str, cell: Cell, tmp: str) -> list[str]:
+    def attempt(self, python: str, cell: SandboxSpec, tmp: str) -> list[str]:
         hidden = [str(each) for each in cell.hidden if each.is_dir() and os.listdir(each)]
         sealed = [str(each) for each in cell.sealed if each.is_dir()]
         ports = (str(self.port), str(self.datagrams.getsockname()[1]))
@@ -53,7 +53,7 @@ class Bait:
 
 
 @contextmanager
-def bait(cell: Cell) -> Iterator[Bait]:
+def bait(cell: SandboxSpec) -> Iterator[Bait]:
     """Raises OSError where there is no place for it."""
     name = f"hone-{secrets.token_hex(8)}"
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def bait(cell: Cell) -> Iterator[Bait]:
         yield Bait(folder, listener.getsockname()[1], datagrams, name)
 
 
-def _place(cell: Cell) -> Path:
+def _place(cell: SandboxSpec) -> Path:
     """A folder of everybody's that is no part of the cell."""
     candidates = (Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/dev/shm"))
     known = (each.resolve() for each in candidates if each.is_dir() and os.access(each, os.W_OK))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hone.core.clock import Clock, SystemClock
-from hone.sandbox.choice import Choice, Sandbox
+from hone.sandbox.choice import Sandbox, SandboxChoice
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start
 from hone.sandbox.spec import Launch
 
 
-class Bench:
+class Workspace:
     """Made at the first command. `close` ends what still runs and removes the scratch folder."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, clock: Clock | None = None) -> None:
@@ -26,7 +26,7 @@ class Bench:
         self._count = 0
         self._probing = asyncio.Lock()
 
-    async def choice(self) -> Choice:
+    async def choice(self) -> SandboxChoice:
         async with self._probing:
             return await self.sandbox.choose(self.sandbox.cell(self.folder, self.scratch()))
 
@@ -38,7 +38,7 @@ class Bench:
             (self._scratch / "home").mkdir()
         return self._scratch
 
-    def launch(self, argv: Sequence[str], choice: Choice, *, network: bool = False) -> Launch:
+    def launch(self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False) -> Launch:
         """Raises Unfit."""
         cell = self.sandbox.cell(self.folder, self.scratch())
         return choice.mode.wrap(argv, replace(cell, network=network))

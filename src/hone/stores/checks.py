@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from hone.core.curation import Round
+from hone.core.curation import CuratorRun
 from hone.core.errors import Conflict, Corrupt, Missing
 from hone.core.ids import SessionId
-from hone.core.ledger import Author, Change, ChangeId, Delta, Evidence, Standing, Target
+from hone.core.ledger import Author, Change, ChangeId, ChangeState, Delta, Evidence, Target
 from hone.core.messages import digest, sound
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 
 
 def storable(change: Change) -> Change:
@@ -16,7 +16,6 @@ def storable(change: Change) -> Change:
     return replace(
         change,
         target=Target(sound(change.target)),
-        deed=sound(change.deed),
         cause=sound(change.cause),
         group=sound(change.group),
         deltas=tuple(Delta(sound(each.path), each.before, each.after) for each in change.deltas),
@@ -53,11 +52,11 @@ def genuine(contents: Mapping[str, bytes]) -> None:
             raise Corrupt(f"A content is not what its digest {name[:12]} says; nothing was changed.")
 
 
-def settle(about: ChangeId, standing: Standing | None, settled: ChangeId | None) -> None:
+def settle(about: ChangeId, standing: ChangeState | None, settled: ChangeId | None) -> None:
     """Raises Conflict unless there is such a change and, if it waited, nobody has settled it yet."""
     if standing is None:
         raise Conflict(f"There is no change {about} that this could be about; nothing was changed.")
-    if standing is Standing.PENDING and settled is not None:
+    if standing is ChangeState.PENDING and settled is not None:
         raise Conflict(f"Change {about} was settled by change {settled} meanwhile; nothing was changed.")
 
 
@@ -75,17 +74,17 @@ def unknown(name: str) -> Missing:
     return Missing(f"There is no content with the digest {name[:12]}.")
 
 
-def birth(word: bytes | None) -> Birth:
+def birth(word: bytes | None) -> SkillOrigin:
     """A word that this Hone does not know is taken for one that protects."""
     if word is None:
-        return Birth.AGENT
+        return SkillOrigin.AGENT
     try:
-        return Birth(word.decode())
+        return SkillOrigin(word.decode())
     except ValueError:
-        return Birth.USER
+        return SkillOrigin.USER
 
 
-def storable_round(round: Round) -> Round:
+def storable_round(round: CuratorRun) -> CuratorRun:
     """Errors and reports may hold a model's words."""
     return replace(
         round,

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from hone.core.curation import Round, RoundId
+from hone.core.curation import CuratorRun, RoundId
 from hone.core.errors import Corrupt
 from hone.core.ledger import Change, Entry
 from hone.core.messages import canonical
@@ -22,18 +22,18 @@ ALL = f"SELECT id, {COLUMNS} FROM rounds WHERE ?2 IS NULL OR id = ?2 ORDER BY id
 PUT = f"INSERT INTO rounds ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"
 
 
-class SqliteRounds:
+class SqliteCuratorRuns:
     """The database belongs to whoever opened it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def rounds(self, limit: int | None = None) -> Sequence[Round]:
+    async def rounds(self, limit: int | None = None) -> Sequence[CuratorRun]:
         return await self._database.read(partial(select, limit=-1 if limit is None else limit))
 
     async def complete(
-        self, round: Round, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
-    ) -> tuple[Round, Sequence[Entry]]:
+        self, round: CuratorRun, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+    ) -> tuple[CuratorRun, Sequence[Entry]]:
         work = partial(
             _complete,
             round=checks.storable_round(round),
@@ -46,11 +46,11 @@ class SqliteRounds:
 
 def _complete(
     connection: apsw.Connection,
-    round: Round,
+    round: CuratorRun,
     after: RoundId,
     changes: Sequence[Change],
     contents: Mapping[str, bytes],
-) -> tuple[Round, Sequence[Entry]]:
+) -> tuple[CuratorRun, Sequence[Entry]]:
     if connection.execute("SELECT coalesce(max(id), 0) FROM rounds").get != after:
         raise checks.overtaken()
     entries = record(connection, changes, contents, round.at)
@@ -60,15 +60,15 @@ def _complete(
     return replace(made, at=moment(row[0]), id=RoundId(connection.execute(PUT, row).get)), entries
 
 
-def select(connection: apsw.Connection, limit: int = -1, only: int | None = None) -> tuple[Round, ...]:
+def select(connection: apsw.Connection, limit: int = -1, only: int | None = None) -> tuple[CuratorRun, ...]:
     return tuple(_round(row) for row in connection.execute(ALL, (limit, only)))
 
 
-def _round(row: Sequence[Any]) -> Round:
+def _round(row: Sequence[Any]) -> CuratorRun:
     id, at, why, session, library, error, report, changes = row
     try:
         made = tuple(json.loads(changes))
-        return Round(moment(at), why, session, library, error, report, made, RoundId(id))
+        return CuratorRun(moment(at), why, session, library, error, report, made, RoundId(id))
     except SYMPTOMS as symptom:
         raise Corrupt(
             f"Round {id} of the curator is damaged: it is not what was written. Restore the database from a "

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hone.core.curation import Rounds
+from hone.core.curation import CuratorRuns
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
 from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
 from hone.core.recall import Recall
-from hone.core.skill import Shelf
+from hone.core.skill import SkillCatalog
 from hone.core.value import dataclass
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class Stores:
 
     sessions: Sessions
     ledger: Ledger
-    shelf: Shelf
+    shelf: SkillCatalog
     jobs: Jobs
     recall: Recall
-    rounds: Rounds
+    rounds: CuratorRuns
     outbox: Outbox
     close: Callable[[], Awaitable[None]]
     closed: str = ""
@@ -87,23 +87,23 @@ def _writable(home: Path) -> bool:
 
 
 def _lasting(path: Path) -> Stores:
-    from hone.stores.curator_runs import SqliteRounds
+    from hone.stores.curator_runs import SqliteCuratorRuns
     from hone.stores.database import Database
     from hone.stores.jobs import SqliteJobs
     from hone.stores.ledger import SqliteLedger
     from hone.stores.outbox import SqliteOutbox
     from hone.stores.recall import SqliteRecall
-    from hone.stores.skill_catalog import SqliteShelf
+    from hone.stores.skill_catalog import SqliteSkillCatalog
     from hone.stores.sqlite import SqliteSessions
 
     database = Database.open(path)
     return Stores(
         SqliteSessions(database),
         SqliteLedger(database),
-        SqliteShelf(database),
+        SqliteSkillCatalog(database),
         SqliteJobs(database),
         SqliteRecall(database),
-        SqliteRounds(database),
+        SqliteCuratorRuns(database),
         SqliteOutbox(database),
         database.close,
     )
@@ -112,16 +112,16 @@ def _lasting(path: Path) -> Stores:
 def _passing(home: Path) -> Stores:
     from hone.stores.inmemory import InMemoryJobs, InMemoryOutbox, InMemorySessions
     from hone.stores.recalled import InMemoryRecall
-    from hone.stores.reference import InMemoryLedger, InMemoryRounds, InMemoryShelf
+    from hone.stores.reference import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
 
     sessions, ledger = InMemorySessions(), InMemoryLedger()
     return Stores(
         sessions,
         ledger,
-        InMemoryShelf(ledger),
+        InMemorySkillCatalog(ledger),
         InMemoryJobs(ledger, sessions),
         InMemoryRecall(sessions),
-        InMemoryRounds(ledger),
+        InMemoryCuratorRuns(ledger),
         InMemoryOutbox(ledger),
         sessions.close,
         f"{home} cannot be written: this conversation is not kept, and nothing is learned.",

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
-from hone.core.ledger import Change, ChangeId, Entry, Ledger, Standing
+from hone.core.ledger import Change, ChangeId, ChangeState, Entry, Ledger
 from hone.core.messages import sound
-from hone.core.outbox import Letter, Post
-from hone.core.ports import Header, Spending, Stored, Summary
+from hone.core.outbox import OutboxItem, OutboxStatus
+from hone.core.ports import Header, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
@@ -23,8 +23,8 @@ class InMemorySessions:
     the counters are for the jobs beside it."""
 
     def __init__(self) -> None:
-        self._stored: dict[SessionId, Stored] = {}
-        self._left: dict[SessionId, tuple[Stored, ...]] = {}
+        self._stored: dict[SessionId, StoredSession] = {}
+        self._left: dict[SessionId, tuple[StoredSession, ...]] = {}
         self._spent: list[tuple[SessionId, Spending]] = []
         self.trees: dict[SessionId, SessionId] = {}
         self.counters: dict[SessionId, Counters] = {}
@@ -42,7 +42,7 @@ class InMemorySessions:
         rules.follow(header.id, base[-1].hash if base else prefix.digest, nodes)
         transcript = Transcript(prefix.digest, (*base, *nodes), header.shared)
         self.trees[header.id] = header.id if header.parent is None else self.trees[header.parent]
-        self._put(Stored(rules.storable(header), prefix, transcript))
+        self._put(StoredSession(rules.storable(header), prefix, transcript))
 
     async def append(
         self,
@@ -77,7 +77,7 @@ class InMemorySessions:
             raise rules.changed(session)
         moved = Transcript(prefix.digest, transcript.nodes, stored.header.shared)
         self._left[session] = (*self._left.get(session, ()), stored)
-        self._put(Stored(stored.header, prefix, moved))
+        self._put(StoredSession(stored.header, prefix, moved))
 
     async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
         stored = self._get(session)
@@ -85,12 +85,12 @@ class InMemorySessions:
         rules.follow(session, stored.prefix.digest, transcript.nodes)
         header = replace(stored.header, shared=0)
         self._left[session] = (*self._left.get(session, ()), stored)
-        self._put(Stored(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
+        self._put(StoredSession(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
 
-    async def load(self, session: SessionId) -> Stored:
+    async def load(self, session: SessionId) -> StoredSession:
         return self._get(session)
 
-    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+    async def earlier(self, session: SessionId) -> Sequence[StoredSession]:
         header = self._get(session).header
         return tuple(replace(line, header=header) for line in self._left.get(session, ()))
 
@@ -99,7 +99,7 @@ class InMemorySessions:
 
     async def list(
         self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
-    ) -> Sequence[Summary]:
+    ) -> Sequence[SessionSummary]:
         chosen = [each for each in self._stored.values() if origin is None or each.header.origin is origin]
         latest = [_summary(each) for each in reversed(chosen)]
         brought = sorted(
@@ -139,7 +139,7 @@ class InMemorySessions:
             and (not origins or spent.origin in origins)
         )
 
-    def lines(self) -> Iterator[tuple[SessionId, Stored, bool]]:
+    def lines(self) -> Iterator[tuple[SessionId, StoredSession, bool]]:
         """Each line of each session with its tree, oldest session first; True: the session has left it."""
         for stored in sorted(self._stored.values(), key=lambda each: each.header.created):
             id = stored.header.id
@@ -151,12 +151,12 @@ class InMemorySessions:
     async def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _get(self, session: SessionId) -> Stored:
+    def _get(self, session: SessionId) -> StoredSession:
         if session not in self._stored:
             raise rules.missing(session)
         return self._stored[session]
 
-    def _put(self, stored: Stored) -> None:
+    def _put(self, stored: StoredSession) -> None:
         self._stored.pop(stored.header.id, None)
         self._stored[stored.header.id] = stored
 
@@ -237,9 +237,9 @@ class InMemoryOutbox:
         if sound(backend) != self._backend:
             self._backend, self._told, self._tries = sound(backend), set(), {}
 
-    async def letters(self, limit: int = 100) -> Sequence[Letter]:
+    async def letters(self, limit: int = 100) -> Sequence[OutboxItem]:
         known = ((id, *self._tries.get(id, (0, False, ""))) for id in await self._kept())
-        return tuple(Letter(id, tries) for id, tries, refused, _ in known if not refused)[:limit]
+        return tuple(OutboxItem(id, tries) for id, tries, refused, _ in known if not refused)[:limit]
 
     async def delivered(self, change: ChangeId) -> None:
         if change in await self._kept():
@@ -251,20 +251,20 @@ class InMemoryOutbox:
             tries, _, _ = self._tries.get(change, (0, False, ""))
             self._tries[change] = (tries + 1, final, sound(error))
 
-    async def post(self) -> Post:
+    async def post(self) -> OutboxStatus:
         refused = {id for id, (_, final, _) in self._tries.items() if final}
         errors = sorted((id in refused, -id, error) for id, (_, _, error) in self._tries.items() if error)
         waiting = len(await self._kept()) - len(refused)
-        return Post(waiting, len(refused), errors[0][2] if errors else "")
+        return OutboxStatus(waiting, len(refused), errors[0][2] if errors else "")
 
     async def _kept(self) -> list[ChangeId]:
         made = reversed(await self._ledger.entries())
-        active = (each for each in made if each.change.standing is Standing.ACTIVE and each.change.deltas)
+        active = (each for each in made if each.change.standing is ChangeState.ACTIVE and each.change.deltas)
         return [each.id for each in active if each.id not in self._told]
 
 
-def _summary(stored: Stored) -> Summary:
-    return Summary(
+def _summary(stored: StoredSession) -> SessionSummary:
+    return SessionSummary(
         header=stored.header,
         model=stored.prefix.model,
         messages=len(stored.transcript),

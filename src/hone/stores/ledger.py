@@ -15,12 +15,13 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeId,
+    ChangeKind,
+    ChangeState,
     Delta,
     Entry,
     Evidence,
     Holding,
-    Print,
-    Standing,
+    PublishedFile,
     Target,
 )
 from hone.core.messages import digest, sound
@@ -115,10 +116,10 @@ class SqliteLedger:
             return {}
         return await self._database.read(partial(_contents, digests=tuple(digests)))
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
         return await self._database.read(partial(_prints, targets=tuple(targets)))
 
-    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         await self._database.write(partial(_print, prints=dict(prints)))
 
     async def unsound(self) -> Sequence[str]:
@@ -170,7 +171,7 @@ def _entries(connection: apsw.Connection, choice: _Choice) -> tuple[Entry, ...]:
 
 def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
     settled, at, target, deed, standing, confirmed, cause, about, sources, *made = row
-    actor, session, parent, tool, call, reason, ground, quotes, group = made
+    actor, session, parent, tool, call, reason, trust_floor, quotes, group = made
     author = Author(
         Actor(actor),
         session,
@@ -179,12 +180,14 @@ def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[E
         call,
         reason,
         evidence,
-        Trust(ground),
+        Trust(trust_floor),
         tuple(json.loads(quotes)),
     )
     known = tuple(json.loads(sources))
-    stands = Standing(standing)
-    change = Change(target, deed, deltas, author, stands, bool(confirmed), cause, about, known, group)
+    stands = ChangeState(standing)
+    change = Change(
+        target, ChangeKind(deed), deltas, author, stands, bool(confirmed), cause, about, known, group
+    )
     return Entry(ChangeId(id), moment(at), change, settled)
 
 
@@ -225,10 +228,12 @@ def _contents(connection: apsw.Connection, digests: Sequence[str]) -> Mapping[st
     return found
 
 
-def _prints(connection: apsw.Connection, targets: Sequence[Target]) -> Mapping[tuple[Target, str], Print]:
+def _prints(
+    connection: apsw.Connection, targets: Sequence[Target]
+) -> Mapping[tuple[Target, str], PublishedFile]:
     try:
         return {
-            (target, path): Print(name, int(inode), int(modified))
+            (target, path): PublishedFile(name, int(inode), int(modified))
             for each in targets
             for target, path, name, inode, modified in connection.execute(PRINTS, (sound(each),))
         }
@@ -238,7 +243,7 @@ def _prints(connection: apsw.Connection, targets: Sequence[Target]) -> Mapping[t
         ) from error
 
 
-def _print(connection: apsw.Connection, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+def _print(connection: apsw.Connection, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
     for (target, path), made in prints.items():
         key = (sound(target), sound(path))
         if made is None:

@@ -7,7 +7,7 @@ import apsw
 
 from hone.core.ledger import ChangeId
 from hone.core.messages import sound
-from hone.core.outbox import Letter, Post
+from hone.core.outbox import OutboxItem, OutboxStatus
 from hone.stores.database import Database
 from hone.stores.record import reachable
 
@@ -36,10 +36,10 @@ class SqliteOutbox:
     async def address(self, backend: str) -> None:
         await self._database.write(partial(_address, backend=sound(backend)))
 
-    async def letters(self, limit: int = 100) -> Sequence[Letter]:
-        def work(connection: apsw.Connection) -> tuple[Letter, ...]:
+    async def letters(self, limit: int = 100) -> Sequence[OutboxItem]:
+        def work(connection: apsw.Connection) -> tuple[OutboxItem, ...]:
             rows = connection.execute(LETTERS, (limit,))
-            return tuple(Letter(ChangeId(change), tries) for change, tries in rows)
+            return tuple(OutboxItem(ChangeId(change), tries) for change, tries in rows)
 
         return await self._database.read(work)
 
@@ -49,7 +49,7 @@ class SqliteOutbox:
     async def failed(self, change: ChangeId, error: str, *, final: bool = False) -> None:
         await self._run(FAILED, sound(error), final, reachable(change))
 
-    async def post(self) -> Post:
+    async def post(self) -> OutboxStatus:
         return await self._database.read(_post)
 
     async def _run(self, statement: str, *values: str | int) -> None:
@@ -64,6 +64,6 @@ def _address(connection: apsw.Connection, backend: str) -> None:
         connection.execute(ALL)
 
 
-def _post(connection: apsw.Connection) -> Post:
+def _post(connection: apsw.Connection) -> OutboxStatus:
     waiting, refused = connection.execute(COUNTS).get
-    return Post(waiting, refused, connection.execute(ERROR).get or "")
+    return OutboxStatus(waiting, refused, connection.execute(ERROR).get or "")

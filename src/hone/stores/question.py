@@ -75,7 +75,7 @@ Span = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuestion:
     """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
     times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
     if nothing else is asked for. `kin` are terms that often stand for the others; they count for less."""
@@ -95,7 +95,7 @@ class Question:
         return any(bare(word).startswith(self.beginnings) for word in words(text))
 
 
-def parse(text: str, today: date | None = None) -> Question:
+def parse(text: str, today: date | None = None) -> ParsedQuestion:
     plain = sound(text)
     phrases = tuple(dict.fromkeys(filter(None, (_phrase(each) for each in QUOTED.findall(plain)))))
     rest = QUOTED.sub(" ", plain)
@@ -110,7 +110,7 @@ def parse(text: str, today: date | None = None) -> Question:
     only = starred if len(starred) == len(kept) and not phrases else ()
     related = (_forms(kept) if language else _kin(kept)) if told else ()
     terms = tuple(map(_quoted, kept[:MOST]))
-    return Question(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related)
+    return ParsedQuestion(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related)
 
 
 def _language(terms: Sequence[str]) -> tuple[str, frozenset[str]]:

@@ -14,7 +14,7 @@ from hone.core.messages import canonical, sound
 from hone.stores import job_states as stages
 from hone.stores import rules
 from hone.stores.record import reachable
-from hone.stores.tree import SYMPTOMS, Place, moment, stamp
+from hone.stores.tree import SYMPTOMS, NodeRow, moment, stamp
 
 COLUMNS = (
     "id, session, tree, messages, topics, created, why, state, tries, review, cached, error, ended, changes"
@@ -85,7 +85,7 @@ def count(
     connection: apsw.Connection,
     session: SessionId,
     tree: SessionId,
-    head: Place,
+    head: NodeRow,
     count: Count,
     why: Callable[[Topics], str] | None,
 ) -> Job | None:

@@ -15,7 +15,7 @@ import apsw
 
 from hone.core.recall import Query
 from hone.core.value import dataclass
-from hone.stores.question import EMPTY, Question, plain
+from hone.stores.question import EMPTY, ParsedQuestion, plain
 from hone.stores.window import Window, bounds, days
 
 SCORED, EXTRA = 5_000, 2_000
@@ -65,7 +65,7 @@ class Ranked:
         return first(self.scores, len(self.scores))
 
 
-def rank(connection: apsw.Connection, question: Question, query: Query) -> Ranked:
+def rank(connection: apsw.Connection, question: ParsedQuestion, query: Query) -> Ranked:
     index = Index(connection, bounds(query))
     times = days(question.spans)
     must = " AND ".join(question.phrases)
@@ -135,7 +135,7 @@ def known(counts: Mapping[str, int]) -> dict[str, int]:
     return {term: count for term, count in counts.items() if count}
 
 
-def _scored(index: Index, question: Question, counts: Mapping[str, int]) -> dict[int, float]:
+def _scored(index: Index, question: ParsedQuestion, counts: Mapping[str, int]) -> dict[int, float]:
     """All messages with one of the rarest terms; the other terms count in those."""
     scores: dict[int, float] = {}
     lead = _affordable(counts, SCORED)
@@ -181,7 +181,7 @@ def first(scores: Mapping[int, float], count: int) -> list[int]:
     return [id for _, id in nlargest(count, zip(scores.values(), scores, strict=True))]
 
 
-def _loose(question: Question) -> list[str]:
+def _loose(question: ParsedQuestion) -> list[str]:
     """The words of phrases that stand nowhere."""
     loose = [word for phrase in question.phrases for word in plain(phrase).split()]
     return [f'"{word}"' for word in loose if word not in EMPTY] or [f'"{word}"' for word in loose]

@@ -7,14 +7,14 @@ import apsw
 
 from hone.core.messages import Message, Role, decode
 from hone.core.ports import Header
-from hone.core.recall import Found, Hit, Passage, Query, said
+from hone.core.recall import Hit, Passage, Query, SearchResult, said
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import dataclass
 from hone.stores import lineage, passages
 from hone.stores.database import Database
 from hone.stores.lineage import Lineage, Owner, Spot
-from hone.stores.question import Question, parse, plain
+from hone.stores.question import ParsedQuestion, parse, plain
 from hone.stores.ranking import rank
 from hone.stores.tree import SYMPTOMS, moment
 from hone.stores.window import bounds, days
@@ -38,7 +38,7 @@ class SqliteRecall:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: Query) -> SearchResult:
         """What was stored before there was an index is added first, as much as takes a second or two."""
         if await self._database.read(passages.waiting):
             for _ in range(FILLING):
@@ -56,7 +56,7 @@ class _Place:
     passage: Passage
 
 
-def _search(connection: apsw.Connection, query: Query) -> Found:
+def _search(connection: apsw.Connection, query: Query) -> SearchResult:
     question = parse(query.words, query.today)
     ranked = rank(connection, question, query)
     line = Lineage(connection)
@@ -68,11 +68,11 @@ def _search(connection: apsw.Connection, query: Query) -> Found:
     chosen = sorted(places, key=lambda place: (-place.score, -place.spot.id))[: query.limit]
     hits = tuple(_hit(connection, place) for place in chosen)
     tried, dropped = (tuple(map(plain, each)) for each in (ranked.tried, ranked.dropped))
-    return Found(hits, tried, dropped, passages.waiting(connection))
+    return SearchResult(hits, tried, dropped, passages.waiting(connection))
 
 
 def _places(
-    connection: apsw.Connection, line: Lineage, id: int, score: float, question: Question, query: Query
+    connection: apsw.Connection, line: Lineage, id: int, score: float, question: ParsedQuestion, query: Query
 ) -> Iterator[_Place]:
     """Where a content was said, as far as it is wanted."""
     only, times = bounds(query), days(question.spans)
@@ -87,7 +87,7 @@ def _places(
             yield _Place(score * _worth(question, header.origin, passage), spot, owner, header, passage)
 
 
-def _worth(question: Question, origin: Origin, passage: Passage) -> float:
+def _worth(question: ParsedQuestion, origin: Origin, passage: Passage) -> float:
     role, day = passage.role, passage.at.date()
     timely = any(first <= day <= last for first, last in question.spans)
     return (

@@ -4,14 +4,14 @@ from math import log
 
 from hone.core.ids import SessionId
 from hone.core.messages import Role
-from hone.core.ports import Stored
-from hone.core.recall import Found, Hit, Passage, Query, said, stem
+from hone.core.ports import StoredSession
+from hone.core.recall import Hit, Passage, Query, SearchResult, said, stem
 from hone.core.transcript import Node
 from hone.core.turn import Origin
 from hone.core.value import dataclass
 from hone.stores.inmemory import InMemorySessions
 from hone.stores.passages import indexed
-from hone.stores.question import Question, parse, plain, words
+from hone.stores.question import ParsedQuestion, parse, plain, words
 
 NEAR, KIN = 0.45, 0.6
 TIMELY, ASIDE, SPOKEN, QUOTED = 1.6, 0.5, 1.15, 0.8
@@ -20,7 +20,7 @@ TIMELY, ASIDE, SPOKEN, QUOTED = 1.6, 0.5, 1.15, 0.8
 @dataclass(frozen=True, slots=True)
 class _Said:
     tree: SessionId
-    stored: Stored
+    stored: StoredSession
     number: int
     node: Node
     left: bool
@@ -31,7 +31,7 @@ class InMemoryRecall:
     def __init__(self, sessions: InMemorySessions) -> None:
         self._sessions = sessions
 
-    async def search(self, query: Query) -> Found:
+    async def search(self, query: Query) -> SearchResult:
         question = parse(query.words, query.today)
         heard = list(_heard(self._sessions).values())
         own = _scores(heard, question)
@@ -46,7 +46,7 @@ class InMemoryRecall:
             if _wanted(heard[place], query, question)
         ]
         hits = tuple(_hit(heard[place], scores[place]) for place in wanted[: query.limit])
-        return Found(hits, tuple(map(plain, (*question.phrases, *question.terms))), question.dropped)
+        return SearchResult(hits, tuple(map(plain, (*question.phrases, *question.terms))), question.dropped)
 
 
 def _heard(sessions: InMemorySessions) -> dict[tuple[SessionId, str], _Said]:
@@ -61,7 +61,7 @@ def _heard(sessions: InMemorySessions) -> dict[tuple[SessionId, str], _Said]:
     return found
 
 
-def _scores(heard: list[_Said], question: Question) -> dict[int, float]:
+def _scores(heard: list[_Said], question: ParsedQuestion) -> dict[int, float]:
     phrases = [tuple(map(stem, words(plain(each)))) for each in question.phrases]
     whole = [place for place, each in enumerate(heard) if all(_in(phrase, each.words) for phrase in phrases)]
     scores = dict.fromkeys(whole, 1.0) if phrases else {}
@@ -99,7 +99,7 @@ def _spread(heard: list[_Said], own: dict[int, float]) -> dict[int, float]:
     return spread
 
 
-def _worth(question: Question, each: _Said) -> float:
+def _worth(question: ParsedQuestion, each: _Said) -> float:
     role = each.node.message.role
     return (
         (TIMELY if _timely(question, each) else 1.0)
@@ -109,11 +109,11 @@ def _worth(question: Question, each: _Said) -> float:
     )
 
 
-def _timely(question: Question, each: _Said) -> bool:
+def _timely(question: ParsedQuestion, each: _Said) -> bool:
     return any(first <= each.node.at.date() <= last for first, last in question.spans)
 
 
-def _wanted(each: _Said, query: Query, question: Question) -> bool:
+def _wanted(each: _Said, query: Query, question: ParsedQuestion) -> bool:
     at = each.node.at
     early, late = query.since and at < query.since, query.until and at > query.until
     text = said(each.node.message)

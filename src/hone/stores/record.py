@@ -6,7 +6,7 @@ from datetime import datetime
 
 import apsw
 
-from hone.core.ledger import Change, ChangeId, Entry, Standing
+from hone.core.ledger import Change, ChangeId, ChangeState, Entry
 from hone.core.messages import canonical, sound
 from hone.stores import checks, fold
 from hone.stores.tree import moment, stamp
@@ -41,7 +41,7 @@ def record(
 
 def settled(made: Sequence[Entry]) -> tuple[Entry, ...]:
     """New entries, some of which may be about others of them."""
-    later = {entry.change.about: entry.id for entry in made if entry.change.standing is Standing.ACTIVE}
+    later = {entry.change.about: entry.id for entry in made if entry.change.standing is ChangeState.ACTIVE}
     return tuple(replace(entry, settled=later.get(entry.id)) for entry in made)
 
 
@@ -57,7 +57,7 @@ def _add(connection: apsw.Connection, change: Change, contents: Mapping[str, byt
     for name in checks.digests(change):
         if name not in contents and not connection.execute(HAVE_CONTENT, (sound(name),)).get:
             raise checks.unknown(name)
-    if change.standing is Standing.ACTIVE:
+    if change.standing is ChangeState.ACTIVE:
         fold.apply(connection, change.target, change.deltas)
     id = ChangeId(connection.execute(PUT_CHANGE, _row(change, at)).get)
     for position, delta in enumerate(change.deltas):
@@ -65,14 +65,14 @@ def _add(connection: apsw.Connection, change: Change, contents: Mapping[str, byt
     for position, each in enumerate(change.author.evidence):
         row = (id, position, each.session, each.message, int(each.trust), each.digest)
         connection.execute(PUT_EVIDENCE, row)
-    if change.standing is Standing.ACTIVE and change.deltas:
+    if change.standing is ChangeState.ACTIVE and change.deltas:
         connection.execute(PUT_LETTER, (id,))
     return Entry(id, moment(at), change)
 
 
-def _about(connection: apsw.Connection, about: ChangeId) -> tuple[Standing | None, ChangeId | None]:
+def _about(connection: apsw.Connection, about: ChangeId) -> tuple[ChangeState | None, ChangeId | None]:
     row = connection.execute(ABOUT, (reachable(about),)).fetchone()
-    return (None, None) if row is None else (Standing(row[0]), row[1])
+    return (None, None) if row is None else (ChangeState(row[0]), row[1])
 
 
 def _row(change: Change, at: int) -> tuple[str | int | None, ...]:
@@ -80,7 +80,7 @@ def _row(change: Change, at: int) -> tuple[str | int | None, ...]:
     return (
         at,
         change.target,
-        change.deed,
+        change.kind,
         change.standing,
         int(change.confirmed),
         change.cause,
@@ -92,7 +92,7 @@ def _row(change: Change, at: int) -> tuple[str | int | None, ...]:
         author.tool,
         author.call,
         author.reason,
-        int(author.ground),
+        int(author.trust_floor),
         canonical(author.quotes),
         change.group,
     )

@@ -5,12 +5,33 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from hone.core.curation import Round, RoundId
+from hone.core.curation import CuratorRun, RoundId
 from hone.core.ids import SessionId
-from hone.core.ledger import SKILL, Actor, Change, ChangeId, Entry, Holding, Print, Standing, Target
+from hone.core.ledger import (
+    SKILL,
+    Actor,
+    Change,
+    ChangeId,
+    ChangeState,
+    Entry,
+    Holding,
+    PublishedFile,
+    Target,
+)
 from hone.core.messages import sound
 from hone.core.regex import regex
-from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, Card, Deed, Listed, Result, Tally
+from hone.core.skill import (
+    ARCHIVED,
+    DOCUMENT,
+    ORIGIN,
+    PINNED,
+    PROJECT,
+    ListedSkill,
+    SkillEvent,
+    SkillResult,
+    SkillSummary,
+    UsageCounts,
+)
 from hone.stores import checks
 from hone.stores import words as wording
 
@@ -25,7 +46,7 @@ class InMemoryLedger:
         self._entries: tuple[Entry, ...] = ()
         self._contents: dict[str, bytes] = {}
         self._held: dict[Target, dict[str, str]] = {}
-        self._prints: dict[tuple[Target, str], Print] = {}
+        self._prints: dict[tuple[Target, str], PublishedFile] = {}
 
     async def record(
         self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
@@ -37,7 +58,7 @@ class InMemoryLedger:
         for change in map(checks.storable, changes):
             _admit(change, entries, known, held)
             entries.append(Entry(ChangeId(len(entries) + 1), at, change))
-            if change.about is not None and change.standing is Standing.ACTIVE:
+            if change.about is not None and change.standing is ChangeState.ACTIVE:
                 entries[change.about - 1] = replace(entries[change.about - 1], settled=entries[-1].id)
         before, self._entries = len(self._entries), tuple(entries)
         self._contents, self._held = known, {target: paths for target, paths in held.items() if paths}
@@ -75,7 +96,7 @@ class InMemoryLedger:
         return tuple(
             entry
             for entry in self._entries
-            if entry.change.standing is Standing.PENDING and entry.settled is None
+            if entry.change.standing is ChangeState.PENDING and entry.settled is None
         )
 
     async def latest(self) -> ChangeId:
@@ -97,11 +118,11 @@ class InMemoryLedger:
                 raise checks.unknown(name)
         return {name: self._contents[name] for name in digests}
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], Print]:
+    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
         wanted = set(map(sound, targets))
         return {key: each for key, each in self._prints.items() if key[0] in wanted}
 
-    async def printed(self, prints: Mapping[tuple[Target, str], Print | None]) -> None:
+    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         for (target, path), made in prints.items():
             key = (Target(sound(target)), sound(path))
             self._prints.pop(key, None)
@@ -109,24 +130,24 @@ class InMemoryLedger:
                 self._prints[key] = made
 
 
-class InMemoryShelf:
+class InMemorySkillCatalog:
     """Looks into the ledger for every answer. What is ranked comes without a tally."""
 
     def __init__(self, ledger: InMemoryLedger) -> None:
         self._ledger = ledger
-        self._cards: dict[str, Card] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._cards: dict[str, SkillSummary] = {}
+        self._tallies: dict[str, UsageCounts] = {}
         self._uses: dict[str, set[tuple[date, SessionId]]] = {}
-        self._results: dict[tuple[str, SessionId], Result] = {}
+        self._results: dict[tuple[str, SessionId], SkillResult] = {}
 
     async def uncarded(self) -> Sequence[str]:
         return tuple(sorted(await self._documents() - self._cards.keys()))
 
-    async def card(self, cards: Mapping[str, Card]) -> None:
+    async def card(self, cards: Mapping[str, SkillSummary]) -> None:
         held = await self._documents()
         self._cards = {name: card for name, card in {**self._cards, **cards}.items() if name in held}
 
-    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+    async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         held = sorted((await self._ledger.holdings(SKILL)).items())
         lines = [
             await self._line(target.removeprefix(SKILL), holding)
@@ -135,15 +156,15 @@ class InMemoryShelf:
         ]
         return tuple(line for line in lines if archived or not line.archived)
 
-    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
-        def rank(line: Listed) -> tuple[bool, bool, int, int, str]:
+    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
+        def rank(line: ListedSkill) -> tuple[bool, bool, int, int, str]:
             used = [(day, session) for day, session in self._uses.get(line.name, ()) if day < today]
             last = max((day.toordinal() for day, _ in used), default=0)
             often = len({session for _, session in used})
             return not line.pinned, not folder or line.project != sound(folder), -last, -often, line.name
 
         lines = sorted(await self.listed(), key=rank)
-        return tuple(replace(line, tally=Tally()) for line in lines[:limit])
+        return tuple(replace(line, tally=UsageCounts()) for line in lines[:limit])
 
     async def idle(self, before: str, folder: str, today: date) -> int:
         used = {name for name, uses in self._uses.items() if any(day < today for day, _ in uses)}
@@ -153,24 +174,26 @@ class InMemoryShelf:
             for line in await self.listed()
         )
 
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
+    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
         terms = [_plain(term) for term in wording.terms(words)]
         scored = [(line, self._score(line, terms)) for line in await self.listed()]
         return tuple(sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:limit])
 
-    async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None:
+    async def count(
+        self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
+    ) -> None:
         name, foreground = sound(skill), actor in (Actor.OWNER, Actor.AGENT)
-        tally = self._tallies.get(name, Tally())
-        match deed, foreground:
-            case Deed.VIEW, True:
+        tally = self._tallies.get(name, UsageCounts())
+        match event, foreground:
+            case SkillEvent.VIEW, True:
                 tally = replace(tally, views=tally.views + 1)
-            case Deed.VIEW, False:
+            case SkillEvent.VIEW, False:
                 tally = replace(tally, background_views=tally.background_views + 1)
-            case Deed.PATCH, True:
+            case SkillEvent.PATCH, True:
                 tally = replace(tally, patches=tally.patches + 1)
-            case Deed.PATCH, False:
+            case SkillEvent.PATCH, False:
                 tally = replace(tally, background_patches=tally.background_patches + 1)
-            case Deed.USE, True:
+            case SkillEvent.USE, True:
                 used = self._uses.setdefault(name, set())
                 used.add((today, SessionId(sound(session))))
                 uses, last = len({each for _, each in used}), max(day for day, _ in used)
@@ -185,7 +208,7 @@ class InMemoryShelf:
             sorted(name for name, uses in self._uses.items() if wanted in {each for _, each in uses})
         )
 
-    async def rate(self, skill: str, session: SessionId, result: Result) -> None:
+    async def rate(self, skill: str, session: SessionId, result: SkillResult) -> None:
         name, where = sound(skill), SessionId(sound(session))
         if name not in await self.used(where):
             return
@@ -193,8 +216,8 @@ class InMemoryShelf:
         results = [each for (known, _), each in self._results.items() if known == name]
         self._tallies[name] = replace(
             self._tallies[name],
-            succeeded=results.count(Result.SUCCEEDED),
-            corrected=results.count(Result.CORRECTED),
+            succeeded=results.count(SkillResult.SUCCEEDED),
+            corrected=results.count(SkillResult.CORRECTED),
         )
 
     async def names(self) -> Mapping[str, bool]:
@@ -208,17 +231,17 @@ class InMemoryShelf:
     async def days(self) -> Mapping[str, frozenset[date]]:
         return {name: frozenset(day for day, _ in used) for name, used in self._uses.items()}
 
-    async def tallies(self) -> Mapping[str, Tally]:
+    async def tallies(self) -> Mapping[str, UsageCounts]:
         return dict(self._tallies)
 
     async def _documents(self) -> set[str]:
         held = await self._ledger.holdings(SKILL)
         return {holding[DOCUMENT] for holding in held.values() if DOCUMENT in holding}
 
-    async def _line(self, name: str, holding: Holding) -> Listed:
+    async def _line(self, name: str, holding: Holding) -> ListedSkill:
         facts = {path: holding[path] for path in (ORIGIN, PROJECT) if path in holding}
         bodies = await self._ledger.contents(facts.values())
-        return Listed(
+        return ListedSkill(
             name,
             sound(self._cards[holding[DOCUMENT]].description),
             holding[DOCUMENT],
@@ -226,10 +249,10 @@ class InMemoryShelf:
             PINNED in holding,
             ARCHIVED in holding,
             bodies[facts[PROJECT]].decode("utf-8", "replace") if PROJECT in facts else "",
-            self._tallies.get(name, Tally()),
+            self._tallies.get(name, UsageCounts()),
         )
 
-    def _score(self, line: Listed, terms: Sequence[str]) -> float:
+    def _score(self, line: ListedSkill, terms: Sequence[str]) -> float:
         card = self._cards[line.digest]
         fields = [_plain(wording.spaced(text)) for text in (card.name, card.description, card.body)]
         return sum(
@@ -240,17 +263,17 @@ class InMemoryShelf:
         )
 
 
-class InMemoryRounds:
+class InMemoryCuratorRuns:
     def __init__(self, ledger: InMemoryLedger) -> None:
         self._ledger = ledger
-        self._rounds: tuple[Round, ...] = ()
+        self._rounds: tuple[CuratorRun, ...] = ()
 
-    async def rounds(self, limit: int | None = None) -> Sequence[Round]:
+    async def rounds(self, limit: int | None = None) -> Sequence[CuratorRun]:
         return self._rounds[::-1][:limit]
 
     async def complete(
-        self, round: Round, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
-    ) -> tuple[Round, Sequence[Entry]]:
+        self, round: CuratorRun, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+    ) -> tuple[CuratorRun, Sequence[Entry]]:
         if after != len(self._rounds):
             raise checks.overtaken()
         entries = await self._ledger.record(changes, contents, round.at)
@@ -273,7 +296,7 @@ def _admit(
     for name in checks.digests(change):
         if name not in known:
             raise checks.unknown(name)
-    if change.standing is Standing.PENDING:
+    if change.standing is ChangeState.PENDING:
         return
     holding = held.setdefault(change.target, {})
     for delta in change.deltas:

@@ -8,7 +8,7 @@ import apsw
 
 from hone.core.errors import Corrupt
 from hone.core.jobs import JobId
-from hone.core.ledger import SKILL, Actor, Author, Change, Delta, Target
+from hone.core.ledger import SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.stores import curator_runs as rounds
 from hone.stores import fold, ledger, queue
 from hone.stores import job_states as stages
@@ -51,7 +51,7 @@ def refold(connection: apsw.Connection, now: datetime) -> list[str]:
         if left:
             deltas = tuple(Delta(path, None, name) for path, name in sorted(left.items()))
             author = Author(Actor.OWNER, reason=REASON)
-            record(connection, [Change(Target(target), "repair", deltas, author)], {}, now)
+            record(connection, [Change(Target(target), ChangeKind.REPAIR, deltas, author)], {}, now)
     fold.shelve(connection, [Target(each) for each in _skills(connection)])
     return sorted(broken)
 

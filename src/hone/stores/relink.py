@@ -12,7 +12,7 @@ import apsw
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.messages import Message, Note, Role, decode, user
+from hone.core.messages import Message, Role, SystemNote, decode, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript, chained
@@ -20,7 +20,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import dataclass
 from hone.stores import rules, tree
-from hone.stores.tree import SYMPTOMS, Place, moment
+from hone.stores.tree import SYMPTOMS, NodeRow, moment
 from hone.stores.writer import FOREIGN
 
 ORIGINS = ", ".join(f"'{origin}'" for origin in Origin)
@@ -103,7 +103,7 @@ Said = tuple[Message, Trust, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SavedMessage:
     """Messages that follow each other; `start` is the number that the first of them had."""
 
     start: int
@@ -117,7 +117,7 @@ class Piece:
     def nodes(self, root: str) -> tuple[Node, ...]:
         transcript = Transcript(root)
         if self.noted:
-            transcript = transcript.then(user(Note(LOST)), Trust.AGENT, moment(self.said[0][2]))
+            transcript = transcript.then(user(SystemNote(LOST)), Trust.AGENT, moment(self.said[0][2]))
         for message, trust, at in self.said:
             transcript = transcript.then(message, trust, moment(at))
         return transcript.nodes
@@ -202,7 +202,7 @@ def _session(connection: apsw.Connection, row: Sequence[Any]) -> Iterator[Rest]:
     id, title, origin, folder, shared, model, head, chain, messages = row
     found: Any = connection.execute(END, (head,)).fetchone()
     deepest: Any = connection.execute("SELECT max(depth) FROM nodes WHERE chain = ?", (chain,)).get
-    place = Place(*found) if found else Place(head, chain, min(messages, deepest or 0), "", 0)
+    place = NodeRow(*found) if found else NodeRow(head, chain, min(messages, deepest or 0), "", 0)
     prefix = _prefix(connection, place.chain, model)
     try:
         nodes = tree.read_nodes(connection, place, prefix.digest, id)
@@ -225,7 +225,7 @@ def _session(connection: apsw.Connection, row: Sequence[Any]) -> Iterator[Rest]:
         yield header, prefix, piece.nodes(prefix.digest)
 
 
-def _columns(place: Place, nodes: Sequence[Node], shared: int, model: str, id: str) -> tuple[Any, ...]:
+def _columns(place: NodeRow, nodes: Sequence[Node], shared: int, model: str, id: str) -> tuple[Any, ...]:
     return (*tree.columns(place), *rules.opening(node.message for node in nodes), shared, model, id)
 
 
@@ -237,20 +237,20 @@ def _prefix(connection: apsw.Connection, chain: int, model: str) -> Prefix:
         return Prefix(model or "unknown/unknown", "")
 
 
-def _pieces(connection: apsw.Connection, end: Place) -> list[Piece]:
-    pieces: list[Piece] = []
+def _pieces(connection: apsw.Connection, end: NodeRow) -> list[SavedMessage]:
+    pieces: list[SavedMessage] = []
     run: list[Said] = []
     for number, said in enumerate([*_line(connection, end), None], 1):
         # After a gap, the result of a call that is lost goes with it.
         if said is not None and (run or number == 1 or said[0].role is not Role.TOOL):
             run.append(said)
         elif said is None and run:
-            pieces.append(Piece(number - len(run), tuple(run)))
+            pieces.append(SavedMessage(number - len(run), tuple(run)))
             run = []
     return pieces
 
 
-def _line(connection: apsw.Connection, end: Place) -> list[Said | None]:
+def _line(connection: apsw.Connection, end: NodeRow) -> list[Said | None]:
     """Each message of a conversation in its place; None for what is gone. Where a link is missing, the line
     goes on with the one message of its chain that is in that place."""
     depths: defaultdict[int, list[int]] = defaultdict(list)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, sound
-from hone.core.ports import Header, Summary
+from hone.core.ports import Header, SessionSummary
 from hone.core.transcript import Node
 
 OPENING = 80
@@ -60,7 +60,7 @@ def opening(messages: Iterable[Message]) -> tuple[int, str]:
     return 0, ""
 
 
-def interleave(own: Iterable[Summary], brought: Sequence[Summary]) -> Iterator[Summary]:
+def interleave(own: Iterable[SessionSummary], brought: Sequence[SessionSummary]) -> Iterator[SessionSummary]:
     """What was `brought` in, latest first, stands where its time belongs; of the others no clock decides."""
     waiting = deque(brought)
     for each in own:

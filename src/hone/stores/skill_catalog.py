@@ -11,7 +11,7 @@ from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.messages import canonical, digest, sound
-from hone.core.skill import Birth, Card, Deed, Listed, Result, Tally
+from hone.core.skill import ListedSkill, SkillEvent, SkillOrigin, SkillResult, SkillSummary, UsageCounts
 from hone.stores import words as wording
 from hone.stores.database import Database
 from hone.stores.tree import SYMPTOMS
@@ -75,7 +75,7 @@ WHERE skill = ?1
 """
 
 
-class SqliteShelf:
+class SqliteSkillCatalog:
     """The database belongs to whoever opened it, and the ledger beside this brings the lines along. What is
     ranked comes without a tally, since that would change within the day."""
 
@@ -85,33 +85,35 @@ class SqliteShelf:
     async def uncarded(self) -> Sequence[str]:
         return await self._database.read(_uncarded)
 
-    async def card(self, cards: Mapping[str, Card]) -> None:
+    async def card(self, cards: Mapping[str, SkillSummary]) -> None:
         await self._database.write(partial(_card, cards=dict(cards)))
 
-    async def listed(self, *, archived: bool = False) -> Sequence[Listed]:
+    async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         return await self._database.read(partial(_list, archived=archived))
 
-    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[Listed]:
+    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
         return await self._database.read(partial(_rank, values=(sound(folder), today.isoformat(), limit)))
 
     async def idle(self, before: str, folder: str, today: date) -> int:
         values = (sound(before), sound(folder), today.isoformat())
         return await self._database.read(partial(_idle, values=values))
 
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[Listed, float]]:
+    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
         query = wording.query(words)
         return await self._database.read(partial(_search, query=query, limit=limit)) if query else ()
 
-    async def count(self, skill: str, deed: Deed, actor: Actor, session: SessionId, today: date) -> None:
+    async def count(
+        self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
+    ) -> None:
         work = partial(
-            _count, skill=sound(skill), deed=deed, actor=actor, session=sound(session), today=today
+            _count, skill=sound(skill), event=event, actor=actor, session=sound(session), today=today
         )
         await self._database.write(work)
 
     async def used(self, session: SessionId) -> Sequence[str]:
         return await self._database.read(partial(_used, session=sound(session)))
 
-    async def rate(self, skill: str, session: SessionId, result: Result) -> None:
+    async def rate(self, skill: str, session: SessionId, result: SkillResult) -> None:
         await self._database.write(partial(_rate, skill=sound(skill), session=sound(session), result=result))
 
     async def names(self) -> Mapping[str, bool]:
@@ -120,7 +122,7 @@ class SqliteShelf:
     async def days(self) -> Mapping[str, frozenset[date]]:
         return await self._database.read(_days)
 
-    async def tallies(self) -> Mapping[str, Tally]:
+    async def tallies(self) -> Mapping[str, UsageCounts]:
         return await self._database.read(_tallies)
 
 
@@ -129,7 +131,7 @@ def _uncarded(connection: apsw.Connection) -> tuple[str, ...]:
     return tuple(document for (document,) in rows)
 
 
-def _card(connection: apsw.Connection, cards: Mapping[str, Card]) -> None:
+def _card(connection: apsw.Connection, cards: Mapping[str, SkillSummary]) -> None:
     """Takes those that somebody holds, and removes what nobody holds any more. The words go in together: FTS5
     writes out what it has gathered whenever another statement comes in between."""
     rows: list[tuple[int, str, str, str]] = []
@@ -156,11 +158,11 @@ def _drop(connection: apsw.Connection, cards: apsw.Cursor) -> None:
         connection.execute("DELETE FROM cards WHERE id = ?", row)
 
 
-def _list(connection: apsw.Connection, archived: bool) -> tuple[Listed, ...]:
+def _list(connection: apsw.Connection, archived: bool) -> tuple[ListedSkill, ...]:
     return tuple(_listed(row) for row in connection.execute(LISTED, (archived,)))
 
 
-def _rank(connection: apsw.Connection, values: tuple[str, str, int]) -> tuple[Listed, ...]:
+def _rank(connection: apsw.Connection, values: tuple[str, str, int]) -> tuple[ListedSkill, ...]:
     return tuple(_listed(row) for row in connection.execute(RANKED, values))
 
 
@@ -168,16 +170,16 @@ def _idle(connection: apsw.Connection, values: tuple[str, str, str]) -> int:
     return int(connection.execute(IDLE, values).get)
 
 
-def _search(connection: apsw.Connection, query: str, limit: int) -> tuple[tuple[Listed, float], ...]:
+def _search(connection: apsw.Connection, query: str, limit: int) -> tuple[tuple[ListedSkill, float], ...]:
     return tuple((_listed(row), score) for score, *row in connection.execute(SEARCH, (query, limit)))
 
 
 def _count(
-    connection: apsw.Connection, skill: str, deed: Deed, actor: Actor, session: str, today: date
+    connection: apsw.Connection, skill: str, event: SkillEvent, actor: Actor, session: str, today: date
 ) -> None:
     background = actor not in FOREGROUND
-    if deed is not Deed.USE:
-        view, patch = deed is Deed.VIEW, deed is Deed.PATCH
+    if event is not SkillEvent.USE:
+        view, patch = event is SkillEvent.VIEW, event is SkillEvent.PATCH
         seen = (
             view and not background,
             0,
@@ -199,7 +201,7 @@ def _used(connection: apsw.Connection, session: str) -> tuple[str, ...]:
     return tuple(skill for (skill,) in rows)
 
 
-def _rate(connection: apsw.Connection, skill: str, session: str, result: Result) -> None:
+def _rate(connection: apsw.Connection, skill: str, session: str, result: SkillResult) -> None:
     connection.execute("UPDATE uses SET result = ? WHERE session = ? AND skill = ?", (result, session, skill))
     connection.execute(RATE, (skill,))
 
@@ -219,28 +221,30 @@ def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
     return {skill: frozenset(each) for skill, each in days.items()}
 
 
-def _tallies(connection: apsw.Connection) -> Mapping[str, Tally]:
+def _tallies(connection: apsw.Connection) -> Mapping[str, UsageCounts]:
     rows = connection.execute(f"SELECT skill, {COUNTS} FROM tallies")
     return {skill: _tally(skill, row) for skill, *row in rows}
 
 
-def _listed(row: Sequence[Any]) -> Listed:
+def _listed(row: Sequence[Any]) -> ListedSkill:
     name, description, document, birth, pinned, archived, project, *counts = row
-    tally = _tally(name, counts) if counts and counts[0] is not None else Tally()
+    tally = _tally(name, counts) if counts and counts[0] is not None else UsageCounts()
     try:
-        return Listed(name, description, document, Birth(birth), bool(pinned), bool(archived), project, tally)
+        return ListedSkill(
+            name, description, document, SkillOrigin(birth), bool(pinned), bool(archived), project, tally
+        )
     except SYMPTOMS as error:
         raise _damaged(name) from error
 
 
-def _tally(skill: str, row: Sequence[Any]) -> Tally:
+def _tally(skill: str, row: Sequence[Any]) -> UsageCounts:
     views, uses, patches, background_views, background_patches, last, succeeded, corrected = row
     try:
         day = date.fromisoformat(last) if last else None
     except SYMPTOMS as error:
         raise _damaged(skill) from error
     counts = (views, uses, patches, background_views, background_patches)
-    return Tally(*counts, day, succeeded, corrected)
+    return UsageCounts(*counts, day, succeeded, corrected)
 
 
 def _damaged(skill: str) -> Corrupt:

@@ -13,14 +13,14 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Count, Job, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
-from hone.core.ports import IMPORTED, Header, Spending, Stored, Summary
+from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 from hone.core.value import dataclass
 from hone.stores import queue, rules, tree
 from hone.stores.database import Database
-from hone.stores.tree import Place, moment, stamp
+from hone.stores.tree import NodeRow, moment, stamp
 
 HEADER = "id, created, title, origin, folder, parent, shared"
 SESSION = f"""
@@ -86,10 +86,10 @@ class SqliteSessions:
     async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
         await self._database.write(partial(_shorten, session=session, after=after, nodes=transcript.nodes))
 
-    async def load(self, session: SessionId) -> Stored:
+    async def load(self, session: SessionId) -> StoredSession:
         return await self._database.read(partial(_load, session=session))
 
-    async def earlier(self, session: SessionId) -> Sequence[Stored]:
+    async def earlier(self, session: SessionId) -> Sequence[StoredSession]:
         return await self._database.read(partial(_earlier, session=session))
 
     async def find(self, beginning: str) -> SessionId:
@@ -97,7 +97,7 @@ class SqliteSessions:
 
     async def list(
         self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
-    ) -> Sequence[Summary]:
+    ) -> Sequence[SessionSummary]:
         return await self._database.read(partial(_list, limit=limit, origin=origin, own=own))
 
     async def rename(self, session: SessionId, title: str) -> None:
@@ -125,7 +125,7 @@ class _Session:
     """What the row of a session says. `opening` is what rules.opening gives for all of its messages."""
 
     header: Header
-    head: Place
+    head: NodeRow
     opening: tuple[int, str]
     tree: SessionId
 
@@ -134,7 +134,7 @@ def _get(connection: apsw.Connection, session: SessionId) -> _Session:
     row = connection.execute(SESSION, (sound(session),)).fetchone()
     if row is None:
         raise rules.missing(session)
-    return _Session(_header(row[8:]), Place(*row[:5]), row[5:7], row[7])
+    return _Session(_header(row[8:]), NodeRow(*row[:5]), row[5:7], row[7])
 
 
 def _header(row: Sequence[Any]) -> Header:
@@ -165,7 +165,7 @@ def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: S
 
 def _base(
     connection: apsw.Connection, header: Header, prefix: Prefix, parent: _Session | None
-) -> tuple[Place, tuple[int, str]]:
+) -> tuple[NodeRow, tuple[int, str]]:
     """What a new session follows, and the opening if it is shared."""
     if parent is None:
         return tree.put_chain(connection, prefix), (0, "")
@@ -230,21 +230,21 @@ def _shorten(connection: apsw.Connection, session: SessionId, after: str, nodes:
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
 
 
-def _load(connection: apsw.Connection, session: SessionId) -> Stored:
+def _load(connection: apsw.Connection, session: SessionId) -> StoredSession:
     stored = _get(connection, session)
     prefix = tree.read_prefix(connection, stored.head.chain, session)
     nodes = tree.read_nodes(connection, stored.head, prefix.digest, session)
-    return Stored(stored.header, prefix, Transcript(prefix.digest, nodes, stored.header.shared))
+    return StoredSession(stored.header, prefix, Transcript(prefix.digest, nodes, stored.header.shared))
 
 
-def _earlier(connection: apsw.Connection, session: SessionId) -> Sequence[Stored]:
+def _earlier(connection: apsw.Connection, session: SessionId) -> Sequence[StoredSession]:
     stored = _get(connection, session)
-    lines: list[Stored] = []
+    lines: list[StoredSession] = []
     head = tree.read_former(connection, stored.head)
     while head is not None:
         prefix = tree.read_prefix(connection, head.chain, session)
         nodes = tree.read_nodes(connection, head, prefix.digest, session)
-        lines.append(Stored(stored.header, prefix, Transcript(prefix.digest, nodes)))
+        lines.append(StoredSession(stored.header, prefix, Transcript(prefix.digest, nodes)))
         head = tree.read_former(connection, head)
     return tuple(reversed(lines))
 
@@ -259,15 +259,17 @@ def _find(connection: apsw.Connection, beginning: str) -> SessionId:
 
 def _list(
     connection: apsw.Connection, limit: int | None, origin: Origin | None, *, own: bool
-) -> Sequence[Summary]:
+) -> Sequence[SessionSummary]:
     most = (origin, -1 if limit is None else limit)
     brought = [] if own else _summaries(connection, BROUGHT, most)
     return tuple(rules.interleave(_summaries(connection, OURS, most), brought))[:limit]
 
 
-def _summaries(connection: apsw.Connection, query: str, most: tuple[Origin | None, int]) -> list[Summary]:
+def _summaries(
+    connection: apsw.Connection, query: str, most: tuple[Origin | None, int]
+) -> list[SessionSummary]:
     return [
-        Summary(_header(header), model, messages, moment(at), opening)
+        SessionSummary(_header(header), model, messages, moment(at), opening)
         for model, messages, at, opening, *header in connection.execute(query, most)
     ]
 

@@ -73,7 +73,7 @@ DROP_PREFIX = "DELETE FROM prefixes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeRow:
     """Where a conversation can go on: after a node, or at the root of a chain, where there is no node yet."""
 
     id: int | None
@@ -83,7 +83,7 @@ class Place:
     at: int
 
 
-def columns(place: Place) -> tuple[int | str | None, ...]:
+def columns(place: NodeRow) -> tuple[int | str | None, ...]:
     return (place.id, place.chain, place.depth, place.hash, place.at)
 
 
@@ -95,18 +95,18 @@ def moment(stamp: int) -> datetime:
     return EPOCH + timedelta(microseconds=stamp)
 
 
-def put_chain(connection: apsw.Connection, prefix: Prefix) -> Place:
+def put_chain(connection: apsw.Connection, prefix: Prefix) -> NodeRow:
     connection.execute(PUT_PREFIX, (prefix.digest, prefix.encode()))
     chain = _put(connection, PUT_CHAIN, (prefix.digest,))
-    return Place(None, chain, 0, prefix.digest, 0)
+    return NodeRow(None, chain, 0, prefix.digest, 0)
 
 
 def put_nodes(
     connection: apsw.Connection,
-    place: Place,
+    place: NodeRow,
     nodes: Sequence[Node],
     formers: Iterable[int | None] = repeat(None),
-) -> Place:
+) -> NodeRow:
     """Adds the nodes after the place; returns the place after them. Each table gets all of its rows at once:
     that takes half the time where there are many."""
     new: dict[str, int] = dict(
@@ -117,7 +117,7 @@ def put_nodes(
     for node, former in zip(nodes, formers, strict=False):
         parent, id, depth, at = place.id, id + 1, place.depth + 1, stamp(node.at)
         rows.append((id, place.chain, parent, former, depth, int(node.trust), at, node.hash, node.digest))
-        place = Place(id, place.chain, depth, node.hash, at)
+        place = NodeRow(id, place.chain, depth, node.hash, at)
     connection.executemany(PUT_NODE, rows)
     fresh = [(new.pop(node.digest), node.message) for node in nodes if node.digest in new]
     passages.put(connection, fresh)
@@ -137,7 +137,7 @@ def read_prefix(connection: apsw.Connection, chain: int, whose: str) -> Prefix:
         return Prefix.decode(body)
 
 
-def read_nodes(connection: apsw.Connection, head: Place, root: str, whose: str) -> tuple[Node, ...]:
+def read_nodes(connection: apsw.Connection, head: NodeRow, root: str, whose: str) -> tuple[Node, ...]:
     """The line from the root to the head, each content and each link held against its digest."""
     nodes: list[Node] = []
     parent = root
@@ -152,23 +152,23 @@ def read_nodes(connection: apsw.Connection, head: Place, root: str, whose: str) 
     return tuple(nodes)
 
 
-def read_former(connection: apsw.Connection, head: Place) -> Place | None:
+def read_former(connection: apsw.Connection, head: NodeRow) -> NodeRow | None:
     """The end of the line that was left for the one that ends in `head`."""
     row = connection.execute(FORMER, (head.id,)).fetchone()
-    return None if row is None else Place(*row)
+    return None if row is None else NodeRow(*row)
 
 
-def read_digests(connection: apsw.Connection, head: Place) -> dict[int, str]:
+def read_digests(connection: apsw.Connection, head: NodeRow) -> dict[int, str]:
     """Node ids and the digests of their contents, from the root to the head."""
     rows = sorted(connection.execute(DIGESTS, (head.id,)), key=itemgetter(0))
     return {id: content for _, id, content in rows}
 
 
-def read_place(connection: apsw.Connection, head: Place, depth: int, whose: str) -> Place:
+def read_place(connection: apsw.Connection, head: NodeRow, depth: int, whose: str) -> NodeRow:
     """The place at this depth on the line that ends in `head`."""
     with intact(whose, f"message {depth}"):
         id, hash, at = connection.execute(PLACE, (head.id, depth)).get
-    return Place(id, head.chain, depth, hash, at)
+    return NodeRow(id, head.chain, depth, hash, at)
 
 
 def prune(connection: apsw.Connection, head: int) -> None:

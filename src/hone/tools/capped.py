@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall, digest, sound
-from hone.core.tool import Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.value import dataclass
 from hone.files.atomic import draft
 
@@ -23,11 +23,11 @@ class Capped:
     """In characters, the note about what was left out included."""
 
     @property
-    def surface(self) -> Surface:
-        return self.tool.surface
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
-        outcome = await self.tool.run(call, scene)
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        outcome = await self.tool.run(call, context)
         if len(outcome.text) <= self.limit:
             return outcome
         where = await asyncio.to_thread(self._spill, outcome.text)
@@ -35,7 +35,7 @@ class Capped:
 
     def _spill(self, text: str) -> str:
         try:
-            return f"whole result in {keep(self.folder, self.surface.name, text)}"
+            return f"whole result in {keep(self.folder, self.spec.name, text)}"
         except OSError as error:
             return f"the rest could not be kept ({error.strerror})"
 

@@ -7,21 +7,21 @@ import msgspec
 
 from hone.core.messages import sound
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Outcome, Tool
-from hone.core.tool_context import Scene
-from hone.sandbox.spec import Unfit
-from hone.sandbox.workspace import Bench
+from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool_context import ToolContext
+from hone.sandbox.spec import SandboxUnavailable
+from hone.sandbox.workspace import Workspace
 from hone.tools.define import tool
-from hone.tools.doubts import Rules, refused
+from hone.tools.doubts import ApprovalRules, refused
 from hone.tools.results import told
 
 _SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 
 
-def code_tool(bench: Bench, rules: Rules) -> Tool:
-    @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, kind=Kind.CODE, network_flag="network")
+def code_tool(bench: Workspace, rules: ApprovalRules) -> Tool:
+    @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, kind=ToolKind.CODE, network_flag="network")
     async def execute_code(
-        scene: Scene,
+        context: ToolContext,
         code: str,
         timeout: Annotated[int, "seconds", msgspec.Meta(ge=1, le=3600)] = 60,
         network: bool = False,
@@ -30,13 +30,13 @@ def code_tool(bench: Bench, rules: Rules) -> Tool:
         code = sound(code)
         choice = await bench.choice()
         place = str(bench.folder)
-        no = await rules.refusal(scene, code, choice, place=place, network=network, code=True)
+        no = await rules.refusal(context, code, choice, place=place, network=network, code=True)
         if no:
             return no
         try:
             launch = bench.launch([bench.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
             ended = await bench.run(launch, "execute_code", timeout, code.encode())
-        except (OSError, ValueError, Unfit) as error:
+        except (OSError, ValueError, SandboxUnavailable) as error:
             return refused(f"Not run: {error}.")
         trust = rules.trust(choice, network=network)
         return told(ended, choice, timeout, network=network, trust=trust)

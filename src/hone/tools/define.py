@@ -9,8 +9,8 @@ import msgspec
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Outcome, Surface
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, ToolKind, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.value import dataclass
 
 Result = str | Outcome
@@ -38,20 +38,20 @@ _SHAPES: dict[Hashable, Shape] = {}
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    surface: Surface
+    spec: ToolSpec
     function: Function
     shape: Shape
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         try:
             decoded = self.shape.decoder.decode(call.arguments.strip() or "{}")
         except (ValueError, RecursionError) as error:
             return Outcome(
-                f"{self.surface.name} was not run: {_complaint(error)}. {self.shape.expected}", failed=True
+                f"{self.spec.name} was not run: {_complaint(error)}. {self.shape.expected}", failed=True
             )
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
         if self.shape.witness:
-            arguments[self.shape.witness] = scene
+            arguments[self.shape.witness] = context
         return _outcome(await self._apply(arguments))
 
     async def _apply(self, arguments: dict[str, Any]) -> object:
@@ -64,17 +64,17 @@ def tool(
     *,
     effects: Collection[Effect],
     readonly: bool = False,
-    kind: Kind = Kind.OTHER,
+    kind: ToolKind = ToolKind.OTHER,
     network_flag: str = "",
 ) -> Callable[[Function], FunctionTool]:
     """`Annotated[str, "..."]` describes a parameter, a default makes it optional, and a parameter annotated
-    `Scene` is given what goes on. It returns a str, or an Outcome if it fails in a known way."""
+    `ToolContext` is given what goes on. It returns a str, or an Outcome if it fails in a known way."""
 
     def define(function: Function) -> FunctionTool:
         shape = _shape(function)
         name = function.__name__
-        surface = Surface(name, shape.schema, frozenset(effects), readonly, kind, network_flag)
-        return FunctionTool(surface, function, shape)
+        spec = ToolSpec(name, shape.schema, frozenset(effects), readonly, kind, network_flag)
+        return FunctionTool(spec, function, shape)
 
     return define
 
@@ -108,7 +108,7 @@ def _worked_out(function: Function) -> Shape:
     if not description:
         raise TypeError(f"the tool {name} needs a docstring: the model reads it")
     hints = get_type_hints(function, include_extras=True)
-    witness = next((each for each, hint in hints.items() if hint is Scene), "")
+    witness = next((each for each, hint in hints.items() if hint is ToolContext), "")
     arguments = _struct(function, hints, witness)
     parameters = _parameters(arguments)
     schema = canonical({"name": name, "description": description, "parameters": parameters})

@@ -6,7 +6,7 @@ from typing import Annotated
 from hone.core.events import CallStarted, Emit, Event, Notice
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool_context import ToolContext
 from hone.core.trust import lowest
 from hone.core.turn import Turn
 from hone.tools.define import tool
@@ -19,7 +19,7 @@ def delegate_tool(at_once: int = 4) -> Tool:
 
     @tool(effects={Effect.SPAWN})
     async def delegate(
-        scene: Scene, tasks: Annotated[list[str], "complete instructions, one per helper"]
+        context: ToolContext, tasks: Annotated[list[str], "complete instructions, one per helper"]
     ) -> Outcome:
         """Give independent tasks to helpers that have your tools but not this conversation. They work side by
         side; each answers with a summary."""
@@ -29,7 +29,7 @@ def delegate_tool(at_once: int = 4) -> Tool:
 
         async def one(number: int, task: str) -> Turn:
             async with places:
-                return await scene.spawn(task, _progress(number, len(tasks), scene.emit))
+                return await context.spawn(task, _progress(number, len(tasks), context.emit))
 
         turns = await asyncio.gather(*(one(number, task) for number, task in enumerate(tasks, 1)))
         trust = lowest(node.trust for turn in turns for node in turn.nodes)

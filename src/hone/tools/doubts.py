@@ -9,10 +9,10 @@ from typing import Literal, Protocol
 from hone.core.messages import sound
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
-from hone.core.tool_context import Question, Scene
+from hone.core.tool_context import Question, ToolContext
 from hone.core.trust import Trust
 from hone.core.value import dataclass
-from hone.sandbox.choice import Choice
+from hone.sandbox.choice import SandboxChoice
 from hone.sandbox.spec import Claim
 
 Network = Literal["ask", "allow", "never"]
@@ -27,7 +27,7 @@ class Doubt:
     pattern: str
 
 
-class Danger(Protocol):
+class DangerousCommand(Protocol):
     """What `policy.danger` says of a command."""
 
     @property
@@ -37,26 +37,33 @@ class Danger(Protocol):
     def pattern(self) -> str: ...
 
 
-Judge = Callable[[str], Danger | None]
+Judge = Callable[[str], DangerousCommand | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What the owner decided beforehand. `ground` is the label of what a command brings from the folder."""
+class ApprovalRules:
+    """What the owner decided beforehand. `trust_floor` labels what a command brings from the folder."""
 
     danger: Judge
     network: Network = "ask"
-    ground: Trust = Trust.FOREIGN
+    trust_floor: Trust = Trust.FOREIGN
 
-    def trust(self, choice: Choice, *, network: bool) -> Trust:
+    def trust(self, choice: SandboxChoice, *, network: bool) -> Trust:
         """The best label that what a command says may carry."""
-        return Trust.FOREIGN if network or Claim.NETWORK not in choice.held else self.ground
+        return Trust.FOREIGN if network or Claim.NETWORK not in choice.held else self.trust_floor
 
     async def refusal(
-        self, scene: Scene, text: str, choice: Choice, *, place: str, network: bool, code: bool = False
+        self,
+        context: ToolContext,
+        text: str,
+        choice: SandboxChoice,
+        *,
+        place: str,
+        network: bool,
+        code: bool = False,
     ) -> Outcome | None:
         """Why the text may not run in this place; None if it may."""
-        if network and not self._may_use_network(scene):
+        if network and not self._may_use_network(context):
             return refused("Not run: the network is not permitted here. Go on without it.")
         if not network and Claim.NETWORK not in choice.held:
             return refused("Not run: nothing here keeps it from the network, so ask with network=true.")
@@ -66,12 +73,12 @@ class Rules:
         reasons = " ".join(each.text for each in doubts)
         pattern = "; ".join(each.pattern for each in doubts)
         asked = f"Run this {'code' if code else 'command'} in {sound(place)}? {reasons}"
-        if await scene.consents(Question(asked, text, pattern)):
+        if await context.consents(Question(asked, text, pattern)):
             return None
-        answer = "the owner said no" if scene.agent.permit.attended else "nobody is there to be asked"
+        answer = "the owner said no" if context.agent.permit.attended else "nobody is there to be asked"
         return refused(f"Not run: it needs the owner's consent, and {answer}. {reasons}")
 
-    def _doubts(self, text: str, choice: Choice, *, network: bool, code: bool) -> Iterator[Doubt]:
+    def _doubts(self, text: str, choice: SandboxChoice, *, network: bool, code: bool) -> Iterator[Doubt]:
         danger = None if code else self.danger(text)
         if danger:
             yield Doubt(f"It {danger.reason}.", danger.pattern)
@@ -84,8 +91,8 @@ class Rules:
             )
             yield Doubt(sentence, f"outside a sandbox: {text}")
 
-    def _may_use_network(self, scene: Scene) -> bool:
-        return self.network != "never" and scene.agent.permit.allows(frozenset({Effect.NETWORK}))
+    def _may_use_network(self, context: ToolContext) -> bool:
+        return self.network != "never" and context.agent.permit.allows(frozenset({Effect.NETWORK}))
 
 
 def refused(reason: str) -> Outcome:

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.visible import amend
 from hone.core.visible import find as seen
 from hone.files.atomic import draft
@@ -31,7 +31,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 def file_tools(folder: Path) -> list[Tool]:
     """Relative paths start at `folder`."""
 
-    @tool(effects={Effect.READ}, readonly=True, kind=Kind.FILE)
+    @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
     def read_file(
         path: str, offset: Annotated[Positive, "first line"] = 1, limit: Positive = 2_000
     ) -> Outcome:
@@ -41,7 +41,7 @@ def file_tools(folder: Path) -> list[Tool]:
         except (OSError, ValueError) as error:
             return failure("read", located(folder, path), error)
 
-    @tool(effects={Effect.WRITE}, kind=Kind.FILE)
+    @tool(effects={Effect.WRITE}, kind=ToolKind.FILE)
     def write_file(path: str, content: str) -> Outcome:
         """Create or overwrite a text file, folders included. For small changes use patch."""
         if path.endswith("/"):
@@ -54,7 +54,7 @@ def file_tools(folder: Path) -> list[Tool]:
         verb, was = ("Created", "") if before is None else ("Overwrote", f", before {before:,}")
         return Outcome(f"{verb} {shown(path)} ({size}{was}).")
 
-    @tool(effects={Effect.READ, Effect.WRITE}, kind=Kind.FILE)
+    @tool(effects={Effect.READ, Effect.WRITE}, kind=ToolKind.FILE)
     def patch(
         path: str,
         find: Annotated[str, "exact text; must occur once unless all"],

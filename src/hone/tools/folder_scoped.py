@@ -4,27 +4,27 @@ import json
 from pathlib import Path
 
 from hone.core.messages import ToolCall
-from hone.core.tool import Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.tools.files import located
 
 
 @dataclass(frozen=True, slots=True)
-class Penned:
+class FolderScoped:
     """A tool that takes a `path`. Relative ones start at the first of the folders."""
 
     tool: Tool
     folders: tuple[Path, ...]
 
     @property
-    def surface(self) -> Surface:
-        return self.tool.surface
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         if self._is_inside(call.arguments):
-            return await self.tool.run(call, scene)
+            return await self.tool.run(call, context)
         reason = f"only what lies below {self.folders[0]} can be read and written here."
         return Outcome(f"Not done: {reason}", failed=True, trust=Trust.AGENT)
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from hone.core.messages import ToolCall
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.tools.files import located
 
 
 @dataclass(frozen=True, slots=True)
-class Fenced:
+class HomeProtected:
     """A file in the home that changes counts as edited by the owner. So whoever is not the owner must not
     change one: it would be known without a question."""
 
@@ -22,14 +22,14 @@ class Fenced:
     home: Path
 
     @property
-    def surface(self) -> Surface:
-        return self.tool.surface
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
-        if Effect.WRITE in self.surface.effects and self._is_inside(call.arguments):
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        if Effect.WRITE in self.spec.effects and self._is_inside(call.arguments):
             reason = f"{self.home} is where Hone keeps what it knows; use memory or skill_manage."
             return Outcome(f"Not written: {reason}", failed=True, trust=Trust.AGENT)
-        return await self.tool.run(call, scene)
+        return await self.tool.run(call, context)
 
     def _is_inside(self, arguments: str) -> bool:
         """By where the path really leads, links followed. Where it cannot be told, it is."""

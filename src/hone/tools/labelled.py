@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hone.core.messages import ToolCall
-from hone.core.tool import Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.tools.files import located
@@ -22,11 +22,11 @@ class Labelled:
     label: Callable[[Path], Trust]
 
     @property
-    def surface(self) -> Surface:
-        return self.tool.surface
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
-        outcome = await self.tool.run(call, scene)
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        outcome = await self.tool.run(call, context)
         place = self._place(call.arguments)
         return replace(outcome, trust=Trust.FOREIGN if place is None else self.label(place))
 

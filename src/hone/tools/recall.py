@@ -7,9 +7,9 @@ from hone.core.clock import Clock
 from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.ports import Header, Sessions
-from hone.core.recall import Found, Hit, Passage, Query, Recall, excerpt, said
-from hone.core.tool import Kind, Outcome, Tool
-from hone.core.tool_context import Scene
+from hone.core.recall import Hit, Passage, Query, Recall, SearchResult, excerpt, said
+from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin
 from hone.core.visible import one_line
@@ -24,9 +24,9 @@ REACH = 4
 
 
 def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
-    @tool(effects={Effect.READ}, readonly=True, kind=Kind.OTHER)
+    @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.OTHER)
     async def session_search(
-        scene: Scene,
+        context: ToolContext,
         query: Annotated[str, 'a whole question, or words, "a phrase", prefix*; dates count'] = "",
         limit: Positive = 10,
         session: Annotated[str, "instead: read this session"] = "",
@@ -36,7 +36,7 @@ def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
         try:
             if session:
                 return await _read(sessions, session, at)
-            seen = frozenset(node.digest for node in scene.transcript.nodes)
+            seen = frozenset(node.digest for node in context.transcript.nodes)
             today = clock.now().astimezone().date()
             found = await recall.search(Query(query, min(limit, MOST), today=today, seen=seen))
         except HoneError as error:
@@ -60,14 +60,14 @@ async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
     return Outcome("\n".join([head, *lines]), trust=min(Trust.AGENT, lowest(node.trust for node in chosen)))
 
 
-def told(found: Found) -> str:
+def told(found: SearchResult) -> str:
     if not found.hits:
         return nothing(found)
     sections = ["\n".join(_section(hits, found.tried)) for hits in found.trees]
     return "\n\n".join([*sections, *_remarks(found)])
 
 
-def nothing(found: Found) -> str:
+def nothing(found: SearchResult) -> str:
     """What was tried, and what to try instead."""
     if not found.tried:
         return "There is nothing to look for in this query. Give a few words of what was said."
@@ -78,7 +78,7 @@ def nothing(found: Found) -> str:
     )
 
 
-def _remarks(found: Found) -> list[str]:
+def _remarks(found: SearchResult) -> list[str]:
     if not found.waiting:
         return []
     return [f"{found.waiting:,} older messages cannot be found yet; they are being added with each search."]
@@ -120,7 +120,7 @@ def _called(header: Header) -> str:
     return f"{kind} {header.id}{of}{title}, begun {header.created:%Y-%m-%d}"
 
 
-def _label(found: Found) -> Trust:
+def _label(found: SearchResult) -> Trust:
     """The lowest of all that is shown; never better than the agent's own words, among which it stands."""
     shown = [each for hit in found.hits for each in (hit.passage, hit.before, hit.after) if each]
     return min(Trust.AGENT, lowest(each.trust for each in shown))

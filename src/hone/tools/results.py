@@ -4,12 +4,12 @@ import signal
 
 from hone.core.tool import Outcome
 from hone.core.trust import Trust
-from hone.sandbox.choice import NONE, Choice
+from hone.sandbox.choice import NONE, SandboxChoice
 from hone.sandbox.process import Ended
 
 
 def told(
-    ended: Ended, choice: Choice, timeout: float, *, network: bool, trust: Trust, place: str = ""
+    ended: Ended, choice: SandboxChoice, timeout: float, *, network: bool, trust: Trust, place: str = ""
 ) -> Outcome:
     """`place` is where the shell stands now, if that changed."""
     failed = ended.timed_out or ended.code != 0

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hone.core.messages import ToolCall
-from hone.core.tool import Outcome, Surface, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
 from hone.core.value import dataclass
 from hone.core.visible import visible
 
@@ -15,17 +15,17 @@ _FRAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Contained:
+class SafeTool:
     tool: Tool
     redact: Callable[[str], str]
 
     @property
-    def surface(self) -> Surface:
-        return self.tool.surface
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
 
-    async def run(self, call: ToolCall, scene: Scene) -> Outcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         try:
-            outcome = await self.tool.run(call, scene)
+            outcome = await self.tool.run(call, context)
         except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
             outcome = Outcome(f"{call.name} failed.\n{_last_lines(error)}", failed=True)
         return self._cleared(outcome)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from hone.core.permit import Effect
 from hone.core.regex import regex
-from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.value import dataclass
 from hone.tools.define import tool
 from hone.tools.files import Positive, decoded, failure, load, located, shown
@@ -33,7 +33,7 @@ Glob = tuple[re.Pattern[str] | None, ...]
 def search_tool(folder: Path) -> Tool:
     """Relative paths start at `folder`."""
 
-    @tool(effects={Effect.READ}, readonly=True, kind=Kind.FILE)
+    @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
     async def search_files(
         pattern: Annotated[str, "Python regex; empty: list files that fit glob"] = "",
         path: str = ".",

@@ -12,16 +12,16 @@ from hone.core.clock import Clock
 from hone.core.messages import sound
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.process import Running
-from hone.sandbox.spec import PATH, Unfit
-from hone.sandbox.workspace import Bench
+from hone.sandbox.spec import PATH, SandboxUnavailable
+from hone.sandbox.workspace import Workspace
 from hone.tools.code import code_tool
 from hone.tools.define import tool
-from hone.tools.doubts import Judge, Network, Rules, refused
+from hone.tools.doubts import ApprovalRules, Judge, Network, refused
 from hone.tools.results import named, told
 
 LONGEST = 100_000
@@ -39,7 +39,7 @@ _SCRIPT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BackgroundProcess:
     """A process in the background."""
 
     command: str
@@ -56,11 +56,11 @@ class Job:
 class Shell:
     """The tools that run commands, and what they share. Close it with its session."""
 
-    bench: Bench
-    rules: Rules
+    bench: Workspace
+    rules: ApprovalRules
     tools: Sequence[Tool] = field(init=False)
     place: str = field(init=False)
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: dict[str, BackgroundProcess] = field(default_factory=dict)
     _last: int = 0
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Shell:
             return f"{MOST} processes run in the background already. Stop some of them."
         return ""
 
-    def note(self, job: Job) -> str:
+    def note(self, job: BackgroundProcess) -> str:
         """The name under which the job is found again. The oldest that have ended are forgotten."""
         ended = [id for id, each in self.jobs.items() if each.running.code is not None]
         for id in ended[: max(0, len(self.jobs) + 1 - MOST)]:
@@ -108,16 +108,16 @@ def shell_tools(
     danger: Judge,
     *,
     network: Network = "ask",
-    ground: Trust = Trust.FOREIGN,
+    trust_floor: Trust = Trust.FOREIGN,
     clock: Clock | None = None,
 ) -> Shell:
-    return Shell(Bench(folder, sandbox, clock), Rules(danger, network, ground))
+    return Shell(Workspace(folder, sandbox, clock), ApprovalRules(danger, network, trust_floor))
 
 
 def _terminal(shell: Shell) -> Tool:
     @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, network_flag="network")
     async def terminal(
-        scene: Scene,
+        context: ToolContext,
         command: str,
         timeout: Annotated[int, "seconds", msgspec.Meta(ge=1, le=3600)] = 120,
         background: Annotated[bool, "go on without waiting; see process"] = False,
@@ -131,7 +131,7 @@ def _terminal(shell: Shell) -> Tool:
             return refused(f"Not run: {impossible}")
         choice = await shell.bench.choice()
         argv = shell.argv(command)
-        no = await shell.rules.refusal(scene, command, choice, place=shell.place, network=network)
+        no = await shell.rules.refusal(context, command, choice, place=shell.place, network=network)
         if no:
             return no
         trust = shell.rules.trust(choice, network=network)
@@ -139,10 +139,10 @@ def _terminal(shell: Shell) -> Tool:
             launch = shell.bench.launch(argv, choice, network=network)
             if background:
                 running = await shell.bench.start(launch, "process")
-                name = shell.note(Job(command, running, trust))
+                name = shell.note(BackgroundProcess(command, running, trust))
                 return Outcome(f"Started in the background as {name}.", trust=trust)
             ended = await shell.bench.run(launch, "terminal", timeout)
-        except (OSError, ValueError, Unfit) as error:
+        except (OSError, ValueError, SandboxUnavailable) as error:
             return refused(f"Not run: {error}.")
         place = shell.arrive(ended.report)
         return told(ended, choice, timeout, network=network, trust=trust, place=place)

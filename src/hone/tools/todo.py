@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from hone.core.messages import ToolCall
-from hone.core.tool import Kind, Outcome
-from hone.core.tool_context import Scene
+from hone.core.tool import Outcome, ToolKind
+from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import dataclass
@@ -17,17 +17,17 @@ MARKS = {"open": " ", "doing": "~", "done": "x"}
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TodoItem:
     text: str
     state: Literal["open", "doing", "done"] = "open"
 
 
-Written = dict[str, tuple[Item, ...] | None]
+Written = dict[str, tuple[TodoItem, ...] | None]
 
 
-def todos(transcript: Transcript) -> tuple[Item, ...]:
+def todos(transcript: Transcript) -> tuple[TodoItem, ...]:
     """The list as it stands after the last result in the transcript."""
-    items: tuple[Item, ...] = ()
+    items: tuple[TodoItem, ...] = ()
     pending: dict[str, ToolCall] = {}
     for message in transcript:
         if message.template:
@@ -41,13 +41,15 @@ def todos(transcript: Transcript) -> tuple[Item, ...]:
     return items
 
 
-@tool(effects=frozenset(), kind=Kind.OTHER)
-def todo(scene: Scene, items: Annotated[list[Item] | None, "the whole new list"] = None) -> Outcome:
+@tool(effects=frozenset(), kind=ToolKind.OTHER)
+def todo(
+    context: ToolContext, items: Annotated[list[TodoItem] | None, "the whole new list"] = None
+) -> Outcome:
     """Plan work of several steps. With items, replace the task list; without, read it."""
-    return Outcome(_printed(todos(scene.transcript) if items is None else items), trust=Trust.AGENT)
+    return Outcome(_printed(todos(context.transcript) if items is None else items), trust=Trust.AGENT)
 
 
-def _written(arguments: str) -> tuple[Item, ...] | None:
+def _written(arguments: str) -> tuple[TodoItem, ...] | None:
     """What a call wrote; None if it only read."""
     try:
         written = msgspec.json.decode(arguments.strip() or "{}", type=Written, strict=False)
@@ -56,6 +58,6 @@ def _written(arguments: str) -> tuple[Item, ...] | None:
     return written.get("items")
 
 
-def _printed(items: list[Item] | tuple[Item, ...]) -> str:
+def _printed(items: list[TodoItem] | tuple[TodoItem, ...]) -> str:
     rows = [f"[{MARKS[item.state]}] {' '.join(item.text.split())}" for item in items]
     return "\n".join(rows) or "The list is empty."

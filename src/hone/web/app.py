@@ -10,21 +10,21 @@ from starlette.middleware import Middleware
 from hone.core.errors import HoneError
 from hone.web import openapi, page, stream
 from hone.web.answers import on_crash, on_hone_error, on_http_error
-from hone.web.auth import Door
-from hone.web.openai.endpoint import Endpoint
+from hone.web.auth import AuthMiddleware
+from hone.web.openai.endpoint import ChatEndpoint
 from hone.web.operation import Operation
 from hone.web.operations import changes, chat, journal, reviews, search, sessions, skills, status
 from hone.web.operations import usage as figures
-from hone.web.state import House
+from hone.web.state import ServerState
 
 
 def operations() -> tuple[Operation, ...]:
     rooms = (status, changes, journal, skills, sessions, search, reviews, figures, chat, stream)
-    every = (*(each for room in rooms for each in room.OPERATIONS), *Endpoint().operations)
+    every = (*(each for room in rooms for each in room.OPERATIONS), *ChatEndpoint().operations)
     return (*every, openapi.operation(every))
 
 
-def create_app(house: House, hosts: Collection[str]) -> Starlette:
+def create_app(house: ServerState, hosts: Collection[str]) -> Starlette:
     """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ def create_app(house: House, hosts: Collection[str]) -> Starlette:
 
     return Starlette(
         routes=[*page.routes(), *(each.route(house) for each in operations())],
-        middleware=[Middleware(Door, keys=house.keys, hosts=hosts)],
+        middleware=[Middleware(AuthMiddleware, keys=house.keys, hosts=hosts)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
         lifespan=lifespan,
     )

@@ -28,7 +28,7 @@ BY_TICKET = (
 BY_PASSWORD = '<a href="/login">Log in</a> with the password. Any user name will do.'
 
 
-class Door:
+class AuthMiddleware:
     """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to."""
 
     def __init__(self, app: ASGIApp, keys: Keys, hosts: Collection[str]) -> None:

@@ -14,7 +14,7 @@ from hone.core.events import (
     Spent,
     TurnEnded,
 )
-from hone.core.ledger import Standing
+from hone.core.ledger import ChangeState
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 
 Shown = tuple[str, Mapping[str, Any]]
@@ -48,7 +48,7 @@ def shown(event: Event) -> Shown:
                 "calls": len(turn.usage),
             }
         case Learned(job, entries):
-            waiting = sum(each.change.standing is Standing.PENDING for each in entries)
+            waiting = sum(each.change.standing is ChangeState.PENDING for each in entries)
             changes = [each.id for each in entries]
             return "learned", {
                 "review": job.id,
@@ -57,7 +57,7 @@ def shown(event: Event) -> Shown:
                 "waiting": waiting,
             }
         case Curated(done, entries):
-            waiting = sum(each.change.standing is Standing.PENDING for each in entries)
+            waiting = sum(each.change.standing is ChangeState.PENDING for each in entries)
             return "curated", {
                 "round": done.id,
                 "changes": [each.id for each in entries],

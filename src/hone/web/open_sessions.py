@@ -30,7 +30,7 @@ EVERYWHERE = ""
 
 
 @dataclass(eq=False, slots=True)
-class Talk:
+class OpenSession:
     session: Session
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     task: asyncio.Task[Turn] | None = None
@@ -60,13 +60,13 @@ def settled(task: asyncio.Task[Turn]) -> None:
         task.exception()
 
 
-class Talks:
+class OpenSessions:
     def __init__(self, hone: Hone, bus: Bus, clock: Clock, most: int = MOST) -> None:
         self._hone = hone
         self._bus = bus
         self._clock = clock
         self._most = most
-        self._open: dict[str, Talk] = {}
+        self._open: dict[str, OpenSession] = {}
         self._entrances: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing = False
 
@@ -74,20 +74,20 @@ class Talks:
     def busy(self) -> list[str]:
         return [id for id, talk in self._open.items() if talk.task]
 
-    def find(self, id: str) -> Talk | None:
+    def find(self, id: str) -> OpenSession | None:
         return self._open.get(id)
 
-    async def begin(self, model: str = "", id: str = "", told: Sequence[Message] = ()) -> Talk:
+    async def begin(self, model: str = "", id: str = "", told: Sequence[Message] = ()) -> OpenSession:
         """A new conversation, stored with its first message."""
-        return self._keep(Talk(await self._hone.session(model, id=id, told=told)))
+        return self._keep(OpenSession(await self._hone.session(model, id=id, told=told)))
 
-    async def enter(self, id: str) -> Talk:
+    async def enter(self, id: str) -> OpenSession:
         """A stored conversation; `id` is whole. Raises Missing."""
         entrance = self._entrances.setdefault(id, asyncio.Lock())
         async with entrance:
             return self._keep(self._open.pop(id) if id in self._open else await self._resumed(id))
 
-    async def enter_or_begin(self, id: str, model: str = "") -> Talk:
+    async def enter_or_begin(self, id: str, model: str = "") -> OpenSession:
         entrance = self._entrances.setdefault(id, asyncio.Lock())
         async with entrance:
             if found := self._open.get(id):
@@ -97,19 +97,19 @@ class Talks:
                     return self._keep(await self._resumed(id))
             return await self.begin(model, id)
 
-    async def _resumed(self, id: str) -> Talk:
+    async def _resumed(self, id: str) -> OpenSession:
         """Raises Refused for what Hone said to itself: nobody else talks there."""
         stored = await self._hone.sessions.load(SessionId(id))
         if stored.header.origin is not Origin.USER:
             raise Refused(f"Session {id} is no conversation of yours. Branch off from it to talk.")
-        return Talk(await self._hone.resume(id))
+        return OpenSession(await self._hone.resume(id))
 
-    def _keep(self, talk: Talk) -> Talk:
+    def _keep(self, talk: OpenSession) -> OpenSession:
         """The one that was used last stands last."""
         self._open[talk.session.id] = talk
         return talk
 
-    async def start(self, talk: Talk, words: Words) -> None:
+    async def start(self, talk: OpenSession, words: Words) -> None:
         """Returns when the words are stored; the turn goes on. Raises Conflict while another one does."""
         if talk.is_busy:
             raise Conflict("This conversation is busy with the last message. Wait, or interrupt it.")
@@ -127,7 +127,7 @@ class Talks:
         if task.done():
             task.result()
 
-    async def send(self, talk: Talk, words: Words, emit: Emit = ignore) -> Turn:
+    async def send(self, talk: OpenSession, words: Words, emit: Emit = ignore) -> Turn:
         """One turn, after those that were asked for before. Goes on if the caller does not wait for it."""
         talk.waiting += 1
         try:
@@ -148,7 +148,7 @@ class Talks:
             talk.waiting -= 1
             await self._make_room()
 
-    def interrupt(self, talk: Talk) -> bool:
+    def interrupt(self, talk: OpenSession) -> bool:
         """False if there was nothing to interrupt."""
         talk.session.cancel()
         return talk.task is not None
@@ -172,7 +172,7 @@ class Talks:
     def _tasks(self) -> list[asyncio.Task[Turn]]:
         return [talk.task for talk in self._open.values() if talk.task and not talk.task.done()]
 
-    async def _turn(self, talk: Talk, words: Words, emit: Emit) -> Turn:
+    async def _turn(self, talk: OpenSession, words: Words, emit: Emit) -> Turn:
         id = talk.session.id
         watched.set(id if words.watched else "")
         publish = self._publisher(id)
@@ -191,7 +191,7 @@ class Talks:
         finally:
             self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
 
-    async def _sent(self, talk: Talk, words: Words, tell: Emit) -> Turn:
+    async def _sent(self, talk: OpenSession, words: Words, tell: Emit) -> Turn:
         """Where another process went on with the conversation meanwhile, so do we, after what it said."""
         try:
             return await talk.session.send(words.message, tell, voice=words.voice, aside=words.aside)

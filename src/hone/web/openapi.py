@@ -8,7 +8,7 @@ import msgspec
 
 from hone import __version__
 from hone.core.regex import regex
-from hone.web.operation import STREAM, Asked, Nothing, Operation
+from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 
 PATH = "/openapi.json"
 _PLACEHOLDER = regex(r"\{(\w+)(?::(\w+))?\}")
@@ -108,7 +108,7 @@ def _query(
 def operation(operations: Sequence[Operation]) -> Operation:
     """The description, served beside what it describes."""
 
-    async def openapi(_: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    async def openapi(_: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """This description."""
         return describe((*operations, own))
 

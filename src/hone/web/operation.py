@@ -12,7 +12,7 @@ from starlette.routing import Route
 from hone.core.errors import Missing
 from hone.core.value import dataclass
 from hone.web.answers import answer, failure
-from hone.web.state import House
+from hone.web.state import ServerState
 
 Query = TypeVar("Query")
 Body = TypeVar("Body")
@@ -26,8 +26,8 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[Query, Body]):
-    house: House
+class OperationCall(Generic[Query, Body]):
+    house: ServerState
     path: Mapping[str, Any]
     query: Query
     body: Body
@@ -36,7 +36,7 @@ class Asked(Generic[Query, Body]):
     """Whether whoever asked has gone."""
 
 
-Act = Callable[[Asked[Any, Any]], Awaitable[Any]]
+Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]
 """Gives a value for JSON, or a whole response."""
 
 
@@ -52,13 +52,13 @@ class Operation:
     status: int = 200
     streams: bool = False
 
-    def route(self, house: House) -> Route:
+    def route(self, house: ServerState) -> Route:
         async def endpoint(request: Request) -> Response:
             return await self._perform(house, request)
 
         return Route(self.path, endpoint, methods=[self.method], name=f"{self.method} {self.path}")
 
-    async def _perform(self, house: House, request: Request) -> Response:
+    async def _perform(self, house: ServerState, request: Request) -> Response:
         path = dict(request.path_params)
         if any(isinstance(each, int) and each > LARGEST_NUMBER for each in path.values()):
             raise Missing("There is nothing of that number.")
@@ -73,7 +73,9 @@ class Operation:
             return failure(400, "invalid_request_error", "This cannot be read: it is nested too deeply.")
         if request.method == "HEAD" and self.streams:
             return Response(media_type=STREAM)  # nobody would hear what follows
-        result = await self.act(Asked(house, path, query, body, request.headers, request.is_disconnected))
+        result = await self.act(
+            OperationCall(house, path, query, body, request.headers, request.is_disconnected)
+        )
         return result if isinstance(result, Response) else answer(result, self.status)
 
     async def _read(self, request: Request) -> msgspec.Struct:

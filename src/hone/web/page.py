@@ -24,16 +24,18 @@ ASK_AGAIN = "no-cache"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class StaticFile:
     data: bytes
     type: str
     tag: str
 
 
-def read() -> Mapping[str, File]:
+def read() -> Mapping[str, StaticFile]:
     """All files of the page by name. Nothing else has an address."""
     found = {each.name: each.read_bytes() for each in FOLDER.iterdir() if _type(each.name)}
-    return {name: File(data, _type(name), f'"{digest(data)[:32]}"') for name, data in sorted(found.items())}
+    return {
+        name: StaticFile(data, _type(name), f'"{digest(data)[:32]}"') for name, data in sorted(found.items())
+    }
 
 
 def _type(name: str) -> str:
@@ -55,7 +57,7 @@ def routes() -> list[Route]:
     return [Route("/", document), Route("/static/{file}", file)]
 
 
-def _sent(request: Request, file: File) -> Response:
+def _sent(request: Request, file: StaticFile) -> Response:
     headers = {"etag": file.tag, "cache-control": ASK_AGAIN}
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)

@@ -16,7 +16,7 @@ watched: ContextVar[str] = ContextVar("watched", default="")
 """The session whose turn this is, if somebody watches it who can answer."""
 
 
-class Board:
+class PendingQuestions:
     def __init__(self, bus: Bus, clock: Clock) -> None:
         self._bus = bus
         self._clock = clock

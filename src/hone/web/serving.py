@@ -17,9 +17,9 @@ from hone.core.value import dataclass
 from hone.web.app import create_app
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
-from hone.web.open_sessions import Talks
-from hone.web.pending_questions import Board
-from hone.web.state import House
+from hone.web.open_sessions import OpenSessions
+from hone.web.pending_questions import PendingQuestions
+from hone.web.state import ServerState
 
 PORT, HTTP = 8420, 80
 GRACE = 10.0
@@ -89,7 +89,7 @@ def bind(address: Address) -> socket.socket:
 class Server(uvicorn.Server):
     """Ends in order: turns first, then those who listen, then the connections."""
 
-    def __init__(self, config: uvicorn.Config, house: House, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, house: ServerState, grace: float) -> None:
         super().__init__(config)
         self._house = house
         self._grace = grace
@@ -115,7 +115,7 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def server(house: House, hosts: Collection[str], grace: float = GRACE) -> Server:
+def server(house: ServerState, hosts: Collection[str], grace: float = GRACE) -> Server:
     config = uvicorn.Config(
         create_app(house, hosts),
         http="h11",
@@ -141,13 +141,15 @@ async def serve(
     try:
         port = listener.getsockname()[1]
         clock, bus = SystemClock(), Bus()
-        board = Board(bus, clock)
+        board = PendingQuestions(bus, clock)
         async with Hone(home=home, ask=board.ask) as hone:
             await hone.sessions.list(
                 limit=1
             )  # a home that cannot be opened is said before anybody is asked in
             keys = Keys(stored(hone.home), clock, port, address.password)
-            house = House(hone, keys, bus, board, Talks(hone, bus, clock), clock, _url(address, port))
+            house = ServerState(
+                hone, keys, bus, board, OpenSessions(hone, bus, clock), clock, _url(address, port)
+            )
             serving = server(house, address.hosts(port), grace)
             ready(f"{house.address}/login?ticket={keys.ticket()}", hone.home)
             await serving.serve([listener])

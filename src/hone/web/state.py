@@ -14,8 +14,8 @@ from hone.knowledge.learned import line
 from hone.web.bus import Bus
 from hone.web.events import shown
 from hone.web.keys import Keys
-from hone.web.open_sessions import EVERYWHERE, Talks
-from hone.web.pending_questions import Board
+from hone.web.open_sessions import EVERYWHERE, OpenSessions
+from hone.web.pending_questions import PendingQuestions
 
 LOOK = 1.0
 """Seconds between two looks at what other processes did."""
@@ -26,14 +26,14 @@ JOBS = 50
 
 
 @dataclass(slots=True)
-class House:
+class ServerState:
     """`address` is where people find the server."""
 
     hone: Hone
     keys: Keys
     bus: Bus
-    board: Board
-    talks: Talks
+    board: PendingQuestions
+    talks: OpenSessions
     clock: Clock
     address: str
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)

@@ -7,7 +7,7 @@ from starlette.responses import StreamingResponse
 
 from hone.web.bus import BEAT, Bus, Signal
 from hone.web.open_sessions import EVERYWHERE
-from hone.web.operation import STREAM, Asked, Nothing, Operation
+from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 
 SHORTEST = b"retry: 1000\n: Hone\n\n"
 """How soon to come back, and a first byte, so that whoever listens knows that it does."""
@@ -36,14 +36,14 @@ def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:
     return StreamingResponse(_events(bus, channel, since), media_type=STREAM)
 
 
-async def everything(asked: Asked[Since, Nothing]) -> StreamingResponse:
+async def everything(asked: OperationCall[Since, Nothing]) -> StreamingResponse:
     """News of the whole server, from now on or from where it broke off."""
     bus = asked.house.bus
     since = asked.headers.get("last-event-id") or asked.query.since or bus.now
     return streamed(bus, EVERYWHERE, since)
 
 
-async def conversation(asked: Asked[Since, Nothing]) -> StreamingResponse:
+async def conversation(asked: OperationCall[Since, Nothing]) -> StreamingResponse:
     """What happens in one conversation: the turn that is under way from its beginning, then what follows."""
     sessions = asked.house.hone.sessions
     wanted = asked.path["session"]

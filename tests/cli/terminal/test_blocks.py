@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.terminal.blocks import Block, Blocks, cut
+from hone.cli.terminal.blocks import Blocks, MarkdownBlock, cut
 from hone.core.visible import visible
 from tests.cli.terminal.marked import TEXTS
 
 
-def fed(text: str, edges: list[int], asked: list[bool]) -> list[Block]:
+def fed(text: str, edges: list[int], asked: list[bool]) -> list[MarkdownBlock]:
     """The blocks of a text that came in pieces; `asked` says after which of them somebody looked."""
     places = sorted({edge % (len(text) + 1) for edge in edges})
-    blocks, found = Blocks(), list[Block]()
+    blocks, found = Blocks(), list[MarkdownBlock]()
     for index, (begin, end) in enumerate(pairwise([0, *places, len(text)])):
         blocks.feed(text[begin:end])
         if asked and asked[index % len(asked)]:

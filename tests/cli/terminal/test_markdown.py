@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from hone.cli.terminal.blocks import Block, cut
+from hone.cli.terminal.blocks import MarkdownBlock, cut
 from hone.cli.terminal.markdown import lines
 from hone.core.visible import visible
 from tests.cli.terminal.marked import TEXTS
@@ -84,7 +84,7 @@ def test_every_word_is_seen_once(shapes: list[str]) -> None:
 @given(TEXTS, st.integers(40, 120))
 def test_the_blocks_one_by_one_look_like_the_whole(text: str, width: int) -> None:
     text = visible(text)
-    whole = [line.plain for line in lines(Block(text), width)]
+    whole = [line.plain for line in lines(MarkdownBlock(text), width)]
     assert [line for line in whole if line] == [line for line in drawn(text, width) if line]
 
 
@@ -94,7 +94,7 @@ def test_the_blocks_one_by_one_look_like_the_whole(text: str, width: int) -> Non
 )
 def test_code_is_copied_as_it_was_written(code: str, language: str) -> None:
     written = visible(code).replace("`", "'")
-    shown = [line.plain for line in lines(Block(f"```{language}\n{written}\n```\n"), 20)]
+    shown = [line.plain for line in lines(MarkdownBlock(f"```{language}\n{written}\n```\n"), 20)]
     assert shown == written.split("\n")
 
 

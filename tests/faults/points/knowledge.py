@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.clock import SystemClock
-from hone.core.curation import UNNUMBERED, Round, Rounds
+from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, Change, ChangeId, Entry, Evidence, skill
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
 from hone.features.curator.consolidation import moves, read
-from hone.files.tree import Disk
-from hone.knowledge.admission import Mode
+from hone.files.tree import FileTree
+from hone.knowledge.admission import LearningMode
 from hone.knowledge.drafts import Batch
-from hone.knowledge.journal import Add, Remove, Replace
-from hone.knowledge.keeper import OWNER, Keeper, Rules
+from hone.knowledge.journal import Add, Remove, ReplaceEntry
+from hone.knowledge.keeper import OWNER, Keeper, KeeperRules
 from hone.knowledge.skills.document import written
 from hone.knowledge.skills.folder import Archive, Create, Patch, Restore, WriteFile
-from hone.stores.curator_runs import SqliteRounds
+from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.faults.beside import DATABASE
@@ -33,7 +33,7 @@ PLAN = """{"merge": [{"into": "rail-journeys", "sources": ["trip-planning", "nig
 TARGETS = (MEMORY, USER, *map(skill, MERGED), skill("bread-baking"))
 LIMITS = {"memory": 2_200, "user": 1_375, "project": 2_200}
 FOREIGN = (Evidence(SessionId("5e55"), 1, Trust.FOREIGN, "0" * 64),)
-MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=FOREIGN, ground=Trust.FOREIGN)
+MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=FOREIGN, trust_floor=Trust.FOREIGN)
 RESTS = (Evidence(SessionId("c0de"), 2, Trust.AGENT, "0" * 64),)
 CURATOR = Author(Actor.CURATOR, SessionId("c0de"), evidence=RESTS)
 
@@ -42,7 +42,7 @@ CURATOR = Author(Actor.CURATOR, SessionId("c0de"), evidence=RESTS)
 class Kept:
     home: Path
     keeper: Keeper
-    rounds: Rounds
+    rounds: CuratorRuns
 
     async def view(self) -> object:
         """Every file as it is printed, and every change in its order."""
@@ -54,7 +54,7 @@ class Kept:
             if each.name not in {*DATABASE, ".lock"}
         }
         made = [
-            (each.change.target, each.change.deed, each.change.standing)
+            (each.change.target, each.change.kind, each.change.standing)
             for each in await self.keeper.ledger.entries()
         ]
         return files, made, len(await self.rounds.rounds())
@@ -68,7 +68,7 @@ class Kept:
             changes: Sequence[Change], contents: Mapping[str, bytes], refused: Sequence[str]
         ) -> Sequence[Entry]:
             assert not refused
-            round = Round(SystemClock().now(), "by hand")
+            round = CuratorRun(SystemClock().now(), "by hand")
             return (await self.rounds.complete(round, UNNUMBERED, changes, contents))[1]
 
         return await self.keeper.arrange([batch], close)
@@ -79,13 +79,13 @@ class Kept:
 
 
 @asynccontextmanager
-async def kept(root: Path, merges: Mode = Mode.AUTO) -> AsyncIterator[Kept]:
+async def kept(root: Path, merges: LearningMode = LearningMode.AUTO) -> AsyncIterator[Kept]:
     home = root / "home"
     database = Database.open(home / "hone.db")
-    rules = Rules(LIMITS, {}, merges=merges)
-    keeper = Keeper(SqliteLedger(database), Disk(home), SystemClock(), lambda _: None, rules)
+    rules = KeeperRules(LIMITS, {}, merges=merges)
+    keeper = Keeper(SqliteLedger(database), FileTree(home), SystemClock(), lambda _: None, rules)
     try:
-        yield Kept(home, keeper, SqliteRounds(database))
+        yield Kept(home, keeper, SqliteCuratorRuns(database))
     finally:
         keeper.close()
         await database.close()
@@ -95,7 +95,7 @@ async def shelved(it: Kept) -> None:
     """Three changes: two skills, one of them with two files."""
     for name in MERGED[:2]:
         text = written(name, f"About {name}.", f"# Steps\nOf {name}.")
-        await it.keeper.shelve(name, Create(text, Birth.AGENT), OWNER)
+        await it.keeper.shelve(name, Create(text, SkillOrigin.AGENT), OWNER)
     await it.keeper.shelve(NAME, WriteFile("references/more.md", b"Short.\n"), OWNER)
 
 
@@ -112,7 +112,7 @@ async def furnished(root: Path) -> None:
 async def proposed(root: Path) -> None:
     """The skills, and a curator's plan for them that waits."""
     (root / "home").mkdir(mode=0o700)
-    async with kept(root, Mode.ASK) as it:
+    async with kept(root, LearningMode.ASK) as it:
         await shelved(it)
         await it.apply()
 
@@ -127,7 +127,7 @@ journal = Deeds(
     (
         lambda it: it.keeper.note([(MEMORY, Add("second"))], OWNER),
         lambda it: it.keeper.note([(MEMORY, Add("third")), (USER, Add("Likes rain."))], OWNER),
-        lambda it: it.keeper.note([(MEMORY, Replace("second", "second thoughts"))], OWNER),
+        lambda it: it.keeper.note([(MEMORY, ReplaceEntry("second", "second thoughts"))], OWNER),
         lambda it: it.keeper.note([(MEMORY, Remove("first")), (USER, Remove("Likes tea."))], OWNER),
     ),
     Kept.view,
@@ -137,7 +137,7 @@ skills = Deeds(
     furnished,
     kept,
     (
-        lambda it: it.keeper.shelve("bread-baking", Create(BAKING, Birth.AGENT), OWNER),
+        lambda it: it.keeper.shelve("bread-baking", Create(BAKING, SkillOrigin.AGENT), OWNER),
         lambda it: it.keeper.shelve("bread-baking", Patch("Knead, then wait.", "Knead twice."), OWNER),
         lambda it: it.keeper.shelve("bread-baking", WriteFile("references/rye.md", b"Rye.\n"), OWNER),
     ),

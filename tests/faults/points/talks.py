@@ -17,7 +17,7 @@ from hone.core.messages import Message, Role, assistant, digest, user
 from hone.core.model import Reply
 from hone.core.trust import Trust
 from hone.core.turn import Stop
-from hone.models.fake_provider import Stage
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, rounds
 from hone.runtime.session import Session
 from hone.settings import Settings
@@ -162,7 +162,7 @@ class Served(Talk):
     async def act(self, root: Path, say: Say) -> None:
         say(f"{NAMED}{digest(b'x-hone-session talk')[:16]}")
         os.chdir(root / "folder")
-        async with Stage(telling(say)) as stage:
+        async with FakeProvider(telling(say)) as stage:
             os.environ.update(
                 OPENAI_API_KEY="k", OPENAI_BASE_URL=f"{stage.url}/v1", HONE_MODEL="openai/scripted"
             )

@@ -12,7 +12,7 @@ from hone.core.clock import ManualClock
 from hone.core.jobs import State, Topic
 from hone.core.ledger import USER
 from hone.core.messages import ToolCall
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.core.tool_context import Answer
 from hone.core.transcript import Node
 from hone.core.trust import Trust
@@ -218,5 +218,5 @@ async def house(home: Path, folder: Path, channel: str, *, cold: bool) -> AsyncI
 async def furnish(hone: Hone) -> None:
     keeper = hone.library.keeper
     await keeper.note([(USER, Add(TEA))], OWNER)
-    await keeper.shelve(BREWING, Create(document(BREWING, "brewing tea.", WARM), Birth.AGENT), OWNER)
+    await keeper.shelve(BREWING, Create(document(BREWING, "brewing tea.", WARM), SkillOrigin.AGENT), OWNER)
     await keeper.shelve(BREWING, WriteFile(LEAVES, b"Green and black.\n"), OWNER)

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from hone.cli.terminal.blocks import Block, Blocks
+from hone.cli.terminal.blocks import Blocks, MarkdownBlock
 from hone.cli.terminal.markdown import lines
 
 FENCES = ("```", "~~~")
 
 
-class Answer:
+class AnswerLines:
     """Lines come once and in order: `take` those that are final by now, look at the `open` ones, `close`."""
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Answer:
         self._gap = False
         self._given = 0
         """Lines of the open block that were taken already."""
-        self._seen: tuple[int, list[tuple[Block, Sequence[Text]]]] | None = None
+        self._seen: tuple[int, list[tuple[MarkdownBlock, Sequence[Text]]]] | None = None
 
     def feed(self, piece: str) -> None:
         self._blocks.feed(piece)
@@ -47,13 +47,13 @@ class Answer:
         self._gap, self._seen = False, None
         return left
 
-    def _tail(self, width: int) -> list[tuple[Block, Sequence[Text]]]:
+    def _tail(self, width: int) -> list[tuple[MarkdownBlock, Sequence[Text]]]:
         """Drawn again only when something was said since."""
         if self._seen is None or self._seen[0] != width:
             self._seen = width, _drawn(self._blocks.tail(), width)
         return self._seen[1]
 
-    def _lay(self, drawn: Iterable[tuple[Block, Sequence[Text]]]) -> list[Text]:
+    def _lay(self, drawn: Iterable[tuple[MarkdownBlock, Sequence[Text]]]) -> list[Text]:
         laid: list[Text] = []
         for block, block_lines in drawn:
             laid += self._apart(block_lines[self._given :])
@@ -68,5 +68,5 @@ class Answer:
         return [Text(), *some]
 
 
-def _drawn(blocks: Iterable[Block], width: int) -> list[tuple[Block, Sequence[Text]]]:
+def _drawn(blocks: Iterable[MarkdownBlock], width: int) -> list[tuple[MarkdownBlock, Sequence[Text]]]:
     return [(block, lines(block, width)) for block in blocks]

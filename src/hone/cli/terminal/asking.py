@@ -14,7 +14,7 @@ from hone.cli.trust import MEANING
 from hone.cli.trust import shown as shown_file
 from hone.core.tool_context import Answer, Question
 from hone.core.visible import one_line, visible
-from hone.runtime.instructions import Found
+from hone.runtime.instructions import FoundInstructions
 
 Choice = TypeVar("Choice")
 Press = Callable[[float | None], Awaitable[str]]
@@ -59,14 +59,14 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
     yield paint.dim("  n no, as do Enter, Esc and Ctrl-C")
 
 
-async def ask_trust(folder: Path, found: Found | None, paint: Paint) -> bool:
+async def ask_trust(folder: Path, found: FoundInstructions | None, paint: Paint) -> bool:
     """Whether what is in this folder counts as the owner's own from now on, its instructions included."""
     trusted = await choice(trust_shown(folder, found, paint), {"y": True}, False)
     print(paint.dim(f"  → {'trusted' if trusted else 'not trusted'}"))
     return trusted
 
 
-def trust_shown(folder: Path, found: Found | None, paint: Paint) -> Iterator[str]:
+def trust_shown(folder: Path, found: FoundInstructions | None, paint: Paint) -> Iterator[str]:
     size = shutil.get_terminal_size()
     width = min(100, size.columns) - 4
     file = shown_file(found) if found else []

@@ -11,7 +11,7 @@ from hone.core.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """A paragraph, a heading, a table, a whole fence, or one item of a list with all that is in it.
     `number` is an item's place in an ordered list."""
 
@@ -45,11 +45,11 @@ class Blocks:
         else:
             self._begun += piece
 
-    def tail(self) -> list[Block]:
+    def tail(self) -> list[MarkdownBlock]:
         """What may still change, as far as it is known."""
         return cut(self._lines + visible(self._begun.removesuffix("\r")), self._number)
 
-    def take(self) -> list[Block]:
+    def take(self) -> list[MarkdownBlock]:
         """The blocks that have been finished since it was asked last."""
         if not self._changed:
             return []
@@ -58,23 +58,23 @@ class Blocks:
         self._lines, self._number = last.text, last.number
         return finished
 
-    def close(self) -> list[Block]:
+    def close(self) -> list[MarkdownBlock]:
         """What is left."""
         rest, number = self._lines + visible(self._begun), self._number
         self._lines, self._begun, self._number, self._changed = "", "", None, False
         return cut(rest, number)
 
 
-def cut(text: str, number: int | None = None) -> list[Block]:
+def cut(text: str, number: int | None = None) -> list[MarkdownBlock]:
     """All blocks of a text; `number` is that of the item it begins with, if it begins within a list. Empty
     lines belong to the block before them."""
     lines = text.splitlines(keepends=True)
     starts = _starts(text, number)
     if not starts:
-        return [Block(text)] if text else []
+        return [MarkdownBlock(text)] if text else []
     edges = [0, *(line for line, _ in starts[1:]), len(lines)]
     pieces = ("".join(lines[begin:end]) for begin, end in pairwise(edges))
-    return [Block(piece, each) for piece, (_, each) in zip(pieces, starts, strict=True)]
+    return [MarkdownBlock(piece, each) for piece, (_, each) in zip(pieces, starts, strict=True)]
 
 
 def _starts(text: str, number: int | None) -> list[tuple[int, int | None]]:

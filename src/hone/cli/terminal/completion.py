@@ -15,7 +15,7 @@ _WORD = regex(r"\S*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Completion:
     """`text` takes the place of the last `length` letters."""
 
     text: str
@@ -24,13 +24,13 @@ class Offer:
     about: str = ""
 
 
-def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[Offer]:
+def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[Completion]:
     """For what stands before the cursor; `commands` have what they do beside them."""
     if _COMMAND.fullmatch(before):
         # A copy, made at once: this runs in a thread, and skills come and go.
         fitting = (each for each in list(commands.items()) if each[0].startswith(before[1:].lower()))
         for name, about in islice(fitting, MOST):
-            yield Offer(f"/{name}", len(before), f"/{name}", about)
+            yield Completion(f"/{name}", len(before), f"/{name}", about)
         return
     word = last_word(before)
     if word.startswith("@"):
@@ -49,13 +49,13 @@ def last_word(before: str) -> str:
     return found.group() if found else ""
 
 
-def files(begun: str, folder: Path) -> Iterator[Offer]:
+def files(begun: str, folder: Path) -> Iterator[Completion]:
     """Folders end in a slash. Hidden files are offered to whoever types the dot."""
     parent, _, beginning = begun.rpartition("/")
     place = folder / os.path.expanduser(f"{parent}/" if parent or begun.startswith("/") else "")
     names = sorted(name for name in _names(place, beginning) if name.startswith(beginning))
     for name in names[:MOST]:
-        yield Offer(name, len(beginning), name)
+        yield Completion(name, len(beginning), name)
 
 
 def _names(place: Path, beginning: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ ERASE_BELOW = "\x1b[J"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LiveLine:
     """As it is written, and how many cells it takes."""
 
     text: str = ""
@@ -34,11 +34,11 @@ class Live:
         self._size = size
         self._colours = ColorSystem.STANDARD if colour else None
         self._console = Console(color_system=None, legacy_windows=False, _environ={})
-        self._old: Sequence[Line] = [Line()]
+        self._old: Sequence[LiveLine] = [LiveLine()]
         self._columns = size().columns
 
     def draw(self, frame: Frame) -> None:
-        live = [self._painted(line) for line in frame.live] or [Line()]
+        live = [self._painted(line) for line in frame.live] or [LiveLine()]
         new = [*map(self._painted, frame.done), *live]
         columns = self._size().columns
         if new != self._old or columns != self._columns:
@@ -48,23 +48,23 @@ class Live:
             self._stream.flush()
         self._old, self._columns = live, columns
 
-    def _painted(self, line: Text) -> Line:
+    def _painted(self, line: Text) -> LiveLine:
         if self._colours is None:
-            return Line(line.plain, line.cell_len)
+            return LiveLine(line.plain, line.cell_len)
         painted = (
             segment.style.render(segment.text, color_system=self._colours) if segment.style else segment.text
             for segment in Text.assemble(line).render(self._console)
         )
-        return Line("".join(painted), line.cell_len)
+        return LiveLine("".join(painted), line.cell_len)
 
 
-def _alike(old: Sequence[Line], new: Sequence[Line]) -> int:
+def _alike(old: Sequence[LiveLine], new: Sequence[LiveLine]) -> int:
     """How many lines both begin with; never all of them, for the cursor has to end up behind the last."""
     most = min(len(old), len(new)) - 1
     return next((at for at in range(most) if old[at] != new[at]), most)
 
 
-def _back(lines: Sequence[Line], columns: int) -> str:
+def _back(lines: Sequence[LiveLine], columns: int) -> str:
     """To where these last lines begin. A terminal that was made narrower has broken them."""
     rows = sum(max(1, -(-line.cells // columns)) for line in lines)
     up = f"\x1b[{rows - 1}A" if rows > 1 else ""

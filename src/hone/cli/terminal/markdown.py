@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from hone.cli.terminal.blocks import Block, grammar
+from hone.cli.terminal.blocks import MarkdownBlock, grammar
 from hone.cli.terminal.colouring import coloured
 from hone.core.visible import visible
 
@@ -24,7 +24,7 @@ TITLE = Style(bold=True, underline=True)
 EMPHASES = {"strong": BOLD, "em": Style(italic=True), "s": Style(strike=True)}
 
 
-def lines(block: Block, width: int) -> list[Text]:
+def lines(block: MarkdownBlock, width: int) -> list[Text]:
     """Without the empty line that may follow the block."""
     tree = SyntaxTreeNode(_parser().parse(block.text))
     return list(Page(block.text.split("\n"), block.number).stack(tree.children, max(width, NARROWEST)))

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from rich.text import Text
 
 from hone.cli.render import account, again, describe
-from hone.cli.terminal.answer import Answer
+from hone.cli.terminal.answer import AnswerLines
 from hone.cli.terminal.markdown import DIM, set_text
 from hone.cli.terminal.results import RED, elapsed, fit, result
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
@@ -26,7 +26,7 @@ ABREAST = 6
 """Calls under way that are shown one by one."""
 
 
-class Kind(Enum):
+class RowKind(Enum):
     """What a line belongs to. An empty line stands between two kinds."""
 
     QUESTION = auto()
@@ -43,7 +43,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Call:
+class CallRow:
     call: ToolCall
     since: float
     result: Sequence[Text] = ()
@@ -67,11 +67,11 @@ class View:
         self._size = size
         self._verbose = verbose
         self._now = now
-        self._answer = Answer()
+        self._answer = AnswerLines()
         self._spoken = False
         self._done: list[Text] = []
-        self._last = Kind.QUESTION
-        self._calls: dict[str, Call] = {}
+        self._last = RowKind.QUESTION
+        self._calls: dict[str, CallRow] = {}
         self._doing, self._since = "waiting", now()
 
     def show(self, event: Event) -> None:
@@ -85,16 +85,16 @@ class View:
             case CallStarted(call):
                 self._spoken = False
                 self._finish()
-                self._calls[call.id] = Call(call, self._now())
+                self._calls[call.id] = CallRow(call, self._now())
             case CallEnded(call, outcome, seconds):
                 width = self._size().columns
-                ended = self._calls.setdefault(call.id, Call(call, self._now()))
+                ended = self._calls.setdefault(call.id, CallRow(call, self._now()))
                 ended.result = list(result(call, outcome, seconds, width, whole=self._verbose))
                 self._put_results()
                 self._do("waiting")
             case Restart(reason, delay):
                 self._spoken = False
-                self._answer = Answer()
+                self._answer = AnswerLines()
                 self._note(Text(f"↻ {visible(reason)} {again(delay)}", DIM))
                 self._do("waiting")
             case Notice(text):
@@ -109,10 +109,10 @@ class View:
         width, height = self._size()
         working = self._working()
         room = max(1, height - len(working) - 3)
-        self._put(self._answer.take(width, room), Kind.ANSWER)
+        self._put(self._answer.take(width, room), RowKind.ANSWER)
         said = self._answer.open(width)[-room:]
-        before = [Text()] if said and self._last is not Kind.ANSWER else []
-        after = [Text()] if said or self._last is not Kind.ASIDE else []
+        before = [Text()] if said and self._last is not RowKind.ANSWER else []
+        after = [Text()] if said or self._last is not RowKind.ASIDE else []
         live = [fit(line, width) for line in (*before, *said, *after, *working)]
         return Frame(self._given(), live[-max(1, height - 1) :])
 
@@ -165,13 +165,13 @@ class View:
 
     def _aside(self, drawn: Iterable[Text]) -> None:
         self._finish()
-        self._put(drawn, Kind.ASIDE)
+        self._put(drawn, RowKind.ASIDE)
 
     def _finish(self) -> None:
         """What was said so far stands as it is."""
-        self._put(self._answer.close(self._size().columns), Kind.ANSWER)
+        self._put(self._answer.close(self._size().columns), RowKind.ANSWER)
 
-    def _put(self, drawn: Iterable[Text], kind: Kind) -> None:
+    def _put(self, drawn: Iterable[Text], kind: RowKind) -> None:
         for line in drawn:
             if self._last is not kind:
                 self._done.append(Text())

@@ -15,27 +15,29 @@ _UNFIT = regex(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BackendChoice:
     """`why` is what decided, in a few words."""
 
     name: str
     why: str
 
 
-def choose(wanted: str, known: Collection[str], *, key: bool, installed: bool, answers: bool) -> Choice:
+def choose(
+    wanted: str, known: Collection[str], *, key: bool, installed: bool, answers: bool
+) -> BackendChoice:
     """What is set wins over everything that lies about in the environment. Where nothing is set: Honcho if
     its key is there, its SDK is installed and it answers; else none. Raises SettingsError."""
     if wanted:
         if wanted not in known:
             raise SettingsError(f"memory.backend is {wanted!r}; there are {', '.join(sorted(known))}.")
-        return Choice(wanted, "it is set")
+        return BackendChoice(wanted, "it is set")
     if not key:
-        return Choice(NULL, "nothing is set")
+        return BackendChoice(NULL, "nothing is set")
     if not installed:
-        return Choice(NULL, f"nothing is set; {KEY} is there, but not the SDK")
+        return BackendChoice(NULL, f"nothing is set; {KEY} is there, but not the SDK")
     if not answers:
-        return Choice(NULL, f"nothing is set; {KEY} is there, but Honcho does not answer")
-    return Choice(HONCHO, f"nothing is set, and {KEY} is there")
+        return BackendChoice(NULL, f"nothing is set; {KEY} is there, but Honcho does not answer")
+    return BackendChoice(HONCHO, f"nothing is set, and {KEY} is there")
 
 
 def must_ask(wanted: str, *, key: bool, installed: bool) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hone.app import Hone
-    from hone.core.backend import Backend, Memo
+    from hone.core.backend import Backend, MemoryItem
     from hone.features.backends.evaluate import Measured
 
 PROBE = "hone-evaluation"
@@ -120,7 +120,7 @@ def show(options: Options, key: str) -> None:
     from hone.cli.listing import moment
     from hone.core.errors import Missing
 
-    async def act(hone: "Hone") -> "Memo":
+    async def act(hone: "Hone") -> "MemoryItem":
         found = await (await _used(hone)).retrieve(hone.memories.backing.user_id, key)
         if found is None:
             raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")

@@ -16,14 +16,14 @@ from hone.features.backends.choice import (
     NAMES,
     NULL,
     POSTGRES,
-    Choice,
+    BackendChoice,
     choose,
     is_remote,
     must_ask,
     shown,
 )
 from hone.features.backends.choice import user_id as fit
-from hone.features.backends.guarded import Guarded
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.null import NullBackend
 from hone.features.backends.wording import Wording
 
@@ -36,7 +36,7 @@ Makers = Mapping[str, Callable[[], Backend]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BackendOptions:
     """What the settings say. `backend` empty: whatever there is; `owner` empty: who is logged in."""
 
     backend: str = ""
@@ -45,27 +45,27 @@ class Wanted:
     deadline: float = 0.3
 
 
-class Backing:
+class CurrentBackend:
     """Backends are made when they are asked for, and once. `say` takes a sentence for the owner."""
 
     def __init__(
         self,
         home: Path,
         clock: Clock,
-        wish: Wanted,
+        wish: BackendOptions,
         makers: Makers,
         say: Callable[[str], None],
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.wish = wish
         self.user_id = fit(wish.owner or environ.get("LOGNAME") or environ.get("USER") or "")
-        self.choice: Choice | None = None
+        self.choice: BackendChoice | None = None
         self._home = home
         self._clock = clock
         self._makers = makers
         self._say = say
         self._environ = environ
-        self._made: dict[str, Guarded] = {}
+        self._made: dict[str, GuardedBackend] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class Backing:
             return self.wish.url
         return self._environ.get("HONCHO_URL", "") if name == HONCHO else ""
 
-    async def choose(self) -> Choice:
+    async def choose(self) -> BackendChoice:
         """Once; the answer holds as long as this object does."""
         if self.choice is None:
             wanted, key = self.wish.backend, bool(self._environ.get(KEY))
@@ -107,10 +107,10 @@ class Backing:
                 )
         return self.choice
 
-    def make(self, name: str) -> Guarded:
+    def make(self, name: str) -> GuardedBackend:
         """Raises SettingsError for a name that nobody knows."""
         if name not in self._made:
-            self._made[name] = Guarded(self._new(name))
+            self._made[name] = GuardedBackend(self._new(name))
         return self._made[name]
 
     async def close(self) -> None:

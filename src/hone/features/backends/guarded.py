@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, Memo
+from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, HoneError, Unfit
 from hone.core.messages import sound
 from hone.core.visible import visible
@@ -13,7 +13,7 @@ LONGEST_KEY, LONGEST = 200, 20_000
 """Characters of a key and of a value."""
 
 
-class Guarded:
+class GuardedBackend:
     """The same backend, as far as it keeps its word. A backend is anybody's code, or a service anywhere:
     another user's memo in an answer is an error of it, and so is anything that is no memo."""
 
@@ -44,7 +44,7 @@ class Guarded:
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         value = visible(sound(value))
         if not value.strip() or len(value) > LONGEST:
             raise Unfit(f"A value has 1 to {LONGEST:,} characters; this one has {len(value):,}.")
@@ -53,7 +53,7 @@ class Guarded:
             await self._asked(self._backend.store(user_id, named(key), value, told)), user_id
         )
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         found = await self._asked(self._backend.retrieve(user_id, named(key)))
         if found is None:
             return None
@@ -64,7 +64,7 @@ class Guarded:
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         text = visible(sound(text)).strip()
         if not text or limit < 1:
             return ()
@@ -106,13 +106,13 @@ class Guarded:
             raise BackendError(self._lie("no list"))
         return list(found)
 
-    def _checked(self, found: object, user_id: str) -> Memo:
-        if not isinstance(found, Memo) or not _is_sound(found):
+    def _checked(self, found: object, user_id: str) -> MemoryItem:
+        if not isinstance(found, MemoryItem) or not _is_sound(found):
             raise BackendError(self._lie("something that is no memo"))
         if found.user_id != user_id:
             raise BackendError(self._lie("what belongs to another user"))
         metadata = {visible(name): visible(each) for name, each in found.metadata.items()}
-        return Memo(
+        return MemoryItem(
             visible(sound(found.key)),
             visible(sound(found.value)),
             user_id,
@@ -134,7 +134,7 @@ def named(key: str) -> str:
     return key
 
 
-def _is_sound(memo: Memo) -> bool:
+def _is_sound(memo: MemoryItem) -> bool:
     told: object = memo.metadata
     if not isinstance(told, Mapping):
         return False

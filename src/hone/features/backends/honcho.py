@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, Unfit
 
@@ -60,17 +60,17 @@ class HonchoBackend:
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         async with self._session(user_id) as session:
             before = await self._live(session, key)
             now = self._clock.now()
             created = min((_memo(each).created_at for each in before), default=now)
-            memo = Memo(key, value, user_id, created, max(created, now), dict(metadata or {}))
+            memo = MemoryItem(key, value, user_id, created, max(created, now), dict(metadata or {}))
             await self._say(session, memo, LIVE)
             await self._retire(session, before)
             return memo
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         """The newest message with this key."""
         async with self._session(user_id) as session:
             page = await self._counted(
@@ -81,7 +81,7 @@ class HonchoBackend:
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         if dialectic:
             return await self._asked(user_id, text)
         async with self._session(user_id) as session:
@@ -112,7 +112,7 @@ class HonchoBackend:
             if not before:
                 return Deleted.ABSENT
             now = self._clock.now()
-            await self._say(session, Memo(key, "", user_id, now, now), GONE)
+            await self._say(session, MemoryItem(key, "", user_id, now, now), GONE)
             await self._retire(session, before)
         return Deleted.HIDDEN
 
@@ -121,19 +121,19 @@ class HonchoBackend:
             await self._client.aio._get_async_http_client().close()
             self._client._get_http_client().close()
 
-    async def _asked(self, user_id: str, text: str) -> Sequence[Memo]:
+    async def _asked(self, user_id: str, text: str) -> Sequence[MemoryItem]:
         async with self._service() as service:
             peer = await self._counted(service.aio.peer(user_id))
             said = await self._counted(peer.aio.chat(text))
         now = self._clock.now()
-        return [Memo("dialectic", str(said), user_id, now, now)] if said else []
+        return [MemoryItem("dialectic", str(said), user_id, now, now)] if said else []
 
     async def _live(self, session: "Session", key: str) -> list["Message"]:
         wanted = {"metadata": {"key": key, "state": LIVE}}
         page = await self._counted(session.aio.messages(filters=wanted, size=PAGE, reverse=True))
         return list(page.items)
 
-    async def _say(self, session: "Session", memo: Memo, state: str) -> None:
+    async def _say(self, session: "Session", memo: MemoryItem, state: str) -> None:
         from honcho.api_types import MessageCreateParams
 
         metadata: dict[str, Any] = {
@@ -216,11 +216,11 @@ def _is(message: "Message", state: str) -> bool:
     return bool(message.metadata.get("state") == state)
 
 
-def _memo(message: "Message") -> Memo:
+def _memo(message: "Message") -> MemoryItem:
     """Whose it is says the service: the peer who wrote it."""
     told = message.metadata
     try:
         times = [datetime.fromisoformat(told[name]) for name in ("created_at", "updated_at")]
-        return Memo(told["key"], told["value"], message.peer_id, times[0], times[1], told["metadata"])
+        return MemoryItem(told["key"], told["value"], message.peer_id, times[0], times[1], told["metadata"])
     except (KeyError, TypeError, ValueError) as error:
         raise BackendError("Honcho gave back a message that is no memo of ours.") from error

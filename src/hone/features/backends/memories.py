@@ -10,13 +10,13 @@ from hone.core.ledger import Ledger
 from hone.core.outbox import Outbox
 from hone.core.tool import Tool
 from hone.features.backends.choice import NULL
-from hone.features.backends.current import Backing
+from hone.features.backends.current import CurrentBackend
 
 if TYPE_CHECKING:
     from hone.features.backends.evaluate import Measured
     from hone.features.backends.mirror import Mirror
     from hone.features.backends.reminding import Reminding
-    from hone.knowledge.tools import Source
+    from hone.knowledge.tools import CitedMessage
 
 Durable = Callable[[str], Awaitable[bool | None]]
 """Whether a backend keeps what a process stored that is killed right after; None: not tried."""
@@ -43,7 +43,7 @@ class Memories:
     """`kept` opens the home's stores; `clean` takes secrets out of what is recalled."""
 
     def __init__(
-        self, backing: Backing, kept: Callable[[], Kept], clock: Clock, clean: Callable[[str], str]
+        self, backing: CurrentBackend, kept: Callable[[], Kept], clock: Clock, clean: Callable[[str], str]
     ) -> None:
         self.backing = backing
         self._kept = kept
@@ -55,7 +55,7 @@ class Memories:
         await self.backing.choose()
         return self.backing.used
 
-    def tools(self, source: "Source | None" = None) -> tuple[Tool, ...]:
+    def tools(self, source: "CitedMessage | None" = None) -> tuple[Tool, ...]:
         """None without a backend: a first request stays small. The choice was made before."""
         backend = self.backing.used
         if backend is None:

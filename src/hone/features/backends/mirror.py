@@ -74,7 +74,7 @@ class Mirror:
 
 def _told(entry: Entry, home: str) -> Mapping[str, str]:
     author = entry.change.author
-    trust = lowest((author.ground, *(each.trust for each in author.evidence)))
+    trust = lowest((author.trust_floor, *(each.trust for each in author.evidence)))
     return {**metadata(author), "change": str(entry.id), "home": home, "trust": trust.name.lower()}
 
 

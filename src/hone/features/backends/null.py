@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -17,16 +17,16 @@ class NullBackend:
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         """Given back, and forgotten."""
-        return Memo(key, value, user_id, EPOCH, EPOCH, dict(metadata or {}))
+        return MemoryItem(key, value, user_id, EPOCH, EPOCH, dict(metadata or {}))
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         return None
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         return ()
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:

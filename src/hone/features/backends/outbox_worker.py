@@ -20,7 +20,7 @@ PATIENCE = 3.0
 """Seconds that somebody who wants to leave is kept."""
 
 
-class Courier:
+class OutboxWorker:
     """`mirror` gives where copies are kept; None: nowhere. One process at a time delivers for a home, so that
     a backend hears of changes in their order."""
 

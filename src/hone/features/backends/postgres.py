@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, Unfit
 from hone.core.regex import regex
@@ -119,7 +119,7 @@ class PostgresBackend:
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         from psycopg.types.json import Jsonb
 
         values = {
@@ -134,20 +134,20 @@ class PostgresBackend:
         }
         async with self._connection() as connection:
             [row] = await (await self._run(connection, STORE, values)).fetchall()
-        return Memo(*row)
+        return MemoryItem(*row)
 
     def _plain(self, text: str) -> str:
         """Words alone: the server takes signs for parts of numbers, hosts and paths, a question does not."""
         return _SIGNS.sub(" ", self._wording.spaced(text))
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         async with self._connection() as connection:
             row = await (await self._run(connection, GET, (user_id, key))).fetchone()
-        return Memo(*row) if row else None
+        return MemoryItem(*row) if row else None
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         terms = self._wording.asked(text)
         if not terms:
             return ()
@@ -162,7 +162,7 @@ class PostgresBackend:
             sought = f"{_quoted(_mark(user_id))} & ({wanted})"
             values = {"user": user_id, "sought": sought, "wanted": wanted, "limit": limit}
             found = await self._run(connection, EVERYWHERE if everywhere else SEARCH, values)
-            return [Memo(*row) for row in await found.fetchall()]
+            return [MemoryItem(*row) for row in await found.fetchall()]
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         async with self._connection() as connection:

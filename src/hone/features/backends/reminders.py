@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from hone.core.backend import Memo
+from hone.core.backend import MemoryItem
 from hone.core.messages import Message, Reminder
 from hone.core.trust import Trust, lowest
 from hone.prompt.sections import item
@@ -14,19 +14,21 @@ TRUST, HOME = "trust", "home"
 """Names in a memo's metadata: what it was worth when it was stored, and whose copy it is."""
 
 
-def label(memo: Memo, *, cloud: bool) -> Trust:
+def label(memo: MemoryItem, *, cloud: bool) -> Trust:
     """What a memo is worth now: what it was worth when it was stored, never more than the agent's own words.
     What comes from elsewhere is foreign, whatever it says of itself."""
     return Trust.FOREIGN if cloud else min(Trust.AGENT, stored(memo))
 
 
-def stored(memo: Memo) -> Trust:
+def stored(memo: MemoryItem) -> Trust:
     """The label that a memo was stored with; none is the lowest."""
     named = memo.metadata.get(TRUST, "")
     return next((each for each in Trust if each.name.lower() == named), Trust.FOREIGN)
 
 
-def reminder(memos: Iterable[Memo], *, cloud: bool, home: str, said: Sequence[str] = ()) -> Reminder | None:
+def reminder(
+    memos: Iterable[MemoryItem], *, cloud: bool, home: str, said: Sequence[str] = ()
+) -> Reminder | None:
     """What is brought up unasked. Not what was stored from foreign words: it would be before the model in
     every conversation that touches it. Not the copies of what this home knows: the ledger has those, and what
     was withdrawn. Not what was `said` before."""
@@ -41,7 +43,7 @@ def reminder(memos: Iterable[Memo], *, cloud: bool, home: str, said: Sequence[st
     return Reminder("\n".join(map(shown, fitting)), worth.name.lower())
 
 
-def shown(memo: Memo) -> str:
+def shown(memo: MemoryItem) -> str:
     value = memo.value if len(memo.value) <= WIDTH else f"{memo.value[: WIDTH - 1].rstrip()}…"
     return "\n".join(item(f"{memo.key}: {value}"))
 
@@ -51,9 +53,9 @@ def reminded(messages: Iterable[Message]) -> list[str]:
     return [message.reminder.text for message in messages if message.reminder]
 
 
-def _is_copy(memo: Memo, home: str) -> bool:
+def _is_copy(memo: MemoryItem, home: str) -> bool:
     return bool(home) and memo.metadata.get(HOME) == home
 
 
-def _was_said(memo: Memo, said: Sequence[str]) -> bool:
+def _was_said(memo: MemoryItem, said: Sequence[str]) -> bool:
     return any(shown(memo) in each for each in said)

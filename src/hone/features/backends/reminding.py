@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from hone.core.backend import Backend, Memo
+from hone.core.backend import Backend, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import Reminder
@@ -37,7 +37,7 @@ class Reminding:
         self._clean = clean
         self._warned = False
         self._resting = float("-inf")
-        self._left: set[asyncio.Task[Sequence[Memo]]] = set()
+        self._left: set[asyncio.Task[Sequence[MemoryItem]]] = set()
 
     async def __call__(self, words: str, transcript: Transcript) -> tuple[Reminder | None, str]:
         """What to put beside the words, and what to tell the user."""
@@ -52,7 +52,7 @@ class Reminding:
             return None, self._warning(str(error))
         return (Reminder(self._clean(found.text), found.label) if found else None), ""
 
-    async def _found(self, words: str) -> Sequence[Memo]:
+    async def _found(self, words: str) -> Sequence[MemoryItem]:
         """A backend that does not even stop when it is told to is left behind."""
         asked = asyncio.ensure_future(self._backend.query(self._user, words, 3 * MOST))
         self._left.add(asked)
@@ -65,7 +65,7 @@ class Reminding:
         finally:
             asked.cancel()
 
-    def _forget(self, asked: "asyncio.Task[Sequence[Memo]]") -> None:
+    def _forget(self, asked: "asyncio.Task[Sequence[MemoryItem]]") -> None:
         self._left.discard(asked)
         if not asked.cancelled():
             asked.exception()

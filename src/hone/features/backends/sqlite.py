@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import apsw
 
-from hone.core.backend import KEYS, LIMIT, Availability, Deleted, Memo
+from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
@@ -49,7 +49,7 @@ WHERE memo_words MATCH ? AND m.user = ? ORDER BY w.rowid DESC LIMIT ?
 """
 
 
-class Database(Protocol):
+class MemoryDatabase(Protocol):
     """A SQLite file with one writer; `write` returns when it is on the disk."""
 
     async def read(self, work: Callable[[apsw.Connection], T]) -> T: ...
@@ -75,12 +75,14 @@ class SqliteBackend:
     name = "sqlite"
     is_cloud = False
 
-    def __init__(self, path: Path, open: Callable[[Path], Database], wording: Wording, clock: Clock) -> None:
+    def __init__(
+        self, path: Path, open: Callable[[Path], MemoryDatabase], wording: Wording, clock: Clock
+    ) -> None:
         self._path = path
         self._open = open
         self._wording = wording
         self._clock = clock
-        self._opened: Database | None = None
+        self._opened: MemoryDatabase | None = None
 
     async def available(self) -> Availability:
         if self._opened is None and not self._path.exists():
@@ -95,18 +97,18 @@ class SqliteBackend:
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
-    ) -> Memo:
+    ) -> MemoryItem:
         words = (self._wording.spaced(key), self._wording.spaced(value))
         at = (self._clock.now() - EPOCH) // MICROSECOND
         draft = _Draft(user_id, key, value, canonical(dict(metadata or {})), at, words)
         return await self._database.write(partial(_store, draft=draft))
 
-    async def retrieve(self, user_id: str, key: str) -> Memo | None:
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         return await self._database.read(partial(_get, user=user_id, key=key))
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
-    ) -> Sequence[Memo]:
+    ) -> Sequence[MemoryItem]:
         terms = [f'"{term}"' for term in self._wording.asked(text)]
         return await self._database.read(partial(_search, user=user_id, terms=terms, limit=limit))
 
@@ -127,7 +129,7 @@ class SqliteBackend:
             await self._opened.close()
 
     @property
-    def _database(self) -> Database:
+    def _database(self) -> MemoryDatabase:
         if self._opened is None:
             self._opened = self._open(self._path)
         return self._opened
@@ -140,7 +142,7 @@ def _room(folder: Path) -> Availability:
     return Availability() if fits else Availability(f"{there} cannot be written.")
 
 
-def _store(connection: apsw.Connection, draft: _Draft) -> Memo:
+def _store(connection: apsw.Connection, draft: _Draft) -> MemoryItem:
     created = _taken(connection, draft.user, draft.key)
     created = draft.at if created is None else created
     # Clocks jump: what is stored again was not updated before it was made.
@@ -158,12 +160,14 @@ def _taken(connection: apsw.Connection, user: str, key: str) -> int | None:
     return int(row[1])
 
 
-def _get(connection: apsw.Connection, user: str, key: str) -> Memo | None:
+def _get(connection: apsw.Connection, user: str, key: str) -> MemoryItem | None:
     row = connection.execute(GET, (user, key)).fetchone()
     return None if row is None else _memo(row)
 
 
-def _search(connection: apsw.Connection, user: str, terms: Sequence[str], limit: int) -> tuple[Memo, ...]:
+def _search(
+    connection: apsw.Connection, user: str, terms: Sequence[str], limit: int
+) -> tuple[MemoryItem, ...]:
     counts = [(int(connection.execute(COUNT, (term, BUDGET + 1)).get), term) for term in terms]
     wanted = " OR ".join(within(counts, BUDGET))
     if not wanted:
@@ -174,7 +178,7 @@ def _search(connection: apsw.Connection, user: str, terms: Sequence[str], limit:
     return tuple(_memo(row) for row in connection.execute(SEARCH, (wanted, user, BUDGET, limit)))
 
 
-def _memo(row: Sequence[Any]) -> Memo:
+def _memo(row: Sequence[Any]) -> MemoryItem:
     key, value, user, created, updated, metadata = row
     try:
         known = json.loads(metadata)
@@ -183,4 +187,4 @@ def _memo(row: Sequence[Any]) -> Memo:
         times = [EPOCH + int(each) * MICROSECOND for each in (created, updated)]
     except (ValueError, TypeError, OverflowError) as error:
         raise BackendError(f"The memo {key!r} is damaged; store it again.") from error
-    return Memo(key, value, user, times[0], times[1], known)
+    return MemoryItem(key, value, user, times[0], times[1], known)

@@ -3,19 +3,19 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from hone.core.backend import LIMIT, Backend, Deleted, Memo
+from hone.core.backend import LIMIT, Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Refused, Unfit
 from hone.core.ledger import NO_SESSION, Actor, Author
 from hone.core.permit import Effect
 from hone.core.screen import screen
 from hone.core.tool import Outcome, Tool
-from hone.core.tool_context import Scene
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
 from hone.features.backends.mirror import FOLDER
 from hone.features.backends.reminders import TRUST, label, stored
 from hone.knowledge.metadata import metadata as described
-from hone.knowledge.tools import ACTORS, Source, told
+from hone.knowledge.tools import ACTORS, CitedMessage, told
 from hone.tools.define import tool
 
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
@@ -26,7 +26,7 @@ MOST = 50
 
 
 def backend_tool(
-    backend: Backend, user_id: str, info: Report, evaluate: Report, source: Source | None = None
+    backend: Backend, user_id: str, info: Report, evaluate: Report, source: CitedMessage | None = None
 ) -> Tool:
     """With a source, what is stored is worth no more than what is read there."""
     effects = {Effect.NOTE, Effect.NETWORK} if backend.is_cloud else {Effect.NOTE}
@@ -34,7 +34,7 @@ def backend_tool(
 
     @tool(effects=effects)
     async def memory_backend(
-        scene: Scene,
+        context: ToolContext,
         action: Action,
         key: Annotated[str, "such as deploy/host"] = "",
         value: Annotated[str, "store: the text to keep"] = "",
@@ -48,7 +48,7 @@ def backend_tool(
         try:
             match action:
                 case "store":
-                    return await access.store(scene, key, value, metadata or {})
+                    return await access.store(context, key, value, metadata or {})
                 case "retrieve":
                     return await access.retrieve(key)
                 case "query":
@@ -56,7 +56,7 @@ def backend_tool(
                 case "list":
                     return await access.keys()
                 case "delete":
-                    return await access.delete(scene, key)
+                    return await access.delete(context, key)
                 case "info":
                     return told(await info())
                 case "evaluate":
@@ -73,9 +73,9 @@ class Access:
 
     backend: Backend
     user_id: str
-    source: Source | None
+    source: CitedMessage | None
 
-    async def store(self, scene: Scene, key: str, value: str, more: Mapping[str, str]) -> Outcome:
+    async def store(self, context: ToolContext, key: str, value: str, more: Mapping[str, str]) -> Outcome:
         _spare(key)
         found = screen("\n".join((key, value, *more, *more.values())))
         if found.secrets:
@@ -84,9 +84,9 @@ class Access:
                 "stored. Store where it is kept instead."
             )
         # What looks odd is kept, but never brought up unasked.
-        trust = Trust.FOREIGN if found.flags else self._ground(scene)
+        trust = Trust.FOREIGN if found.flags else self._ground(context)
         await self._protect(key, trust)
-        facts = {**more, **described(_author(scene)), TRUST: trust.name.lower()}
+        facts = {**more, **described(_author(context)), TRUST: trust.name.lower()}
         memo = await self.backend.store(self.user_id, key, value, facts)
         again = "" if memo.created_at == memo.updated_at else " in the place of what was there"
         return told(f"Stored under {memo.key!r}{again}.")
@@ -111,9 +111,9 @@ class Access:
         listed = "\n".join([*(memo.key for memo in own), *more]) or "Nothing is stored."
         return Outcome(listed, trust=min(Trust.AGENT, lowest(map(stored, own))))
 
-    async def delete(self, scene: Scene, key: str) -> Outcome:
+    async def delete(self, context: ToolContext, key: str) -> Outcome:
         _spare(key)
-        await self._protect(key, self._ground(scene))
+        await self._protect(key, self._ground(context))
         match await self.backend.delete(self.user_id, key):
             case Deleted.ABSENT:
                 return Outcome(f"There is nothing under {key!r}.", failed=True, trust=Trust.AGENT)
@@ -125,15 +125,15 @@ class Access:
     def worth(self, best: Trust) -> Trust:
         return Trust.FOREIGN if self.backend.is_cloud else best
 
-    def _told(self, memos: Sequence[Memo], nothing: str) -> Outcome:
+    def _told(self, memos: Sequence[MemoryItem], nothing: str) -> Outcome:
         least = lowest(label(memo, cloud=self.backend.is_cloud) for memo in memos)
         text = "\n\n".join(map(_shown, memos)) or nothing
         return Outcome(text, trust=self.worth(min(Trust.AGENT, least)))
 
-    def _ground(self, scene: Scene) -> Trust:
+    def _ground(self, context: ToolContext) -> Trust:
         """What the words of this conversation are worth, and of the one that is read in it."""
         read = self.source.transcript.trust if self.source else Trust.AGENT
-        return min(Trust.AGENT, read, scene.transcript.trust)
+        return min(Trust.AGENT, read, context.transcript.trust)
 
     async def _protect(self, key: str, trust: Trust) -> None:
         """Foreign words may not take the place of others."""
@@ -150,12 +150,12 @@ def _spare(key: str) -> None:
         raise Unfit(f"{FOLDER}/ holds copies of journal and skills; change those with their own tools.")
 
 
-def _author(scene: Scene) -> Author:
-    header = scene.header
+def _author(context: ToolContext) -> Author:
+    header = context.header
     actor = ACTORS.get(header.origin, Actor.AGENT)
-    return Author(actor, header.id, header.parent or NO_SESSION, scene.call.name, scene.call.id)
+    return Author(actor, header.id, header.parent or NO_SESSION, context.call.name, context.call.id)
 
 
-def _shown(memo: Memo) -> str:
+def _shown(memo: MemoryItem) -> str:
     when = memo.updated_at.date().isoformat()
     return f"{memo.key} ({when}, label {memo.metadata.get(TRUST, 'foreign')})\n{memo.value}"

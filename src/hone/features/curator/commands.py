@@ -12,7 +12,7 @@ from hone.cli.main import FAILED, Options
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.cli.paint import Paint
-    from hone.core.curation import Round
+    from hone.core.curation import CuratorRun
     from hone.core.ledger import Entry
     from hone.features.curator.curator import Preview
     from hone.features.curator.retention import Aged
@@ -44,7 +44,7 @@ def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
     from hone.core.errors import Conflict
 
-    async def act(hone: "Hone") -> "tuple[Round, tuple[Entry, ...]]":
+    async def act(hone: "Hone") -> "tuple[CuratorRun, tuple[Entry, ...]]":
         done = await _closed(hone).curator.work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
@@ -73,7 +73,7 @@ def dry_run(options: Options, again: bool) -> int:
 
 def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
     from hone.cli.changes import diff, indented
-    from hone.core.ledger import Standing, skill
+    from hone.core.ledger import ChangeState, skill
     from hone.core.visible import visible
     from hone.features.curator.curator import report
     from hone.knowledge.folding import steps
@@ -83,8 +83,8 @@ def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
     for batch in preview.thought.batches:
         for move in batch.moves:
             if skill(move.name) in standing:
-                waits = standing[skill(move.name)] is Standing.PENDING
-                yield f"\n{paint.bold(f'{move.name}, {move.deed}')}{' (would wait for you)' if waits else ''}"
+                waits = standing[skill(move.name)] is ChangeState.PENDING
+                yield f"\n{paint.bold(f'{move.name}, {move.kind}')}{' (would wait for you)' if waits else ''}"
                 yield from indented(diff(skill(move.name), steps(move.before, move.after), paint))
     yield "\nNothing was changed."
 
@@ -108,7 +108,7 @@ def status(options: Options) -> None:
         click.echo(line)
 
 
-def _state(rounds: "Sequence[Round]", *, paused: bool, due: str) -> str:
+def _state(rounds: "Sequence[CuratorRun]", *, paused: bool, due: str) -> str:
     last = f"The last round was {rounds[0].id}, {_when(rounds[0])}." if rounds else NONE
     if paused:
         return f"{last} It is paused: hone curator resume"
@@ -137,7 +137,7 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
     from hone.core.errors import Missing
     from hone.features.curator.reports import markdown
 
-    async def act(hone: "Hone") -> "Sequence[Round]":
+    async def act(hone: "Hone") -> "Sequence[CuratorRun]":
         rounds = await hone.rounds.rounds()
         hone.curator.reports.catch_up(rounds)
         return rounds
@@ -179,7 +179,7 @@ def resume(options: Options) -> None:
     click.echo("The curator goes on.")
 
 
-def summary(round: "Round", entries: "Sequence[Entry]") -> str:
+def summary(round: "CuratorRun", entries: "Sequence[Entry]") -> str:
     """One line on a round that has ended."""
     groups: dict[str, Entry] = {}
     for entry in entries:
@@ -191,13 +191,13 @@ def summary(round: "Round", entries: "Sequence[Entry]") -> str:
 
 
 def _answer(first: "Entry") -> str:
-    from hone.core.ledger import Standing
+    from hone.core.ledger import ChangeState
 
-    waits = first.change.standing is Standing.PENDING
+    waits = first.change.standing is ChangeState.PENDING
     return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"
 
 
-def _when(round: "Round") -> str:
+def _when(round: "CuratorRun") -> str:
     return round.at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from hone.core.errors import Refused
-from hone.core.ledger import ChangeId
+from hone.core.ledger import ChangeId, ChangeKind
 from hone.core.regex import regex
 from hone.core.screen import screen
-from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PROJECT, Birth
+from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PROJECT, SkillOrigin
 from hone.core.visible import one_line
-from hone.knowledge.drafts import AGE, Move
+from hone.knowledge.drafts import Move
 from hone.knowledge.folding import Files
 from hone.knowledge.skills.document import FENCE, parse, validate, written
 from hone.knowledge.skills.facts import SET, parted
@@ -27,7 +27,6 @@ LONGEST = 300_000
 MOST, WIDEST = 20, 10
 """Skills that one plan may touch, and those that may become one."""
 MERGED = "references/merged"
-MERGE, ARCHIVE = "merge", "archive"
 
 _HEADING = regex(r" {0,3}(#{1,6})[ \t](.*)")
 _CODE = regex(r" {0,3}(`{3,}|~{3,})")
@@ -47,18 +46,18 @@ class Retiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-class Proposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MergeProposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     merge: tuple[Merging, ...] = ()
     archive: tuple[Retiring, ...] = ()
 
 
-def read(answer: str) -> Proposal:
+def read(answer: str) -> MergeProposal:
     """Raises Refused unless the answer is one JSON object of this form and nothing else."""
     if len(answer) > LONGEST:
         raise Refused(f"The plan has {len(answer):,} characters, and {LONGEST:,} are the most.")
     try:
         value = json.loads(_unfenced(answer.strip()), object_pairs_hook=_once)
-        return msgspec.convert(value, Proposal)
+        return msgspec.convert(value, MergeProposal)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise Refused(f"The answer is no plan: {one_line(str(error), 300)}.") from error
 
@@ -78,7 +77,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def moves(
-    proposal: Proposal,
+    proposal: MergeProposal,
     shelf: Mapping[str, Files],
     others: Iterable[str],
     grounds: Mapping[str, tuple[ChangeId, ...]],
@@ -160,7 +159,7 @@ def _merge(
     because = tuple(sorted(each for name in sources for each in grounds.get(name, ())))
     others = [name for name in sources if name != into]
     return [
-        Move(into, MERGE, before, after, f"{', '.join(others)} merged into it: {reason}", because),
+        Move(into, ChangeKind.MERGE, before, after, f"{', '.join(others)} merged into it: {reason}", because),
         *(_put_away(name, sources[name], f"merged into {into}: {reason}") for name in others),
     ]
 
@@ -168,7 +167,7 @@ def _merge(
 def _born(sources: Mapping[str, Files]) -> dict[str, bytes]:
     """What a new skill begins with: its facts."""
     project = next(iter(sources.values())).get(PROJECT)
-    return {ORIGIN: Birth.AGENT.encode(), **({PROJECT: project} if project else {})}
+    return {ORIGIN: SkillOrigin.AGENT.encode(), **({PROJECT: project} if project else {})}
 
 
 def _keep(after: dict[str, bytes], stem: str, suffix: str, data: bytes) -> str:
@@ -248,9 +247,11 @@ def _whole(into: str, sources: Mapping[str, Files], after: Files, links: Mapping
 
 
 def _put_away(name: str, files: Files, reason: str) -> Move:
-    return Move(name, ARCHIVE, files, {**files, ARCHIVED: SET}, reason)
+    return Move(name, ChangeKind.ARCHIVE, files, {**files, ARCHIVED: SET}, reason)
 
 
 def aged(name: str, files: Files, unused: int) -> Move:
     """What ageing does to a skill."""
-    return Move(name, AGE, files, {**files, ARCHIVED: SET}, f"not used on {unused} days on which Hone was")
+    return Move(
+        name, ChangeKind.AGE, files, {**files, ARCHIVED: SET}, f"not used on {unused} days on which Hone was"
+    )

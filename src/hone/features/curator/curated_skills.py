@@ -4,25 +4,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
-from hone.core.ledger import SKILL, Actor, ChangeId, Entry, Standing
+from hone.core.ledger import SKILL, Actor, ChangeId, ChangeKind, ChangeState, Entry
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, Birth, Listed
+from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
-from hone.features.curator import consolidation
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.library import Library
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class CuratedSkills:
     """Of the skills that may be changed: their files, their lines, the changes each is made of, how far those
     can be trusted, the days on which it was used. `changed` says which skill was made or changed on which
     day, in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""
 
     shelf: Mapping[str, Files]
-    listed: Mapping[str, Listed]
+    listed: Mapping[str, ListedSkill]
     others: frozenset[str]
     grounds: Mapping[str, tuple[ChangeId, ...]]
     labels: Mapping[str, Trust]
@@ -30,7 +29,7 @@ class Stock:
     changed: tuple[tuple[str, date], ...]
     waiting: bool
 
-    def without(self, names: Collection[str]) -> "Stock":
+    def without(self, names: Collection[str]) -> "CuratedSkills":
         """The same, with these left alone."""
         shelf = {name: files for name, files in self.shelf.items() if name not in names}
         listed = {name: each for name, each in self.listed.items() if name not in names}
@@ -41,7 +40,7 @@ class Stock:
         return digest(repr([(name, files[DOCUMENT]) for name, files in sorted(self.shelf.items())]).encode())
 
 
-async def stock(library: Library) -> Stock:
+async def stock(library: Library) -> CuratedSkills:
     listed = await library.listed(archived=True)
     ledger = library.keeper.ledger
     waiting = [each for each in await ledger.pending() if _is_curators(each)]
@@ -52,7 +51,7 @@ async def stock(library: Library) -> Stock:
     for entry in entries:
         history.get(_name(entry), []).append(entry)
     forebears, days = _forebears(entries), await library.days()
-    return Stock(
+    return CuratedSkills(
         {name: await library.files(name) for name in own},
         own,
         frozenset(each.name for each in listed) - own.keys(),
@@ -63,12 +62,12 @@ async def stock(library: Library) -> Stock:
             for name in own
         },
         tuple(_changed(reversed(entries), forebears)),
-        any(each.change.deed == consolidation.MERGE for each in waiting),
+        any(each.change.kind is ChangeKind.MERGE for each in waiting),
     )
 
 
-def is_own(skill: Listed) -> bool:
-    return skill.birth is Birth.AGENT and not skill.pinned and not skill.archived
+def is_own(skill: ListedSkill) -> bool:
+    return skill.birth is SkillOrigin.AGENT and not skill.pinned and not skill.archived
 
 
 def _is_curators(entry: Entry) -> bool:
@@ -101,7 +100,7 @@ def _forebears(entries: Sequence[Entry]) -> Mapping[str, set[str]]:
     named = {entry.id: _name(entry) for entry in entries}
     found: dict[str, set[str]] = {}
     for entry in reversed(entries):
-        if entry.change.deed == consolidation.MERGE:
+        if entry.change.kind is ChangeKind.MERGE:
             sources = {named[each] for each in entry.change.sources if each in named}
             earlier = set[str]().union(*(found.get(each, ()) for each in sources))
             found.setdefault(_name(entry), set()).update(sources | earlier)
@@ -109,16 +108,16 @@ def _forebears(entries: Sequence[Entry]) -> Mapping[str, set[str]]:
 
 
 def _counts(entry: Entry) -> bool:
-    return entry.change.standing is Standing.ACTIVE and bool(entry.change.deltas)
+    return entry.change.standing is ChangeState.ACTIVE and bool(entry.change.deltas)
 
 
 def _label(history: Sequence[Entry]) -> Trust:
     """The lowest label that is in it. That the owner approved it says nothing of where it came from."""
     own = {entry.id: entry.change for entry in history}
-    active = [change for change in own.values() if change.standing is Standing.ACTIVE]
+    active = [change for change in own.values() if change.standing is ChangeState.ACTIVE]
     approved = [own[change.about] for change in active if change.about in own]
     return lowest(
         label
         for change in (*active, *approved)
-        for label in (change.author.ground, *(each.trust for each in change.author.evidence))
+        for label in (change.author.trust_floor, *(each.trust for each in change.author.evidence))
     )

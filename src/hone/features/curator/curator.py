@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
-from hone.core.curation import UNNUMBERED, Round, RoundId, Rounds
+from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns, RoundId
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
@@ -22,9 +22,9 @@ from hone.core.ledger import (
     Actor,
     Author,
     Change,
+    ChangeState,
     Entry,
     Evidence,
-    Standing,
     skill,
 )
 from hone.core.permits import CURATE
@@ -35,18 +35,18 @@ from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin, Stop
 from hone.core.value import dataclass
 from hone.features.curator import consolidation
-from hone.features.curator.curated_skills import Stock, is_own, stock
-from hone.features.curator.question import Offer, question
+from hone.features.curator.curated_skills import CuratedSkills, is_own, stock
+from hone.features.curator.question import SkillOffer, question
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
-from hone.knowledge.admission import Mode, stricter
+from hone.knowledge.admission import LearningMode, stricter
 from hone.knowledge.drafts import Batch, Move
 from hone.knowledge.library import Library
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.metered import Metered
 from hone.prompt.review import text
 from hone.runtime.claims import claim
-from hone.runtime.session import Services, Session, new_id
+from hone.runtime.session import Session, SessionDeps, new_id
 
 WEEK, DAY, QUIET = timedelta(days=7), timedelta(days=1), timedelta(hours=2)
 """Between two rounds; after one that failed; without a turn before one begins."""
@@ -59,16 +59,16 @@ PLAIN = "The model is too small to be asked."
 
 
 @dataclass(frozen=True, slots=True)
-class Workroom:
+class CuratorDeps:
     """What a curator works with. `agent` is whom it asks."""
 
     home: Path
     sessions: Sessions
-    rounds: Rounds
+    rounds: CuratorRuns
     library: Library
     clock: Clock
     agent: Callable[[], Awaitable[Agent]]
-    services: Services
+    services: SessionDeps
     bounds: Bounds = USUAL
     terms: Terms = TERMS
 
@@ -105,7 +105,7 @@ class Preview:
 
 
 class Curator:
-    def __init__(self, room: Workroom) -> None:
+    def __init__(self, room: CuratorDeps) -> None:
         self._room = room
         self.reports = Reports(room.home / FOLDER)
 
@@ -124,7 +124,7 @@ class Curator:
             return "it is the first one"
         return "the last one failed" if known[0].error else "a week has passed"
 
-    def _is_over(self, known: Sequence[Round]) -> bool:
+    def _is_over(self, known: Sequence[CuratorRun]) -> bool:
         """Whether the time since the last round is; a clock that was put back ends it, too."""
         since = self._room.clock.now() - known[0].at if known else WEEK
         return not timedelta() <= since < (DAY if known and known[0].error else WEEK)
@@ -146,7 +146,7 @@ class Curator:
 
     async def work(
         self, why: str = HAND, *, again: bool = False, due: bool = False
-    ) -> tuple[Round, tuple[Entry, ...]] | None:
+    ) -> tuple[CuratorRun, tuple[Entry, ...]] | None:
         """One round. None if somebody else is at it, or has done it meanwhile where it must be `due`.
         `again`: a model is asked though nothing has changed."""
         with claim(self._room.home, FOLDER) as held:
@@ -178,16 +178,16 @@ class Curator:
         """How long each learned skill has not been used."""
         return await self._aged(await stock(self._room.library))
 
-    async def _close(self, thought: Thought, after: RoundId) -> tuple[Round, Sequence[Entry]]:
+    async def _close(self, thought: Thought, after: RoundId) -> tuple[CuratorRun, Sequence[Entry]]:
         room = self._room
-        made: list[Round] = []
+        made: list[CuratorRun] = []
 
         async def close(
             changes: Sequence[Change], contents: Mapping[str, bytes], refused: Sequence[str]
         ) -> Sequence[Entry]:
             advice = thought.advice
             error = " ".join((*((advice.error,) if advice.error else ()), *refused))
-            round = Round(room.clock.now(), thought.why, advice.session, advice.library, error)
+            round = CuratorRun(room.clock.now(), thought.why, advice.session, advice.library, error)
             said = replace(round, report=report(thought, changes, refused))
             done, entries = await room.rounds.complete(said, after, changes, contents)
             made.append(done)
@@ -196,7 +196,7 @@ class Curator:
         entries = await room.library.keeper.arrange(thought.batches, close)
         return made[0], entries
 
-    async def _think(self, why: str, rounds: Sequence[Round], *, again: bool) -> Thought:
+    async def _think(self, why: str, rounds: Sequence[CuratorRun], *, again: bool) -> Thought:
         """What is old enough to be put away is not offered to a model."""
         asked = next((each.library for each in rounds if each.library and not each.error), "")
         known = await stock(self._room.library)
@@ -205,7 +205,7 @@ class Curator:
         batches: list[Batch] = []
         if advice.moves:
             label = lowest(known.labels.get(move.name, Trust.AGENT) for move in advice.moves)
-            author = Author(Actor.CURATOR, advice.session, evidence=advice.evidence, ground=label)
+            author = Author(Actor.CURATOR, advice.session, evidence=advice.evidence, trust_floor=label)
             batches.append(Batch(advice.moves, author))
         # Once more, so that what was used while a model thought does not count as unused.
         known = await stock(self._room.library)
@@ -217,15 +217,15 @@ class Curator:
             batches.append(Batch(tuple(moves), Author(Actor.CURATOR), counted=True))
         return Thought(why, aged, advice, tuple(batches))
 
-    async def _aged(self, known: Stock) -> tuple[Aged, ...]:
+    async def _aged(self, known: CuratedSkills) -> tuple[Aged, ...]:
         spending = await self._room.sessions.spending(origins=(Origin.USER,))
         days = [each.at.astimezone().date() for each in spending]
         return plan(known.listed.values(), known.used, known.changed, days, self._room.terms)
 
-    async def _consult(self, known: Stock, asked: str) -> Advice:
+    async def _consult(self, known: CuratedSkills, asked: str) -> Advice:
         """`asked` is the library that a model was last asked about."""
         room, rules = self._room, self._room.library.keeper.rules
-        if stricter(rules.modes.get(Actor.CURATOR, Mode.AUTO), rules.merges) is Mode.OFF:
+        if stricter(rules.modes.get(Actor.CURATOR, LearningMode.AUTO), rules.merges) is LearningMode.OFF:
             return Advice(skipped=OFF)
         for cause, skipped in (
             (known.waiting, WAITS),
@@ -245,7 +245,7 @@ class Curator:
         except Exception as error:  # noqa: BLE001  the wall: a model that raises is a line in a report
             return Advice(error=f"It broke off with {type(error).__name__}.")
 
-    async def _ask(self, known: Stock) -> Advice:
+    async def _ask(self, known: CuratedSkills) -> Advice:
         room = self._room
         agent = await room.agent()
         if not agent.prefix.tools:
@@ -272,16 +272,16 @@ class Curator:
         return text(name, self._room.home / "prompts")
 
 
-def _offers(known: Stock) -> list[Offer]:
+def _offers(known: CuratedSkills) -> list[SkillOffer]:
     return [
-        Offer(name, listed.description, known.shelf[name][DOCUMENT].decode(), listed.tally.uses)
+        SkillOffer(name, listed.description, known.shelf[name][DOCUMENT].decode(), listed.tally.uses)
         for name, listed in sorted(known.listed.items())
     ]
 
 
 def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) -> str:
     """Markdown, for a person."""
-    waits = {change.target for change in changes if change.standing is Standing.PENDING}
+    waits = {change.target for change in changes if change.standing is ChangeState.PENDING}
     done = {change.target for change in changes} - waits
     undone = (thought.advice.error, thought.advice.skipped, *refused)
     rows = {move.name: move.reason for batch in thought.batches for move in batch.moves}

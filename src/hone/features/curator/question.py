@@ -11,7 +11,7 @@ WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SkillOffer:
     """A skill that may be changed. `text` is its document."""
 
     name: str
@@ -20,7 +20,7 @@ class Offer:
     uses: int
 
 
-def question(offers: Sequence[Offer], text: Callable[[str], str]) -> str:
+def question(offers: Sequence[SkillOffer], text: Callable[[str], str]) -> str:
     room, parts = WHOLE, [text("curate")]
     for offer in offers:
         head = f"# {offer.name} ({offer.uses:,} uses)"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from hone.core.curation import Round
+from hone.core.curation import CuratorRun
 from hone.core.errors import StoreError
 from hone.core.visible import visible
 from hone.files.atomic import draft
@@ -12,7 +12,7 @@ from hone.files.atomic import draft
 FOLDER, PAUSED = "curator", "paused"
 
 
-def markdown(round: Round) -> str:
+def markdown(round: CuratorRun) -> str:
     when = round.at.astimezone().strftime("%Y-%m-%d %H:%M")
     lines = [f"# Round {round.id} of the curator, {when}", "", f"Begun because: {round.why}."]
     if round.changes:
@@ -30,14 +30,14 @@ class Reports:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def print(self, *rounds: Round) -> None:
+    def print(self, *rounds: CuratorRun) -> None:
         for round in rounds:
             try:
                 self._write(f"round-{round.id:04}.md", markdown(round))
             except OSError:
                 return
 
-    def catch_up(self, rounds: Sequence[Round]) -> None:
+    def catch_up(self, rounds: Sequence[CuratorRun]) -> None:
         """Prints what a killed process did not."""
         self.print(*(each for each in rounds if not (self._folder / f"round-{each.id:04}.md").exists()))
 

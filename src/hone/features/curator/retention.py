@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from enum import StrEnum
 
-from hone.core.skill import Birth, Listed
+from hone.core.skill import ListedSkill, SkillOrigin
 from hone.core.value import dataclass
 
 
@@ -76,7 +76,7 @@ def reckon(days: Iterable[date], terms: Terms) -> Calendar:
 
 
 def plan(
-    skills: Iterable[Listed],
+    skills: Iterable[ListedSkill],
     used: Mapping[str, Collection[date]],
     changed: Iterable[tuple[str, date]],
     days: Iterable[date],
@@ -88,7 +88,7 @@ def plan(
     young = _young(calendar, used, changed)
     aged = []
     for skill in sorted(skills, key=lambda each: each.name):
-        if skill.birth is Birth.AGENT and not skill.pinned and not skill.archived:
+        if skill.birth is SkillOrigin.AGENT and not skill.pinned and not skill.archived:
             unused = calendar.since(young.get(skill.name, calendar.total))
             aged.append(Aged(skill.name, unused, _grade(unused, terms)))
     return tuple(aged)

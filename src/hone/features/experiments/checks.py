@@ -7,8 +7,8 @@ from hone.core.errors import Refused
 from hone.features.experiments.values import Check
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.process import CANNOT
-from hone.sandbox.spec import Unfit
-from hone.sandbox.workspace import Bench
+from hone.sandbox.spec import SandboxUnavailable
+from hone.sandbox.workspace import Workspace
 
 PATIENCE = 120.0
 """Seconds for a script."""
@@ -40,7 +40,7 @@ def _has(folder: Path, path: str, words: str) -> bool:
 
 async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
     """In a cell of its own: it may run what the agent wrote. Its first argument is a file with the answer."""
-    bench = Bench(folder, sandbox, clock)
+    bench = Workspace(folder, sandbox, clock)
     try:
         choice = await bench.choice()
         if choice.missing(network=False):
@@ -52,7 +52,7 @@ async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, cloc
         interpreter = () if script.startswith("#!") else ("/bin/sh",)
         launch = bench.launch([*interpreter, f"{tmp}/check", f"{tmp}/answer"], choice)
         ended = await bench.run(launch, "output", PATIENCE)
-    except (OSError, ValueError, Unfit) as error:
+    except (OSError, ValueError, SandboxUnavailable) as error:
         raise Refused(f"The check could not be run: {error}.") from error
     finally:
         await bench.close()

@@ -9,7 +9,7 @@ import click
 
 from hone.cli.main import Options
 from hone.core.errors import HoneError, Missing, Refused
-from hone.features.experiments.values import PAIRS, Check, Kind
+from hone.features.experiments.values import PAIRS, Check, LessonKind
 
 if TYPE_CHECKING:
     from hone.app import Hone
@@ -83,12 +83,12 @@ def new(
     from hone.cli.typed import at_terminal
     from hone.core.clock import SystemClock
     from hone.core.visible import visible
-    from hone.features.experiments.recording import Wish, record
+    from hone.features.experiments.recording import RecordingOptions, record
 
     check = _check(**expected)
     if not check and at_terminal():
         check = Check(text=click.prompt("Words that must stand in a good answer"))
-    wish = Wish(name, at or 0, folder, files, check)
+    wish = RecordingOptions(name, at or 0, folder, files, check)
 
     async def act(hone: "Hone") -> "Recorded":
         studies = hone.laboratory.studies
@@ -179,10 +179,14 @@ def lesson(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _named(skill: str, entry: str, template: str) -> tuple[Kind, str] | None:
+def _named(skill: str, entry: str, template: str) -> tuple[LessonKind, str] | None:
     named = [
         (kind, name)
-        for kind, name in ((Kind.SKILL, skill), (Kind.ENTRY, entry), (Kind.TEMPLATE, template))
+        for kind, name in (
+            (LessonKind.SKILL, skill),
+            (LessonKind.ENTRY, entry),
+            (LessonKind.TEMPLATE, template),
+        )
         if name
     ]
     if len(named) > 1:
@@ -274,7 +278,7 @@ def report(
         task, known = studies.task(name), studies.studies(name)
         if wanted is None:
             return known
-        if wanted[0] is Kind.ENTRY:
+        if wanted[0] is LessonKind.ENTRY:
             subject = await find(hone, Path(task.folder), *wanted)
             return [each for each in known if each.lesson == subject.lesson]
         return [each for each in known if (each.lesson.kind, each.lesson.name) == wanted]

@@ -11,14 +11,14 @@ from hone.core.errors import HoneError
 from hone.core.messages import Message, Role, assistant
 from hone.core.turn import Stop
 from hone.features.experiments.findings import Finding, conclude, found
-from hone.features.experiments.recording import Wish, record
+from hone.features.experiments.recording import RecordingOptions, record
 from hone.features.experiments.runner import Tell, quiet
 from hone.features.experiments.subjects import find
-from hone.features.experiments.values import Check, Kind
-from hone.features.templates.seeding import Wish as Pattern
-from hone.models.fake_provider import Stage
+from hone.features.experiments.values import Check, LessonKind
+from hone.features.templates.seeding import TemplateOptions as Pattern
+from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
-from hone.settings import Provider, Settings
+from hone.settings import ProviderSettings, Settings
 
 REQUEST = "Add up the sales and write the sum to total.txt."
 FILES = {
@@ -31,7 +31,7 @@ COLD, SEEDED = 0.45, 0.95
 SEED = 11
 
 
-class Clerk:
+class DemoModel:
     """A model that looks for the file first, and often adds up wrong; with an example of how it was done, it
     goes straight there. Its luck is drawn once for each conversation, the same in each rehearsal."""
 
@@ -68,8 +68,10 @@ async def rehearse(pairs: int, tell: Tell = quiet) -> tuple[Finding, list[str]]:
     """One session, a template and a task made from it, and the experiment."""
     with TemporaryDirectory(prefix="hone-demo-") as folder:
         root = Path(folder)
-        async with Stage(Clerk()) as stage:
-            settings = Settings(model="scripted/demo", providers={"scripted": Provider(f"{stage.url}/v1")})
+        async with FakeProvider(DemoModel()) as stage:
+            settings = Settings(
+                model="scripted/demo", providers={"scripted": ProviderSettings(f"{stage.url}/v1")}
+            )
             work = root / "sales"
             _lay(work)
             async with Hone(home=root / "home", folder=work, settings=settings) as hone:
@@ -91,9 +93,9 @@ async def _play(hone: Hone, folder: Path, pairs: int, tell: Tell) -> tuple[Findi
     await hone.template(session.id, Pattern(name="adding-up"))
     (folder / "total.txt").unlink()
     laboratory = hone.laboratory
-    wish = Wish("sales", files=("**/*.*",), check=Check(files=(("total.txt", SUM),)))
+    wish = RecordingOptions("sales", files=("**/*.*",), check=Check(files=(("total.txt", SUM),)))
     task = (await record(hone.sessions, session.id, wish, (), SystemClock())).task
     laboratory.studies.add(task)
-    subject = await find(hone, folder, Kind.TEMPLATE, "adding-up")
+    subject = await find(hone, folder, LessonKind.TEMPLATE, "adding-up")
     finding = found(await laboratory.run(task, subject, "", pairs, tell))
     return finding, await conclude(hone, laboratory.studies, subject, finding)

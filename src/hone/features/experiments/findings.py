@@ -7,11 +7,18 @@ from statistics import fmean
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
 from hone.core.value import dataclass
-from hone.features.experiments.scratch_home import House
-from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, Verdict, differences, verdict
+from hone.features.experiments.scratch_home import HomeAccess
+from hone.features.experiments.statistics import (
+    FIGURES,
+    SUCCESS,
+    Difference,
+    EffectVerdict,
+    differences,
+    verdict,
+)
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, change_of
-from hone.features.experiments.values import Kind, Study
+from hone.features.experiments.values import LessonKind, Study
 from hone.knowledge.journal import Remove
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills.folder import Archive
@@ -23,7 +30,7 @@ class Finding:
 
     study: Study
     differences: tuple[Difference, ...]
-    verdict: Verdict
+    verdict: EffectVerdict
 
     @property
     def success(self) -> Difference:
@@ -42,7 +49,7 @@ class Finding:
 def found(study: Study, *, briefly: bool = False) -> Finding:
     """A study that is not whole decides nothing. `briefly`: of its figures the one that decides."""
     apart = differences(study, FIGURES[:1] if briefly else FIGURES)
-    return Finding(study, apart, verdict(apart) if study.whole else Verdict.UNDECIDED)
+    return Finding(study, apart, verdict(apart) if study.whole else EffectVerdict.UNDECIDED)
 
 
 def points(share: float) -> str:
@@ -51,21 +58,21 @@ def points(share: float) -> str:
     return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number)}"
 
 
-async def conclude(house: House, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
+async def conclude(house: HomeAccess, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
     """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
     owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
     if not finding.study.whole:
         return ["Nothing follows yet: not all pairs are done."]
     if subject.lesson != finding.study.lesson:
         return [f"Nothing follows: {subject.lesson} has changed since."]
-    if subject.lesson.kind is Kind.TEMPLATE:
+    if subject.lesson.kind is LessonKind.TEMPLATE:
         return await _rated(house, studies, subject)
     keeper = house.library.keeper
     try:
         match finding.verdict:
-            case Verdict.HELPS:
+            case EffectVerdict.HELPS:
                 return [await _confirmed(keeper, subject, finding)]
-            case Verdict.HARMS:
+            case EffectVerdict.HARMS:
                 return [await _proposed(keeper, subject, finding)]
     except Refused as refusal:
         return [f"Nothing was changed: {refusal}"]
@@ -85,11 +92,11 @@ async def _confirmed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
 
 async def _proposed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
     lesson = subject.lesson
-    target = Target(lesson.name) if lesson.kind is Kind.ENTRY else skill(lesson.name)
+    target = Target(lesson.name) if lesson.kind is LessonKind.ENTRY else skill(lesson.name)
     waiting = [each for each in await keeper.ledger.pending() if _is_ours(each, target, finding)]
     if waiting:
         return _ask(waiting[0].id)
-    if lesson.kind is Kind.SKILL:
+    if lesson.kind is LessonKind.SKILL:
         return _ask((await keeper.shelve(lesson.name, Archive(), _author(finding))).id)
     [made] = await keeper.note([(target, Remove(subject.entry))], _author(finding))
     return _ask(made.id)
@@ -108,7 +115,7 @@ def _ask(id: ChangeId) -> str:
     return f"Putting it away waits for you: hone approve {id}   or   hone reject {id}"
 
 
-async def _rated(house: House, studies: Studies, subject: Subject) -> list[str]:
+async def _rated(house: HomeAccess, studies: Studies, subject: Subject) -> list[str]:
     name = subject.lesson.name
     effect = await rate(house, studies, name, subject.lesson.digest)
     if effect is None:
@@ -118,27 +125,29 @@ async def _rated(house: House, studies: Studies, subject: Subject) -> list[str]:
     return [f"--template auto prefers it from now on ({points(effect)} points)."]
 
 
-async def rate(house: House, studies: Studies, name: str, digest: str) -> float | None:
+async def rate(house: HomeAccess, studies: Studies, name: str, digest: str) -> float | None:
     """Writes the effect of a template into its file: the mean of all studies of it that decided something."""
     known = [
-        found(each, briefly=True) for each in studies.of(Kind.TEMPLATE, name) if each.lesson.digest == digest
+        found(each, briefly=True)
+        for each in studies.of(LessonKind.TEMPLATE, name)
+        if each.lesson.digest == digest
     ]
-    decided = [each.success.mean for each in known if each.verdict is not Verdict.UNDECIDED]
+    decided = [each.success.mean for each in known if each.verdict is not EffectVerdict.UNDECIDED]
     effect = fmean(decided) if decided else None
     await house.templates.rate(name, effect)
     return effect
 
 
-async def forget(house: House, studies: Studies, gone: Sequence[Study]) -> None:
+async def forget(house: HomeAccess, studies: Studies, gone: Sequence[Study]) -> None:
     """A template is rated by what is left."""
-    for lesson in {each.lesson for each in gone if each.lesson.kind is Kind.TEMPLATE}:
+    for lesson in {each.lesson for each in gone if each.lesson.kind is LessonKind.TEMPLATE}:
         try:
             await rate(house, studies, lesson.name, lesson.digest)
         except Missing:
             continue
 
 
-def beside(home: Path, kind: Kind, name: str, digest: str) -> list[str]:
+def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
     """What was measured, to be shown with the lesson: one line for each study, the latest first."""
     try:
         known = Studies(home).of(kind, name)
@@ -147,7 +156,7 @@ def beside(home: Path, kind: Kind, name: str, digest: str) -> list[str]:
     rows = []
     for study in known:
         same = study.lesson.digest == digest
-        if same or kind is not Kind.ENTRY:
+        if same or kind is not LessonKind.ENTRY:
             other = "" if same else ", with other words than now"
             finding = found(study, briefly=True)
             rows.append(f"{finding.verdict}: {finding.gist}, {study.model}{other}")

@@ -26,7 +26,7 @@ _NAMING = ("read_file", *_CHANGING)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RecordingOptions:
     """What the owner wants of a task. `at` is the message that asks (0: the first one of the user's), `files`
     are patterns below `folder` (none: the files that the session named)."""
 
@@ -46,7 +46,7 @@ class Recorded:
 
 
 async def record(
-    store: Sessions, beginning: str, wish: Wish, taken: Collection[str], clock: Clock
+    store: Sessions, beginning: str, wish: RecordingOptions, taken: Collection[str], clock: Clock
 ) -> Recorded:
     """Raises Refused where there is nothing to ask or to check, or nothing left to do."""
     if not wish.check:

@@ -7,15 +7,15 @@ from typing import Any
 
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, points
-from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference, Verdict
+from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference, EffectVerdict
 from hone.features.experiments.svg import framed
 from hone.features.experiments.values import Arm, Study
 
 TITLES = ("", "with", "without", "difference", "95 % interval")
 SENTENCES = {
-    Verdict.HELPS: "It helps: the interval of the success rate lies wholly above zero.",
-    Verdict.HARMS: "It harms: the interval of the success rate lies wholly below zero.",
-    Verdict.UNDECIDED: "Undecided: the interval of the success rate has zero in it.",
+    EffectVerdict.HELPS: "It helps: the interval of the success rate lies wholly above zero.",
+    EffectVerdict.HARMS: "It harms: the interval of the success rate lies wholly below zero.",
+    EffectVerdict.UNDECIDED: "Undecided: the interval of the success rate has zero in it.",
 }
 WIDTH, LABELS, VALUES, ROW, TOP = 860, 220, 200, 34, 64
 SCALE = (WIDTH - LABELS - VALUES) / 2
@@ -44,7 +44,7 @@ def table(finding: Finding) -> Iterator[str]:
 def sentence(finding: Finding) -> str:
     if not finding.study.whole:
         return "Nothing is concluded before all pairs are done."
-    if finding.verdict is Verdict.UNDECIDED and not finding.success.low <= 0 <= finding.success.high:
+    if finding.verdict is EffectVerdict.UNDECIDED and not finding.success.low <= 0 <= finding.success.high:
         return "Undecided: there are too few pairs to say more."
     return SENTENCES[finding.verdict]
 

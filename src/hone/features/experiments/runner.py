@@ -15,16 +15,16 @@ from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.features.experiments.checks import holds
-from hone.features.experiments.scratch_home import House, altered, furnish, gathered, trusted
+from hone.features.experiments.scratch_home import HomeAccess, altered, furnish, gathered, trusted
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject
-from hone.features.experiments.values import EARLY, Arm, Kind, Lesson, Run, Study, Task, order
+from hone.features.experiments.values import EARLY, Arm, Lesson, LessonKind, Run, Study, Task, order
 from hone.features.templates.classes import succeeded
 from hone.runtime.session import Session, new_id
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.workspace import cleared
 
-Open = Callable[[Path, Path, Sandbox], House]
+Open = Callable[[Path, Path, Sandbox], HomeAccess]
 """The owner's agent with another home, another folder, and this sandbox."""
 
 
@@ -45,10 +45,10 @@ def quiet(_: Progress) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Laboratory:
+class ExperimentRunner:
     """Where experiments are made: `owner` is whose knowledge is tried, `open` gives the agent for a run."""
 
-    owner: House
+    owner: HomeAccess
     home: Path
     studies: Studies
     open: Open
@@ -57,7 +57,7 @@ class Laboratory:
     async def run(self, task: Task, subject: Subject, model: str, pairs: int, tell: Tell = quiet) -> Study:
         """Does what is not done yet, and stores each run before the next. Raises ModelError where the
         provider gave no answer: that is no failure of the task, and the run is not counted."""
-        if task.begun and subject.lesson.kind is Kind.TEMPLATE:
+        if task.begun and subject.lesson.kind is LessonKind.TEMPLATE:
             raise Refused("A template begins a new session, and this task goes on with one. Record another.")
         name = (await self.owner.session(model)).agent.prefix.model
         new = Study(task.name, subject.lesson, name, self.clock.now(), pairs)
@@ -76,9 +76,9 @@ class Laboratory:
                     tell(Progress(len(done), 2 * pairs, run))
         return study
 
-    async def _prepared(self, task: Task, subject: Subject, root: Path) -> "Place":
+    async def _prepared(self, task: Task, subject: Subject, root: Path) -> "RunPlace":
         """A home for each arm, to be copied for each run."""
-        place = Place(root, Sandbox(hidden=(self.home, root / "home", root / "kept"), clock=self.clock))
+        place = RunPlace(root, Sandbox(hidden=(self.home, root / "home", root / "kept"), clock=self.clock))
         stock = await gathered(self.owner, Path(task.folder), place.work)
         stock = replace(stock, template=subject.template)
         place.work.mkdir()
@@ -92,7 +92,7 @@ class Laboratory:
         return place
 
     async def _try(
-        self, task: Task, subject: Subject, place: "Place", model: str, at: tuple[int, Arm]
+        self, task: Task, subject: Subject, place: "RunPlace", model: str, at: tuple[int, Arm]
     ) -> Run:
         place.renew(task.files, at[1])
         house = self.open(place.home, place.work, place.sandbox)
@@ -110,7 +110,7 @@ class Laboratory:
         good = await holds(task.check, turn.text, place.work, place.sandbox, self.clock)
         return measured(*at, turn, start, good, seconds)
 
-    async def _session(self, task: Task, house: House, model: str, template: str, work: Path) -> Session:
+    async def _session(self, task: Task, house: HomeAccess, model: str, template: str, work: Path) -> Session:
         """A new one, or one that goes on where the task begins."""
         session = await house.session(model, template)
         if not task.begun:
@@ -123,7 +123,7 @@ class Laboratory:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunPlace:
     """The folders of one experiment: in each run the same paths, and new contents."""
 
     root: Path
@@ -153,7 +153,7 @@ class Place:
 
 
 def _template(lesson: Lesson, arm: Arm) -> str:
-    return lesson.name if lesson.kind is Kind.TEMPLATE and arm is Arm.WITH else ""
+    return lesson.name if lesson.kind is LessonKind.TEMPLATE and arm is Arm.WITH else ""
 
 
 def measured(pair: int, arm: Arm, turn: Turn, start: datetime, good: bool, seconds: float) -> Run:

@@ -9,7 +9,7 @@ from hone.core.ledger import SKILL, Target, project
 from hone.core.ports import Sessions
 from hone.core.skill import ARCHIVED
 from hone.core.value import dataclass
-from hone.features.experiments.values import Arm, Kind, Lesson
+from hone.features.experiments.values import Arm, Lesson, LessonKind
 from hone.features.templates.store import Templates
 from hone.features.templates.values import Template
 from hone.knowledge import journal, places
@@ -18,12 +18,12 @@ from hone.knowledge.keeper import OWNER
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
 from hone.knowledge.snapshots import journals
-from hone.runtime.instructions import Found, Instructions, look
+from hone.runtime.instructions import FoundInstructions, Instructions, look
 from hone.runtime.session import Session
 from hone.runtime.trust import Folders
 
 
-class House(Protocol):
+class HomeAccess(Protocol):
     """As much of a Hone as an experiment needs."""
 
     folders: Folders
@@ -46,7 +46,7 @@ class House(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class HomeContents:
     """What is known: the texts of the journal by target, the skills by name."""
 
     texts: Mapping[Target, str]
@@ -54,7 +54,7 @@ class Stock:
     template: Template | None = None
 
 
-async def gathered(house: House, from_folder: Path, to: Path) -> Stock:
+async def gathered(house: HomeAccess, from_folder: Path, to: Path) -> HomeContents:
     """What the owner's Hone knows in a folder, as it would be known in another one."""
     keeper = house.library.keeper
     await house.library.listed()  # takes in what was edited by hand
@@ -62,22 +62,22 @@ async def gathered(house: House, from_folder: Path, to: Path) -> Stock:
     own = texts.pop(project(str(from_folder)))
     held = await keeper.ledger.holdings(SKILL)
     skills = {places.name_of(target): await keeper.files(target) for target in held}
-    return Stock({**texts, project(str(to)): own}, skills)
+    return HomeContents({**texts, project(str(to)): own}, skills)
 
 
-def altered(stock: Stock, lesson: Lesson, arm: Arm, entry: str = "") -> Stock:
+def altered(stock: HomeContents, lesson: Lesson, arm: Arm, entry: str = "") -> HomeContents:
     """With the lesson in effect, or without it."""
     match lesson.kind, arm:
-        case Kind.TEMPLATE, Arm.WITHOUT:
+        case LessonKind.TEMPLATE, Arm.WITHOUT:
             return replace(stock, template=None)
-        case Kind.SKILL, Arm.WITH:
+        case LessonKind.SKILL, Arm.WITH:
             files = stock.skills[lesson.name]
             active = {path: data for path, data in files.items() if path != ARCHIVED}
             return replace(stock, skills={**stock.skills, lesson.name: active})
-        case Kind.SKILL, Arm.WITHOUT:
+        case LessonKind.SKILL, Arm.WITHOUT:
             rest = {name: files for name, files in stock.skills.items() if name != lesson.name}
             return replace(stock, skills=rest)
-        case Kind.ENTRY, Arm.WITHOUT:
+        case LessonKind.ENTRY, Arm.WITHOUT:
             texts = {target: _less(text, entry) for target, text in stock.texts.items()}
             return replace(stock, texts=texts)
     return stock
@@ -87,7 +87,7 @@ def _less(text: str, entry: str) -> str:
     return journal.apply(text, [journal.Remove(entry)], None) if entry in journal.entries(text) else text
 
 
-async def furnish(house: House, home: Path, stock: Stock) -> None:
+async def furnish(house: HomeAccess, home: Path, stock: HomeContents) -> None:
     """Fills an empty home. The journal is laid down as an owner would, by hand: so no limit is in its way."""
     for target, text in stock.texts.items():
         if text:
@@ -96,16 +96,20 @@ async def furnish(house: House, home: Path, stock: Stock) -> None:
             place.write_text(text, "utf-8")
             await house.library.keeper.text(target)
     for name, files in sorted(stock.skills.items()):
-        await house.library.keeper.shelve(name, folder.Become(files), OWNER)
+        await house.library.keeper.shelve(name, folder.SetFiles(files), OWNER)
     if stock.template:
         await house.templates.add(replace(stock.template, uses=(), effect=None))
 
 
-def trusted(owner: House, from_folder: Path, house: House, to: Path) -> None:
+def trusted(owner: HomeAccess, from_folder: Path, house: HomeAccess, to: Path) -> None:
     """What the owner trusts there is trusted here, to the byte."""
     if not owner.folders.trusts(from_folder):
         return
     house.folders.trust(to)
     known, found = owner.instructions.of(from_folder), look(to)
-    if isinstance(known, Found) and isinstance(found, Found) and known.digest == found.digest:
+    if (
+        isinstance(known, FoundInstructions)
+        and isinstance(found, FoundInstructions)
+        and known.digest == found.digest
+    ):
         house.instructions.trust(to, found)

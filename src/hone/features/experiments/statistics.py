@@ -21,7 +21,7 @@ SEED = 20
 Value = Callable[[Run], float | None]
 
 
-class Verdict(StrEnum):
+class EffectVerdict(StrEnum):
     HELPS = "helps"
     HARMS = "harms"
     UNDECIDED = "undecided"
@@ -58,12 +58,12 @@ def differences(study: Study, figures: Sequence[tuple[str, Value]] = FIGURES) ->
     return tuple(difference(name, value, study) for name, value in figures)
 
 
-def verdict(found: Sequence[Difference]) -> Verdict:
+def verdict(found: Sequence[Difference]) -> EffectVerdict:
     """By the success rate alone. Fewer pairs than the least say nothing, whatever they look like."""
     success = next(each for each in found if each.name == SUCCESS)
     if success.pairs < PAIRS or success.low <= 0 <= success.high:
-        return Verdict.UNDECIDED
-    return Verdict.HELPS if success.low > 0 else Verdict.HARMS
+        return EffectVerdict.UNDECIDED
+    return EffectVerdict.HELPS if success.low > 0 else EffectVerdict.HARMS
 
 
 def interval(values: Sequence[float], seed: int = SEED) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from hone.core.messages import canonical, digest
 from hone.core.regex import regex
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import described, undescribed
-from hone.features.experiments.values import Kind, Run, Study, Task
+from hone.features.experiments.values import LessonKind, Run, Study, Task
 from hone.files.atomic import draft
 
 FOLDER, TASK = "experiments", "task.json"
@@ -131,7 +131,7 @@ class Studies:
             os.fsync(file.fileno())
         return replace(study, runs=(*study.runs, run))
 
-    def of(self, kind: Kind, name: str) -> list[Study]:
+    def of(self, kind: LessonKind, name: str) -> list[Study]:
         """All that was tried with this lesson, in whatever words it had, the latest first."""
         found = [study for each in self.names() for study in self.studies(each)]
         same = [each for each in found if (each.lesson.kind, each.lesson.name) == (kind, name)]

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from hone.core.errors import Missing, Refused
-from hone.core.ledger import ChangeId, Standing, Target, skill
+from hone.core.ledger import ChangeId, ChangeState, Target, skill
 from hone.core.messages import canonical, digest
-from hone.core.skill import Birth
+from hone.core.skill import SkillOrigin
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-from hone.features.experiments.scratch_home import House
-from hone.features.experiments.values import Kind, Lesson
+from hone.features.experiments.scratch_home import HomeAccess
+from hone.features.experiments.values import Lesson, LessonKind
 from hone.features.templates.template_file import to_dict
 from hone.features.templates.values import Template
 from hone.knowledge import places
@@ -30,18 +30,18 @@ class Subject:
     template: Template | None = None
 
 
-async def find(house: House, folder: Path, kind: Kind, name: str) -> Subject:
+async def find(house: HomeAccess, folder: Path, kind: LessonKind, name: str) -> Subject:
     """Raises Missing or Refused. An entry is named by the change it came with, or by its words."""
     match kind:
-        case Kind.SKILL:
+        case LessonKind.SKILL:
             files = await house.library.files(name)
-            if facts(files).birth is Birth.BUNDLED:
+            if facts(files).birth is SkillOrigin.BUNDLED:
                 raise Refused(f"{name} comes with Hone: there is no Hone without it to compare with.")
             return Subject(Lesson(kind, name, of_skill(files)))
-        case Kind.TEMPLATE:
+        case LessonKind.TEMPLATE:
             template = await house.templates.read(name)
             return Subject(Lesson(kind, name, of_template(template)), template=template)
-        case Kind.ENTRY:
+        case LessonKind.ENTRY:
             target, entry = await _entry(house.library.keeper, folder, name)
             return Subject(Lesson(kind, target, of_entry(entry)), entry)
 
@@ -61,10 +61,10 @@ def of_entry(entry: str) -> str:
 
 async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
     """The latest change that made the lesson what it is."""
-    entry = subject.lesson.kind is Kind.ENTRY
+    entry = subject.lesson.kind is LessonKind.ENTRY
     target = Target(subject.lesson.name) if entry else skill(subject.lesson.name)
     for each in await keeper.ledger.entries(target=target):
-        made = each.change.standing is Standing.ACTIVE and each.change.deltas
+        made = each.change.standing is ChangeState.ACTIVE and each.change.deltas
         if made and (not entry or subject.entry in await come(keeper, each)):
             return each.id
     return None

@@ -17,13 +17,13 @@ FORMAT = 1
 Moment = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Said(msgspec.Struct, forbid_unknown_fields=True):
+class TaskMessage(msgspec.Struct, forbid_unknown_fields=True):
     message: str
     trust: str
     at: Moment
 
 
-class File(msgspec.Struct, forbid_unknown_fields=True):
+class TaskFile(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     name: str
     session: str
@@ -32,7 +32,7 @@ class File(msgspec.Struct, forbid_unknown_fields=True):
     request: str
     check: Check
     files: dict[str, str]
-    begun: list[Said]
+    begun: list[TaskMessage]
     digest: str = ""
 
 
@@ -62,7 +62,7 @@ def described(task: Task) -> bytes:
 def undescribed(data: bytes, name: str) -> Task:
     """Raises ValueError for what is not the file of that name as it was written."""
     try:
-        file = msgspec.json.decode(data, type=File)
+        file = msgspec.json.decode(data, type=TaskFile)
         task = _task(file)
     except (msgspec.DecodeError, KeyError, RecursionError) as error:
         raise ValueError(str(error).rstrip(".")) from error
@@ -75,7 +75,7 @@ def undescribed(data: bytes, name: str) -> Task:
     return task
 
 
-def _task(file: File) -> Task:
+def _task(file: TaskFile) -> Task:
     return Task(
         file.name,
         SessionId(file.session),
@@ -88,7 +88,7 @@ def _task(file: File) -> Task:
     )
 
 
-def _nodes(said: list[Said]) -> tuple[Node, ...]:
+def _nodes(said: list[TaskMessage]) -> tuple[Node, ...]:
     begun = Transcript("")
     for each in said:
         at = datetime.fromisoformat(each.at)

@@ -41,7 +41,7 @@ class Task:
     begun: tuple[Node, ...] = ()
 
 
-class Kind(StrEnum):
+class LessonKind(StrEnum):
     """What is measured."""
 
     SKILL = "skill"
@@ -54,12 +54,12 @@ class Lesson:
     """`name` is that of the skill or the template, or the part of the journal an entry is in; `digest` is
     that of its content: another content is another lesson."""
 
-    kind: Kind
+    kind: LessonKind
     name: str
     digest: str
 
     def __str__(self) -> str:
-        return f"an entry of {self.name}" if self.kind is Kind.ENTRY else f"{self.kind} {self.name}"
+        return f"an entry of {self.name}" if self.kind is LessonKind.ENTRY else f"{self.kind} {self.name}"
 
 
 class Arm(StrEnum):

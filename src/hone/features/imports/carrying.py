@@ -9,20 +9,20 @@ from typing import Self
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.messages import Role, digest, sound
-from hone.core.ports import IMPORTED, Header, Sessions, Stored
+from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-from hone.features.imports.conversation import Account, Conversation
+from hone.features.imports.conversation import Conversation, ImportReport
 from hone.features.imports.pairing import LOST, paired
 from hone.prompt.compose import compose
 
 TITLE = 100
 
 
-class Standing(StrEnum):
+class ImportState(StrEnum):
     """How a conversation stands to the session of its name here."""
 
     NEW = "new"
@@ -36,7 +36,7 @@ class Standing(StrEnum):
     """They went different ways."""
 
 
-WANTED = (Standing.NEW, Standing.LONGER, Standing.CHANGED)
+WANTED = (ImportState.NEW, ImportState.LONGER, ImportState.CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def prefix(source: str) -> Prefix:
 
 
 def fitted(
-    source: str, found: Conversation, account: Account, otherwise: datetime, *, foreign: bool
+    source: str, found: Conversation, account: ImportReport, otherwise: datetime, *, foreign: bool
 ) -> Import | None:
     """`otherwise` is when it was said if nothing says so. None if there is nothing in it. If it is `foreign`,
     nobody vouches for what stands under the user's name, nor for the folder."""
@@ -104,26 +104,26 @@ class Trail:
         return cls(transcript.root, tuple(node.digest for node in nodes), said, len(nodes[-1].encoded))
 
 
-def compared(here: Trail | None, found: Trail) -> Standing:
+def compared(here: Trail | None, found: Trail) -> ImportState:
     """By what is said, not by the prefix: it may have been gone on with here."""
     if here is None:
-        return Standing.NEW
+        return ImportState.NEW
     shorter = min(len(here.digests), len(found.digests))
     if here.digests[:shorter] == found.digests[:shorter]:
-        return Standing.LONGER if len(found.digests) > shorter else Standing.SAME
+        return ImportState.LONGER if len(found.digests) > shorter else ImportState.SAME
     # Only what grows counts, so that two files of one conversation cannot replace each other for ever.
     grown = (found.said, found.last) > (here.said, here.last)
-    return Standing.CHANGED if grown and here.root == found.root else Standing.OTHER
+    return ImportState.CHANGED if grown and here.root == found.root else ImportState.OTHER
 
 
-async def look_up(store: Sessions, session: SessionId) -> Stored | None:
+async def look_up(store: Sessions, session: SessionId) -> StoredSession | None:
     try:
         return await store.load(session)
     except Missing:
         return None
 
 
-async def carry(store: Sessions, found: Import, *, new: bool = False) -> Standing:
+async def carry(store: Sessions, found: Import, *, new: bool = False) -> ImportState:
     """Stores what is to be added, in one transaction. It need not look if it is known to be `new`. Raises
     Conflict if somebody else was quicker."""
     id = found.header.id
@@ -131,9 +131,9 @@ async def carry(store: Sessions, found: Import, *, new: bool = False) -> Standin
     standing = compared(Trail.of(here.transcript) if here else None, Trail.of(found.transcript))
     if here is None:
         await store.start(found.header, found.prefix, found.transcript.nodes)
-    elif standing is Standing.LONGER:
+    elif standing is ImportState.LONGER:
         await store.append(id, _behind(here.transcript, found.transcript.nodes))
-    elif standing is Standing.CHANGED:
+    elif standing is ImportState.CHANGED:
         await store.shorten(id, here.transcript.head, found.transcript)
     return standing
 

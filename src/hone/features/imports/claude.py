@@ -12,9 +12,9 @@ from hone.features.imports.conversation import (
     REPEATED,
     SYMPTOMS,
     UNKNOWN,
-    Account,
     Conversation,
-    Piece,
+    ImportReport,
+    RawMessage,
     Row,
     assistant,
     moment,
@@ -46,11 +46,11 @@ class _Line:
     parent: str
     own: str
     folder: str
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[RawMessage] = ()
     mixed: bool = False
 
 
-def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
     """The conversations of a file: a file that was begun with the lines of another session holds those under
     that session's name. A turn that was taken back stays where it was said."""
     lines: list[_Line] = []
@@ -104,7 +104,7 @@ def _followed(lines: Sequence[_Line]) -> Iterator[_Line]:
         yield from rest
 
 
-def _line(row: Row, name: str, seen: set[str], account: Account) -> _Line:
+def _line(row: Row, name: str, seen: set[str], account: ImportReport) -> _Line:
     line = _Line(
         string(row, "uuid"), string(row, "parentUuid"), string(row, "sessionId") or name, string(row, "cwd")
     )
@@ -119,7 +119,7 @@ def _line(row: Row, name: str, seen: set[str], account: Account) -> _Line:
     return line
 
 
-def _is_fresh(row: Row, seen: set[str], account: Account) -> bool:
+def _is_fresh(row: Row, seen: set[str], account: ImportReport) -> bool:
     if row.get("isSidechain"):
         account.left[HELPERS] += 1
         return False
@@ -133,7 +133,7 @@ def _is_fresh(row: Row, seen: set[str], account: Account) -> bool:
     return True
 
 
-def _pieces(row: Row, account: Account) -> Iterator[Piece]:
+def _pieces(row: Row, account: ImportReport) -> Iterator[RawMessage]:
     if row["type"] == "attachment":
         yield from _queued(row, account)
         return
@@ -153,10 +153,10 @@ def _is_mixed(row: Row) -> bool:
     """Whether it brought in words that nobody here said and that are not taken over."""
     if row["type"] == "attachment":
         return row["attachment"].get("type") not in ("queued_command", *_PROGRAM)
-    return row["type"] == "user" and outside(words(row["message"]["content"], Account()))
+    return row["type"] == "user" and outside(words(row["message"]["content"], ImportReport()))
 
 
-def _queued(row: Row, account: Account) -> Iterator[Piece]:
+def _queued(row: Row, account: ImportReport) -> Iterator[RawMessage]:
     """What was typed while the agent was at work. Whatever else is attached comes from the program."""
     attached = row["attachment"]
     if attached.get("type") != "queued_command" or attached.get("isMeta"):
@@ -176,7 +176,7 @@ def _blocks(content: Any) -> list[Any]:
     return content
 
 
-def _part(block: Row, account: Account) -> Iterator[Part]:
+def _part(block: Row, account: ImportReport) -> Iterator[Part]:
     match block.get("type"):
         case "text":
             yield Text(string(block, "text"))
@@ -193,7 +193,7 @@ def _part(block: Row, account: Account) -> Iterator[Part]:
             account.left[UNKNOWN] += 1
 
 
-def _said(row: Row, content: Any, account: Account) -> Iterator[Piece]:
+def _said(row: Row, content: Any, account: ImportReport) -> Iterator[RawMessage]:
     """Results first, as they answer what came before."""
     at = moment(row.get("timestamp"))
     texts: list[object] = []

@@ -14,9 +14,9 @@ from hone.features.imports.conversation import (
     NOTES,
     SYMPTOMS,
     UNKNOWN,
-    Account,
     Conversation,
-    Piece,
+    ImportReport,
+    RawMessage,
     Row,
     assistant,
     moment,
@@ -35,7 +35,7 @@ _ENDED = regex(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by u
 """How a command ended, said above its output."""
 
 
-def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
     """One conversation, named by its first line or, without one, by its file."""
     conversation = Conversation(name)
     begun = helper = False
@@ -69,7 +69,7 @@ def _meta(row: Row) -> Row | None:
     return row if "type" not in row and "id" in row else None
 
 
-def _pieces(item: Any, at: datetime | None, account: Account) -> Iterator[Piece]:
+def _pieces(item: Any, at: datetime | None, account: ImportReport) -> Iterator[RawMessage]:
     match item.get("type"):
         case "message":
             yield from _message(item, at, account)
@@ -90,7 +90,7 @@ def _pieces(item: Any, at: datetime | None, account: Account) -> Iterator[Piece]
             account.left[UNKNOWN] += 1
 
 
-def _message(item: Row, at: datetime | None, account: Account) -> Iterator[Piece]:
+def _message(item: Row, at: datetime | None, account: ImportReport) -> Iterator[RawMessage]:
     text = words(_own(item), account)
     match item.get("role"):
         case "user":
@@ -108,7 +108,7 @@ def _message(item: Row, at: datetime | None, account: Account) -> Iterator[Piece
 
 
 def _is_mixed(item: Row) -> bool:
-    return item.get("role") == "user" and outside(words(item.get("content"), Account()))
+    return item.get("role") == "user" and outside(words(item.get("content"), ImportReport()))
 
 
 def _own(item: Row) -> Any:
@@ -128,7 +128,7 @@ def _call(item: Row, arguments: str, name: str = "") -> ToolCall:
     return ToolCall(string(item, "call_id", "id"), string(item, "name") or name, arguments)
 
 
-def _output(output: Any, account: Account) -> tuple[str, bool]:
+def _output(output: Any, account: ImportReport) -> tuple[str, bool]:
     """A text, or an object with it; a text may be that object, in JSON."""
     if isinstance(output, str) and output.startswith("{"):
         try:

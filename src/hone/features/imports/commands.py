@@ -13,8 +13,8 @@ from hone.core.visible import one_line, visible
 
 if TYPE_CHECKING:
     from hone.app import Hone
-    from hone.features.imports.plan import Survey
-    from hone.features.imports.proposals import Gathered, Proposal
+    from hone.features.imports.plan import ImportPlan
+    from hone.features.imports.proposals import Gathered, ImportProposal
 
 NAMES = ("claude-code", "openai", "codex", "hermes")
 REASONS = 10
@@ -79,19 +79,19 @@ def _progress(label: str, length: int) -> "Iterator[Callable[[int], object]]":
         yield bar.update
 
 
-def _tell(found: "Survey", files: int, *, foreign: bool) -> None:
-    from hone.features.imports.carrying import Standing
+def _tell(found: "ImportPlan", files: int, *, foreign: bool) -> None:
+    from hone.features.imports.carrying import ImportState
 
     talks = _count(len(found.standings), "conversation")
     days = f", {found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else ""
     messages = _count(found.messages, "message")
     click.echo(f"Found {talks} with {messages} in {_count(files, 'file')}{days}.")
     counts = found.counts
-    longer = counts[Standing.LONGER] + counts[Standing.CHANGED]
-    here = f"{longer:,} with more than here, {counts[Standing.SAME]:,} here already"
-    click.echo(f"{counts[Standing.NEW]:,} new, {here}; {_count(found.added, 'message')} to add.")
-    if counts[Standing.OTHER]:
-        others = [id for id, standing in found.standings.items() if standing is Standing.OTHER]
+    longer = counts[ImportState.LONGER] + counts[ImportState.CHANGED]
+    here = f"{longer:,} with more than here, {counts[ImportState.SAME]:,} here already"
+    click.echo(f"{counts[ImportState.NEW]:,} new, {here}; {_count(found.added, 'message')} to add.")
+    if counts[ImportState.OTHER]:
+        others = [id for id, standing in found.standings.items() if standing is ImportState.OTHER]
         click.echo(f"{_count(len(others), 'conversation')} went on in another way here and stay as they are:")
         click.echo(f"  {' '.join(others[:REASONS])}{' …' if len(others) > REASONS else ''}")
     _tell_left(found)
@@ -104,7 +104,7 @@ def _tell(found: "Survey", files: int, *, foreign: bool) -> None:
         )
 
 
-def _tell_left(found: "Survey") -> None:
+def _tell_left(found: "ImportPlan") -> None:
     account = found.account
     if left := +account.left:
         click.echo("Not taken over:")
@@ -117,7 +117,7 @@ def _tell_left(found: "Survey") -> None:
         click.echo(visible(sentence), err=True)
 
 
-def _tell_learned(learned: "Gathered", news: "Sequence[Proposal]") -> None:
+def _tell_learned(learned: "Gathered", news: "Sequence[ImportProposal]") -> None:
     skills = sum(proposal.target.startswith("skill:") for proposal in news)
     notes = len(news) - skills
     known = len(learned.proposals) - len(news)
@@ -139,7 +139,7 @@ def _agreed(talks: int, news: int, *, yes: bool) -> bool:
     return yes or click.confirm(f"Bring in {what}?")
 
 
-async def _stored(hone: "Hone", source: str, found: "Survey", *, foreign: bool) -> bool:
+async def _stored(hone: "Hone", source: str, found: "ImportPlan", *, foreign: bool) -> bool:
     from hone.features.imports.plan import bring
 
     if not found.due:
@@ -154,7 +154,7 @@ async def _stored(hone: "Hone", source: str, found: "Survey", *, foreign: bool) 
     return stored == found.due
 
 
-async def _proposed(hone: "Hone", news: "Sequence[Proposal]") -> bool:
+async def _proposed(hone: "Hone", news: "Sequence[ImportProposal]") -> bool:
     from hone.features.imports.proposals import propose
 
     if not news:

@@ -27,7 +27,7 @@ REPEATED = "messages that stand there twice"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RawMessage:
     """One thing that was said. `trust` is the best label it may have; `at` None: nobody says when."""
 
     message: Message
@@ -41,12 +41,12 @@ class Conversation:
     the other agent was shown something from elsewhere that is not taken over, such as a file."""
 
     own: str
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[RawMessage] = field(default_factory=list)
     title: str = ""
     folder: str = ""
     mixed: bool = False
 
-    def take(self, pieces: Iterable[Piece], *, mixed: bool = False) -> None:
+    def take(self, pieces: Iterable[RawMessage], *, mixed: bool = False) -> None:
         """What the agent says after something foreign is no better, whether that is taken over or not."""
         self.mixed = self.mixed or mixed
         for piece in pieces:
@@ -55,7 +55,7 @@ class Conversation:
 
 
 @dataclass(slots=True)
-class Account:
+class ImportReport:
     """What was left out, by kind, and the rows that could not be read."""
 
     left: Counter[str] = field(default_factory=Counter)
@@ -68,16 +68,16 @@ class Account:
             self.faults.append(f"{where}: {why}")
 
 
-def user(text: str, trust: Trust, at: datetime | None) -> Piece:
-    return Piece(Message(Role.USER, (Text(text),)), trust, at)
+def user(text: str, trust: Trust, at: datetime | None) -> RawMessage:
+    return RawMessage(Message(Role.USER, (Text(text),)), trust, at)
 
 
-def assistant(parts: Iterable[Part], at: datetime | None) -> Piece:
-    return Piece(Message(Role.ASSISTANT, tuple(parts)), Trust.AGENT, at)
+def assistant(parts: Iterable[Part], at: datetime | None) -> RawMessage:
+    return RawMessage(Message(Role.ASSISTANT, tuple(parts)), Trust.AGENT, at)
 
 
-def result(call: str, text: str, at: datetime | None, *, failed: bool = False) -> Piece:
-    return Piece(Message(Role.TOOL, (ToolResult(call, text, failed),)), Trust.FOREIGN, at)
+def result(call: str, text: str, at: datetime | None, *, failed: bool = False) -> RawMessage:
+    return RawMessage(Message(Role.TOOL, (ToolResult(call, text, failed),)), Trust.FOREIGN, at)
 
 
 def moment(value: object) -> datetime | None:
@@ -96,14 +96,14 @@ def moment(value: object) -> datetime | None:
     return None
 
 
-def words(content: object, account: Account) -> str:
+def words(content: object, account: ImportReport) -> str:
     """The text of a message that is a string or a list of blocks."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     return "\n\n".join(filter(None, (_block(block, account) for block in content)))
 
 
-def _block(block: object, account: Account) -> str:
+def _block(block: object, account: ImportReport) -> str:
     if isinstance(block, str):
         return block
     if not isinstance(block, dict):

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from hone.core.errors import HoneError
 from hone.core.visible import one_line
-from hone.features.imports.conversation import Account, Row
+from hone.features.imports.conversation import ImportReport, Row
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of a line."""
@@ -45,7 +45,7 @@ def opened(path: Path) -> BinaryIO:
     return open(handle, "rb")
 
 
-def rows(file: BinaryIO, name: str, account: Account) -> Iterator[tuple[int, Row]]:
+def rows(file: BinaryIO, name: str, account: ImportReport) -> Iterator[tuple[int, Row]]:
     """Each line that is a JSON object, with its number. The others are counted."""
     number = 0
     while line := file.readline(LONGEST):

@@ -11,9 +11,9 @@ from hone.features.imports.conversation import (
     REPEATED,
     SYMPTOMS,
     UNKNOWN,
-    Account,
     Conversation,
-    Piece,
+    ImportReport,
+    RawMessage,
     Row,
     result,
     string,
@@ -35,7 +35,7 @@ _ENDS = ("compression", "compaction", "branched")
 Messages = Callable[[str], Iterable[Row]]
 
 
-def read(sessions: Iterable[Row], messages: Messages, account: Account) -> Iterator[Conversation]:
+def read(sessions: Iterable[Row], messages: Messages, account: ImportReport) -> Iterator[Conversation]:
     """The conversations of the database. What was shortened there is here as it was said."""
     known: dict[str, Row] = {}
     for session in sessions:
@@ -60,7 +60,7 @@ def _is_own(session: Row, known: dict[str, Row]) -> bool:
     return not parent or follows or string(known.get(parent, {}), "end_reason") in _ENDS
 
 
-def _said(rows: Iterable[Row], voiced: Trust, where: str, account: Account) -> Iterator[Piece]:
+def _said(rows: Iterable[Row], voiced: Trust, where: str, account: ImportReport) -> Iterator[RawMessage]:
     seen: set[tuple[Any, ...]] = set()
     for row, written in _together(rows):
         if row.get("active") == 0 and not row.get("compacted"):
@@ -94,7 +94,7 @@ def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
         yield row, before or after
 
 
-def _pieces(row: Row, account: Account, voiced: Trust) -> Iterator[Piece]:
+def _pieces(row: Row, account: ImportReport, voiced: Trust) -> Iterator[RawMessage]:
     failed = row.get("role") == "tool" and _is_failure(row.get("content"))
     for piece in pieces(_message(row), account, voiced=voiced):
         answered = piece.message.result
@@ -123,7 +123,7 @@ def _message(row: Row) -> Row:
     return {**row, "content": content, "tool_calls": calls}
 
 
-def read_file(row: Row, name: str, account: Account) -> Conversation | None:
+def read_file(row: Row, name: str, account: ImportReport) -> Conversation | None:
     """A session file: one object with all messages. None if it is another kind of file."""
     messages = row.get("messages")
     if not isinstance(messages, list):
@@ -141,7 +141,7 @@ def read_file(row: Row, name: str, account: Account) -> Conversation | None:
     return conversation
 
 
-def read_lines(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+def read_lines(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
     """A transcript of the messenger gateway: a message a line."""
     conversation = Conversation(name)
     for number, row in rows:

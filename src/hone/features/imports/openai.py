@@ -11,9 +11,9 @@ from hone.features.imports.conversation import (
     NOTES,
     SYMPTOMS,
     UNKNOWN,
-    Account,
     Conversation,
-    Piece,
+    ImportReport,
+    RawMessage,
     Row,
     assistant,
     moment,
@@ -29,7 +29,7 @@ _IDS = ("conversation_id", "session_id", "thread_id", "id")
 _TIMES = ("timestamp", "created_at", "create_time", "created", "ts")
 
 
-def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterator[Conversation]:
+def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
     """A line with `messages` is a conversation: by its id, or else by what is said in it. Lines with a `role`
     are the messages of one, or of as many as they name: by the name of the file and how it begins."""
     found: dict[str, Conversation] = {}
@@ -50,7 +50,7 @@ def read(rows: Iterable[tuple[int, Row]], name: str, account: Account) -> Iterat
         yield conversation
 
 
-def whole(row: Row, account: Account, name: str = "") -> Conversation:
+def whole(row: Row, account: ImportReport, name: str = "") -> Conversation:
     at = when(row)
     conversation = Conversation(string(row, *_IDS) or name, title=string(row, "title"))
     conversation.folder = string(row, "cwd")
@@ -73,8 +73,8 @@ def when(row: Row) -> datetime | None:
 
 
 def pieces(
-    row: Row, account: Account, *, voiced: Trust = Trust.OWNER, at: datetime | None = None
-) -> Iterator[Piece]:
+    row: Row, account: ImportReport, *, voiced: Trust = Trust.OWNER, at: datetime | None = None
+) -> Iterator[RawMessage]:
     """One message. `voiced` is the best label for what stands under the user's name."""
     at = when(row) or at
     content = row.get("content")
@@ -100,7 +100,7 @@ def pieces(
             account.left[UNKNOWN] += 1
 
 
-def _spoken(row: Row, account: Account) -> Iterator[Part]:
+def _spoken(row: Row, account: ImportReport) -> Iterator[Part]:
     if thought := string(row, "reasoning_content", "reasoning"):
         yield Thinking(thought)
     if text := words(row.get("content"), account) or string(row, "refusal"):

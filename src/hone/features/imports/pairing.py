@@ -22,7 +22,7 @@ from hone.core.normalize import settle
 from hone.core.secrets import redact
 from hone.core.trust import Trust
 from hone.core.visible import visible
-from hone.features.imports.conversation import Account, Piece, result
+from hone.features.imports.conversation import ImportReport, RawMessage, result
 from hone.runtime.export import cleaned
 
 LONGEST = 50_000
@@ -34,7 +34,7 @@ CUT = "ends of long results"
 LOST = "(The beginning of this conversation is not there.)"
 
 
-def paired(pieces: Iterable[Piece], account: Account) -> list[Piece]:
+def paired(pieces: Iterable[RawMessage], account: ImportReport) -> list[RawMessage]:
     """What is left open at the very end stays open: the rest may come with the next import."""
     given = list(pieces)
     pairs = _Pairs(account, Counter(piece.message.result.call for piece in given if piece.message.result))
@@ -47,16 +47,16 @@ class _Pairs:
     """`open` has the calls that wait for a result: by the ids they have here, what their source calls them.
     As long as one of them is to come, whatever else is said is `held` back."""
 
-    def __init__(self, account: Account, coming: Counter[str]) -> None:
+    def __init__(self, account: ImportReport, coming: Counter[str]) -> None:
         self._account = account
         self._coming = coming
-        self._placed: list[Piece] = []
+        self._placed: list[RawMessage] = []
         self._open: dict[str, str] = {}
-        self._held: deque[Piece] = deque()
-        self._due: deque[Piece] = deque()
+        self._held: deque[RawMessage] = deque()
+        self._due: deque[RawMessage] = deque()
         self._ids: set[str] = set()
 
-    def feed(self, piece: Piece) -> None:
+    def feed(self, piece: RawMessage) -> None:
         self._due.append(piece)
         while self._due:
             self._take(self._due.popleft())
@@ -64,7 +64,7 @@ class _Pairs:
                 self._due.extendleft(reversed(self._held))
                 self._held.clear()
 
-    def ended(self) -> list[Piece]:
+    def ended(self) -> list[RawMessage]:
         while self._held:
             self._close(self._open)
             again, self._held = self._held, deque()
@@ -73,10 +73,10 @@ class _Pairs:
         kept = [piece for piece in self._placed if not _is_mute(piece.message)]
         self._account.left[THOUGHTS] += len(self._placed) - len(kept)
         if kept and kept[0].message.role is Role.ASSISTANT:
-            kept.insert(0, Piece(said(LOST), Trust.AGENT, kept[0].at))
+            kept.insert(0, RawMessage(said(LOST), Trust.AGENT, kept[0].at))
         return kept
 
-    def _take(self, piece: Piece) -> None:
+    def _take(self, piece: RawMessage) -> None:
         answered = piece.message.result
         if answered is None:
             self._hear(piece)
@@ -89,7 +89,7 @@ class _Pairs:
             self._coming[answered.call] -= 1
             self._account.left[UNASKED] += 1
 
-    def _hear(self, piece: Piece) -> None:
+    def _hear(self, piece: RawMessage) -> None:
         same = self._open and piece.message.role is Role.ASSISTANT is self._placed[-1].message.role
         if self._open and not (same and not self._held):
             self._close([call for call, theirs in self._open.items() if self._coming[theirs] <= 0])
@@ -116,7 +116,7 @@ class _Pairs:
         del self._open[call]
         self._placed.append(result(call, text, at, failed=answered.failed))
 
-    def _reply(self, piece: Piece) -> None:
+    def _reply(self, piece: RawMessage) -> None:
         parts = self._settled([part for each in piece.message.parts if (part := _fit(each))])
         if not parts:
             return

@@ -11,9 +11,18 @@ from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
 from hone.core.ports import Sessions
 from hone.core.visible import one_line
-from hone.features.imports.carrying import WANTED, Import, Standing, Trail, carry, compared, fitted, look_up
-from hone.features.imports.conversation import Account
-from hone.features.imports.sources import Portion
+from hone.features.imports.carrying import (
+    WANTED,
+    Import,
+    ImportState,
+    Trail,
+    carry,
+    compared,
+    fitted,
+    look_up,
+)
+from hone.features.imports.conversation import ImportReport
+from hone.features.imports.sources import SourceFile
 
 TRIES = 3
 ROOM = 64 * 1024 * 1024
@@ -25,18 +34,18 @@ Told = Callable[[int], object]
 
 
 @dataclass(slots=True)
-class Survey:
+class ImportPlan:
     """`standings` by session; `wanted` are the ends of the lines that would be stored, with their length;
     `kept` are those lines, as long as there is `room` for them, and `rest` has the files with the others;
     `unreadable` are sentences about whole files."""
 
     room: int = ROOM
-    account: Account = field(default_factory=Account)
-    standings: dict[SessionId, Standing] = field(default_factory=dict)
+    account: ImportReport = field(default_factory=ImportReport)
+    standings: dict[SessionId, ImportState] = field(default_factory=dict)
     trails: dict[SessionId, Trail] = field(default_factory=dict)
     wanted: dict[tuple[SessionId, str], int] = field(default_factory=dict)
     kept: list[Import] = field(default_factory=list)
-    rest: list[Portion] = field(default_factory=list)
+    rest: list[SourceFile] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     added: int = 0
     first: datetime | None = None
@@ -47,7 +56,7 @@ class Survey:
         return sum(len(trail.digests) for trail in self.trails.values())
 
     @property
-    def counts(self) -> Counter[Standing]:
+    def counts(self) -> Counter[ImportState]:
         return Counter(self.standings.values())
 
     @property
@@ -56,10 +65,16 @@ class Survey:
 
 
 async def survey(
-    store: Sessions, source: str, portions: Iterable[Portion], told: Told, *, foreign: bool, room: int = ROOM
-) -> Survey:
+    store: Sessions,
+    source: str,
+    portions: Iterable[SourceFile],
+    told: Told,
+    *,
+    foreign: bool,
+    room: int = ROOM,
+) -> ImportPlan:
     """Reads everything and stores nothing."""
-    found = Survey(room)
+    found = ImportPlan(room)
     for portion in portions:
         whole = True
         for each in _imports(source, portion, found.account, found.unreadable, foreign=foreign):
@@ -71,7 +86,7 @@ async def survey(
     return found
 
 
-def _keep(found: Survey, each: Import) -> bool:
+def _keep(found: ImportPlan, each: Import) -> bool:
     size = sum(len(node.encoded) for node in each.transcript.nodes)
     if size > found.room:
         return False
@@ -80,7 +95,7 @@ def _keep(found: Survey, each: Import) -> bool:
     return True
 
 
-async def _note(store: Sessions, found: Survey, each: Import) -> Standing:
+async def _note(store: Sessions, found: ImportPlan, each: Import) -> ImportState:
     id, trail = each.header.id, Trail.of(each.transcript)
     here = found.trails.get(id)
     if here is None:
@@ -101,7 +116,7 @@ async def _note(store: Sessions, found: Survey, each: Import) -> Standing:
 
 
 def _imports(
-    source: str, portion: Portion, account: Account, unreadable: list[str], *, foreign: bool
+    source: str, portion: SourceFile, account: ImportReport, unreadable: list[str], *, foreign: bool
 ) -> Iterator[Import]:
     try:
         for conversation in portion.read(account):
@@ -115,7 +130,7 @@ def _imports(
 
 
 async def bring(
-    store: Sessions, source: str, found: Survey, told: Told, *, foreign: bool
+    store: Sessions, source: str, found: ImportPlan, told: Told, *, foreign: bool
 ) -> tuple[int, list[SessionId]]:
     """Stores what the survey found and nothing else: a file that has to be read again and has changed since
     is left for the next time. Gives how many sessions have it now, and those that went another way."""
@@ -123,8 +138,8 @@ async def bring(
     met: set[SessionId] = set()
 
     async def store_one(each: Import) -> None:
-        standing = await _carried(store, each, new=found.standings[each.header.id] is Standing.NEW)
-        (met if standing is Standing.OTHER else stored).add(each.header.id)
+        standing = await _carried(store, each, new=found.standings[each.header.id] is ImportState.NEW)
+        (met if standing is ImportState.OTHER else stored).add(each.header.id)
         told(found.wanted[each.header.id, each.transcript.head])
 
     due = chain(found.kept, _again(source, found, foreign=foreign))
@@ -133,20 +148,20 @@ async def bring(
     return len(stored), sorted(met)
 
 
-def _again(source: str, found: Survey, *, foreign: bool) -> Iterator[Import]:
+def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[Import]:
     kept = {(each.header.id, each.transcript.head) for each in found.kept}
     for portion in found.rest:
-        for each in _imports(source, portion, Account(), [], foreign=foreign):
+        for each in _imports(source, portion, ImportReport(), [], foreign=foreign):
             key = each.header.id, each.transcript.head
             if key in found.wanted and key not in kept:
                 yield each
 
 
-async def _carried(store: Sessions, each: Import, *, new: bool) -> Standing:
+async def _carried(store: Sessions, each: Import, *, new: bool) -> ImportState:
     """Somebody else may import the same at this moment: then there is nothing left to add."""
     for attempt in range(TRIES):
         try:
             return await carry(store, each, new=new and attempt == 0)
         except Conflict:
             continue
-    return Standing.OTHER
+    return ImportState.OTHER

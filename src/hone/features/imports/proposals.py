@@ -31,7 +31,7 @@ _MANIFEST = ".bundled_manifest"
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ImportProposal:
     """`mark` is the digest of what is brought, so that nothing is proposed twice, and nothing that the owner
     has turned down comes back."""
 
@@ -46,7 +46,7 @@ class Gathered:
     """`bundled` are skills that came with the other agent and are not proposed; `problems` say what cannot
     be."""
 
-    proposals: list[Proposal] = field(default_factory=list)
+    proposals: list[ImportProposal] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     bundled: int = 0
 
@@ -58,7 +58,7 @@ def gather(home: Path) -> Gathered:
         path = next((each for each in (home / "memories" / name, home / name) if each.is_file()), None)
         for entry in _entries(path, found) if path else ():
             mark = digest(entry.encode("utf-8", "replace"))
-            found.proposals.append(Proposal(target, journal.Add(entry), mark, f"Hermes' {name}"))
+            found.proposals.append(ImportProposal(target, journal.Add(entry), mark, f"Hermes' {name}"))
     top = home / "skills"
     bundled = _bundled(top / _MANIFEST)
     for folder in _folders(top):
@@ -103,11 +103,11 @@ def _folders(top: Path) -> Iterator[Path]:
         folders[:] = [] if deep else sorted(each for each in folders if not each.startswith("."))
 
 
-def _skill(folder: Path) -> Proposal:
+def _skill(folder: Path) -> ImportProposal:
     parcel = pack(folder, adapt=_adapted)
     parts = sorted((path, digest(data)) for path, data in parcel.files.items())
     edit = Install(parcel.files, str(folder.resolve()))
-    return Proposal(skill(parcel.name), edit, digest(repr(parts).encode()), "Hermes' skills")
+    return ImportProposal(skill(parcel.name), edit, digest(repr(parts).encode()), "Hermes' skills")
 
 
 def _adapted(text: str) -> str:
@@ -117,7 +117,7 @@ def _adapted(text: str) -> str:
     return written(fit, description[:DESCRIPTION], body)
 
 
-async def fresh(keeper: Keeper, proposals: Sequence[Proposal]) -> list[Proposal]:
+async def fresh(keeper: Keeper, proposals: Sequence[ImportProposal]) -> list[ImportProposal]:
     """Those that were never proposed and are not known anyway."""
     made: dict[Target, set[str]] = {}
     held: dict[Target, tuple[str, ...]] = {}
@@ -133,7 +133,7 @@ async def fresh(keeper: Keeper, proposals: Sequence[Proposal]) -> list[Proposal]
     ]
 
 
-async def propose(keeper: Keeper, proposals: Sequence[Proposal]) -> tuple[list[Entry], list[str]]:
+async def propose(keeper: Keeper, proposals: Sequence[ImportProposal]) -> tuple[list[Entry], list[str]]:
     """The changes that wait now, and why others could not be made."""
     entries: list[Entry] = []
     problems: list[str] = []
@@ -146,10 +146,14 @@ async def propose(keeper: Keeper, proposals: Sequence[Proposal]) -> tuple[list[E
     return entries, problems
 
 
-async def _made(keeper: Keeper, proposal: Proposal) -> Entry:
+async def _made(keeper: Keeper, proposal: ImportProposal) -> Entry:
     """The owner hands it in, and has not said it: so it waits."""
     author = Author(
-        Actor.OWNER, tool=TOOL, call=proposal.mark, reason=f"from {proposal.source}", ground=Trust.FOREIGN
+        Actor.OWNER,
+        tool=TOOL,
+        call=proposal.mark,
+        reason=f"from {proposal.source}",
+        trust_floor=Trust.FOREIGN,
     )
     if isinstance(proposal.edit, Install):
         return await keeper.shelve(places.name_of(proposal.target), proposal.edit, author)

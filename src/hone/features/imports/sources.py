@@ -9,11 +9,11 @@ from hone.core.errors import HoneError
 from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.features.imports import claude, codex, hermes, openai
-from hone.features.imports.conversation import REPEATED, Account, Conversation, Row
+from hone.features.imports.conversation import REPEATED, Conversation, ImportReport, Row
 from hone.features.imports.files import find, opened, rows
 
-Reader = Callable[[Iterable[tuple[int, Row]], str, Account], Iterator[Conversation]]
-Content = Callable[[Path, Account], Iterator[Conversation]]
+Reader = Callable[[Iterable[tuple[int, Row]], str, ImportReport], Iterator[Conversation]]
+Content = Callable[[Path, ImportReport], Iterator[Conversation]]
 LINES: Mapping[str, tuple[Reader, str, str]] = {
     claude.NAME: (claude.read, "projects", "*.jsonl"),
     openai.NAME: (openai.read, ".", "*.jsonl"),
@@ -24,13 +24,13 @@ STATE = "state.db"
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class SourceFile:
     """A file with conversations in it. What it yields may be read twice."""
 
     path: Path
     content: Content
 
-    def read(self, account: Account) -> Iterator[Conversation]:
+    def read(self, account: ImportReport) -> Iterator[Conversation]:
         """Raises OSError or StoreError where it cannot be read, or not to its end."""
         return self.content(self.path, account)
 
@@ -49,35 +49,35 @@ class Portion:
             return datetime.now(UTC)
 
 
-def portions(source: str, path: Path) -> list[Portion]:
+def portions(source: str, path: Path) -> list[SourceFile]:
     """Raises HoneError if there is nothing of the kind."""
     if source == hermes.NAME:
         return _hermes(path)
     reader, below, pattern = LINES[source]
-    return [Portion(file, _lines(reader)) for file in find(path, below, pattern)]
+    return [SourceFile(file, _lines(reader)) for file in find(path, below, pattern)]
 
 
 def _lines(reader: Reader) -> Content:
-    def content(path: Path, account: Account) -> Iterator[Conversation]:
+    def content(path: Path, account: ImportReport) -> Iterator[Conversation]:
         with opened(path) as file:
             yield from reader(rows(file, path.name, account), path.stem, account)
 
     return content
 
 
-def _hermes(home: Path) -> list[Portion]:
+def _hermes(home: Path) -> list[SourceFile]:
     """The database first; of the files that older versions wrote beside it, what it does not have."""
     from hone.features.imports.statedb import conversations
 
     seen: set[str] = set()
 
-    def kept(path: Path, account: Account) -> Iterator[Conversation]:
+    def kept(path: Path, account: ImportReport) -> Iterator[Conversation]:
         for each in conversations(path, account):
             seen.add(each.own)
             yield each
 
     def others(content: Content) -> Content:
-        def filtered(path: Path, account: Account) -> Iterator[Conversation]:
+        def filtered(path: Path, account: ImportReport) -> Iterator[Conversation]:
             for each in content(path, account):
                 if each.own in seen:
                     account.left[REPEATED] += len(each.pieces)
@@ -89,16 +89,16 @@ def _hermes(home: Path) -> list[Portion]:
     state = home if home.is_file() else home / STATE
     if not home.exists():
         raise HoneError(f"{one_line(str(home), 200)} is not there.")
-    found = [Portion(state, kept)] if state.is_file() else []
+    found = [SourceFile(state, kept)] if state.is_file() else []
     folder = home / "sessions"
     files = find(folder, ".", "*.json*") if home.is_dir() and folder.is_dir() else []
     for file in files:
         content = _lines(hermes.read_lines) if file.suffix == ".jsonl" else _object
-        found.append(Portion(file, others(content)))
+        found.append(SourceFile(file, others(content)))
     return found
 
 
-def _object(path: Path, account: Account) -> Iterator[Conversation]:
+def _object(path: Path, account: ImportReport) -> Iterator[Conversation]:
     with opened(path) as file:
         data = file.read()
     try:

@@ -8,7 +8,7 @@ import apsw
 
 from hone.core.errors import Corrupt
 from hone.core.visible import one_line
-from hone.features.imports.conversation import Account, Conversation, Row
+from hone.features.imports.conversation import Conversation, ImportReport, Row
 from hone.features.imports.hermes import read
 
 BROKEN = (apsw.Error, UnicodeDecodeError)
@@ -23,7 +23,7 @@ _MESSAGES = (
 )
 
 
-def conversations(path: Path, account: Account) -> Iterator[Conversation]:
+def conversations(path: Path, account: ImportReport) -> Iterator[Conversation]:
     """Raises Corrupt if it is no such database, or breaks off."""
     try:
         connection = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
@@ -42,7 +42,7 @@ def _address(path: Path) -> str:
     return f"file:{quote(str(path.absolute()))}?mode=ro{quiet}"
 
 
-def _conversations(connection: apsw.Connection, account: Account) -> Iterator[Conversation]:
+def _conversations(connection: apsw.Connection, account: ImportReport) -> Iterator[Conversation]:
     columns = {name: _present(connection, name, wanted) for name, wanted in _TABLES.items()}
     if not all({"id"} <= set(each) for each in columns.values()):
         raise apsw.SQLError("it has no table of sessions and messages")

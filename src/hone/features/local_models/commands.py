@@ -7,7 +7,7 @@ import click
 from hone.cli.main import FAILED, Options
 
 if TYPE_CHECKING:
-    from hone.features.local_models.weights import Cellar, Weights
+    from hone.features.local_models.weights import ModelCache, Weights
 
 
 @click.group(short_help="Models that run on this machine: list, add, remove.")
@@ -69,7 +69,7 @@ def remove(options: Options, name: str) -> int:
     return 0
 
 
-def _fetch(cellar: "Cellar", weights: "Weights") -> None:
+def _fetch(cellar: "ModelCache", weights: "Weights") -> None:
     if not cellar.has_engine():
         click.echo("Fetching the engine …", err=True)
         cellar.add_engine()
@@ -78,7 +78,7 @@ def _fetch(cellar: "Cellar", weights: "Weights") -> None:
         cellar.add(weights)
 
 
-def _agreed(cellar: "Cellar", missing: list[tuple[str, int]]) -> bool:
+def _agreed(cellar: "ModelCache", missing: list[tuple[str, int]]) -> bool:
     from hone.cli.typed import at_terminal
     from hone.core.visible import visible
     from hone.features.local_models.weights import megabytes
@@ -92,8 +92,8 @@ def _agreed(cellar: "Cellar", missing: list[tuple[str, int]]) -> bool:
     return click.confirm("Fetch it?")
 
 
-def _cellar(options: Options) -> "Cellar":
-    from hone.features.local_models.weights import Cellar
+def _cellar(options: Options) -> "ModelCache":
+    from hone.features.local_models.weights import ModelCache
     from hone.settings import home_folder
 
-    return Cellar((options.home or home_folder()) / "models")
+    return ModelCache((options.home or home_folder()) / "models")

@@ -17,7 +17,7 @@ from hone.core.model import Model, Piece
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.value import dataclass
-from hone.features.local_models.weights import Stock
+from hone.features.local_models.weights import ModelFiles
 from hone.models.endpoint import Endpoint, excerpt
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
@@ -40,7 +40,7 @@ class _Running:
 class Local:
     """Starts with the first request, starts again after the engine broke off, and ends with `close`."""
 
-    def __init__(self, stock: Stock, clock: Clock) -> None:
+    def __init__(self, stock: ModelFiles, clock: Clock) -> None:
         self.stock = stock
         self._clock = clock
         self._http = Http(clock, first_byte=PATIENCE, idle=PATIENCE)

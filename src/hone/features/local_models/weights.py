@@ -62,7 +62,7 @@ KNOWN: Mapping[str, Weights] = {SMOLLM2.name: SMOLLM2}
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class ModelFiles:
     """What is served. `engine` is the folder the engine is in, None for the environment Hone runs in."""
 
     weights: Path
@@ -72,7 +72,7 @@ class Stock:
     """One leaves the other cores to the work itself; two are often slower where others work, too."""
 
 
-class Cellar:
+class ModelCache:
     """The folder below the home that keeps weights and the engine. What lies in it is whole: it was fetched
     and checked beside its place, then moved there."""
 
@@ -114,12 +114,12 @@ class Cellar:
             )
         return found
 
-    def ready(self, name: str) -> Stock:
+    def ready(self, name: str) -> ModelFiles:
         """Raises SettingsError with the command to run where something is missing."""
         weights = self.find(name)
         if self.missing(weights):
             raise SettingsError(f"local/{name} is not here yet. Add it with: hone models add {name}")
-        return Stock(self.place(weights), weights.window, self.engine if self.engine.is_dir() else None)
+        return ModelFiles(self.place(weights), weights.window, self.engine if self.engine.is_dir() else None)
 
     def add_engine(self) -> None:
         with self._scratch() as scratch:

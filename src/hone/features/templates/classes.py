@@ -7,41 +7,43 @@ from collections.abc import Iterable, Mapping
 
 from hone.core.messages import ToolResult
 from hone.core.regex import regex
-from hone.core.tool import Kind
+from hone.core.tool import ToolKind
 from hone.features.templates.values import Work
 
 SHARE = (6, 10)
 """One kind of work names the session if it has strictly more than this share of its calls."""
 
-_NAMES: Mapping[Kind, str] = {
-    Kind.CODE: "execute_code code_execution code_interpreter python ipython execute_ipython_cell "
+_NAMES: Mapping[ToolKind, str] = {
+    ToolKind.CODE: "execute_code code_execution code_interpreter python ipython execute_ipython_cell "
     "execute_python run_python run_code python_repl NotebookExecute mcp__ide__executeCode",
-    Kind.FILE: "read_file write_file patch search_files Read Write Edit MultiEdit NotebookRead NotebookEdit "
+    ToolKind.FILE: "read_file write_file patch search_files Read Write Edit MultiEdit NotebookRead "
+    "NotebookEdit "
     "Glob Grep LS apply_patch view_image list_dir grep_files read_many_files replace glob "
     "search_file_content list_directory str_replace_editor str_replace_based_edit_tool text_editor "
     "write_to_file replace_in_file apply_diff insert_content list_files list_code_definition_names "
     "edit_file create_file delete_file "
     "file_search grep_search codebase_search view edit write read grep find ls",
-    Kind.RESEARCH: "web_fetch web_search web_extract web_crawl WebFetch WebSearch google_web_search fetch "
+    ToolKind.RESEARCH: "web_fetch web_search web_extract web_crawl WebFetch WebSearch google_web_search "
+    "fetch "
     "fetch_url browse browser search_web read_url brave_web_search tavily_search",
 }
-KNOWN: Mapping[str, Kind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+KNOWN: Mapping[str, ToolKind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 """The names that other agents have for such tools, and ours, for a session whose tools are not here."""
 _BROWSING = regex(r"browser_[a-z_]+")
 
 
-def kind_of(name: str, declared: Mapping[str, Kind]) -> Kind:
+def kind_of(name: str, declared: Mapping[str, ToolKind]) -> ToolKind:
     """What the tool declares; for one that is not here, what its name stands for elsewhere."""
     if name in declared:
         return declared[name]
-    return Kind.RESEARCH if _BROWSING.fullmatch(name) else KNOWN.get(name, Kind.OTHER)
+    return ToolKind.RESEARCH if _BROWSING.fullmatch(name) else KNOWN.get(name, ToolKind.OTHER)
 
 
-def classify(names: Iterable[str], declared: Mapping[str, Kind]) -> Work:
+def classify(names: Iterable[str], declared: Mapping[str, ToolKind]) -> Work:
     """From the tools that were called, once for each call."""
     counts = Counter(kind_of(name, declared) for name in names)
     part, whole = SHARE
-    for kind in (Kind.CODE, Kind.FILE, Kind.RESEARCH):
+    for kind in (ToolKind.CODE, ToolKind.FILE, ToolKind.RESEARCH):
         if counts[kind] * whole > counts.total() * part:
             return Work(kind)
     return Work.MIXED

@@ -66,11 +66,11 @@ def create(
     from hone.cli.home import with_home
     from hone.cli.log import echo_json
     from hone.core.trust import Trust
-    from hone.features.templates.seeding import Wish
+    from hone.features.templates.seeding import TemplateOptions
     from hone.features.templates.template_file import to_dict
     from hone.features.templates.values import Work
 
-    wish = Wish(name, Work(work) if work else None, most, description, tags)
+    wish = TemplateOptions(name, Work(work) if work else None, most, description, tags)
     made = with_home(options, lambda hone: hone.template(session, wish))
     if as_json:
         echo_json(to_dict(made))
@@ -113,12 +113,12 @@ def show(options: Options, name: str, as_json: bool) -> None:
     from hone.core.visible import one_line
     from hone.features.experiments.findings import beside
     from hone.features.experiments.subjects import of_template
-    from hone.features.experiments.values import Kind
+    from hone.features.experiments.values import LessonKind
     from hone.features.templates.template_file import to_dict
 
     async def act(hone: "Hone") -> "tuple[Template, list[str]]":
         found = await hone.templates.read(name)
-        return found, beside(hone.home, Kind.TEMPLATE, name, of_template(found))
+        return found, beside(hone.home, LessonKind.TEMPLATE, name, of_template(found))
 
     found, measured = with_home(options, act)
     if as_json:

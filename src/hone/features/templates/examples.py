@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from hone.core.messages import Message, Note, Role, ToolCall, answer, assistant
+from hone.core.messages import Message, Role, SystemNote, ToolCall, answer, assistant
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.visible import one_line
@@ -35,7 +35,7 @@ def seeded(template: Template, root: str, now: datetime) -> Transcript:
         nonlocal chain
         chain = chain.then(replace(message, template=template.name), trust, now)
 
-    say(Message(Role.USER, (Note(announcement(template)),)), Trust.AGENT)
+    say(Message(Role.USER, (SystemNote(announcement(template)),)), Trust.AGENT)
     for number, example in enumerate(template.examples, 1):
         call = ToolCall(f"example_{number}", example.tool, example.arguments)
         say(assistant(call), min(example.said, Trust.AGENT, chain.trust))

@@ -8,7 +8,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.messages import Role
-from hone.core.ports import Sessions, Stored
+from hone.core.ports import Sessions, StoredSession
 from hone.core.screen import screen
 from hone.core.secrets import redact
 from hone.core.tool import Toolbox
@@ -26,7 +26,7 @@ DESCRIPTION = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TemplateOptions:
     """What the owner wants of a template; what is left open is found out."""
 
     name: str = ""
@@ -37,16 +37,16 @@ class Wish:
 
 
 async def make(
-    templates: Templates, store: Sessions, beginning: str, tools: Toolbox, wish: Wish, clock: Clock
+    templates: Templates, store: Sessions, beginning: str, tools: Toolbox, wish: TemplateOptions, clock: Clock
 ) -> Template:
     """Makes a template of a session and keeps it. Raises Refused if there is nothing to make it of."""
     session = await store.find(beginning)
     stored = await store.load(session)
     lines = [line.transcript.nodes for line in (*await store.earlier(session), stored)]
-    surfaces = {name: tool.surface for name, tool in tools.items()}
+    specs = {name: tool.spec for name, tool in tools.items()}
     work, examples = extract(
         happened(lines),
-        surfaces,
+        specs,
         redact,
         lambda text: bool(screen(text).flags),
         work=wish.work,
@@ -66,7 +66,7 @@ def _is_odd(text: str) -> bool:
     return bool(screen(text).flags)
 
 
-def _about(stored: Stored) -> str:
+def _about(stored: StoredSession) -> str:
     """The owner's first words. Nobody else's: they would be said again in Hone's own voice."""
     for node in stored.transcript.nodes:
         if node.message.role is Role.USER and node.trust is Trust.OWNER and node.message.text.strip():

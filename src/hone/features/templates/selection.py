@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hone.core.messages import ToolCall, ToolResult, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Surface
+from hone.core.tool import ToolKind, ToolSpec
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.value import dataclass
@@ -70,7 +70,7 @@ def pairs(nodes: Iterable[Node]) -> Iterator[Pair]:
 
 def extract(
     nodes: Sequence[Node],
-    surfaces: Mapping[str, Surface],
+    specs: Mapping[str, ToolSpec],
     clean: Clean,
     is_odd: Callable[[str], bool],
     *,
@@ -79,22 +79,22 @@ def extract(
 ) -> tuple[Work, tuple[Example, ...]]:
     """The kind of work, and the calls that succeeded: first those of that kind, and of each tool some. What
     looks like an order to whoever reads it is left out."""
-    declared = {name: surface.kind for name, surface in surfaces.items()}
+    declared = {name: spec.kind for name, spec in specs.items()}
     work = work or classify(called(nodes), declared)
-    good = (each for each in pairs(nodes) if succeeded(each.result) and _shows_work(each.call, surfaces))
+    good = (each for each in pairs(nodes) if succeeded(each.result) and _shows_work(each.call, specs))
     examples = [_example(each, clean) for each in good]
     fit = [each for each in examples if not is_odd(f"{each.arguments}\n{each.result}")]
     unlike = list({(each.tool, each.arguments): each for each in fit}.values())
     return work, tuple(_some(unlike, work, declared, most))
 
 
-def _shows_work(call: ToolCall, surfaces: Mapping[str, Surface]) -> bool:
-    surface = surfaces.get(call.name)
-    return call.name not in _KNOWING and not (surface and surface.effects & KNOWLEDGE)
+def _shows_work(call: ToolCall, specs: Mapping[str, ToolSpec]) -> bool:
+    spec = specs.get(call.name)
+    return call.name not in _KNOWING and not (spec and spec.effects & KNOWLEDGE)
 
 
 def _some(
-    examples: Sequence[Example], work: Work, declared: Mapping[str, Kind], most: int
+    examples: Sequence[Example], work: Work, declared: Mapping[str, ToolKind], most: int
 ) -> Iterator[Example]:
     """In the order they happened in. Of many calls of one tool the first, and every tool has its turn."""
     seen: Counter[str] = Counter()
@@ -142,7 +142,7 @@ def _clipped(text: str, room: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TemplateChoice:
     template: Template
     why: str
 
@@ -162,7 +162,7 @@ def usable(template: Template, tools: Collection[str]) -> Template:
 
 def choose(
     templates: Iterable[Template], words: Collection[str], split: Callable[[str], Collection[str]]
-) -> Choice | None:
+) -> TemplateChoice | None:
     """By measured effect, then by how well it matches the words, then the least used. One that was measured
     to harm is not chosen."""
     fit = [each for each in templates if each.effect is None or each.effect >= 0]
@@ -173,8 +173,8 @@ def choose(
         ranked, key=lambda each: (-(each[0].effect or 0.0), -each[1][0], len(each[0].uses), each[0].name)
     )
     if best.effect:
-        return Choice(best, f"it was measured to help ({best.effect:+.2f})")
-    return Choice(best, why or "nothing matches better, and it is the least used")
+        return TemplateChoice(best, f"it was measured to help ({best.effect:+.2f})")
+    return TemplateChoice(best, why or "nothing matches better, and it is the least used")
 
 
 def _matches(

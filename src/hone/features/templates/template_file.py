@@ -18,7 +18,7 @@ Size = Annotated[int, msgspec.Meta(ge=0)]
 Word = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
 
 
-class Shown(msgspec.Struct, forbid_unknown_fields=True):
+class ExampleFile(msgspec.Struct, forbid_unknown_fields=True):
     tool: Word
     arguments: str
     result: str
@@ -27,7 +27,7 @@ class Shown(msgspec.Struct, forbid_unknown_fields=True):
     result_trust: str
 
 
-class File(msgspec.Struct, forbid_unknown_fields=True):
+class TemplateFile(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     name: Word
     type: Work
@@ -35,7 +35,7 @@ class File(msgspec.Struct, forbid_unknown_fields=True):
     created: Moment
     description: str
     tags: list[str]
-    examples: list[Shown]
+    examples: list[ExampleFile]
     uses: list[str]
     effect: float | None
     digest: str = ""
@@ -71,7 +71,7 @@ def _shown(example: Example) -> dict[str, Any]:
 def from_dict(value: object) -> Template:
     """Raises ValueError, with half a sentence on what is wrong."""
     try:
-        return _template(msgspec.convert(value, File))
+        return _template(msgspec.convert(value, TemplateFile))
     except msgspec.ValidationError as error:
         raise ValueError(str(error).rstrip(".")) from error
 
@@ -99,7 +99,7 @@ def _digest(value: dict[str, Any]) -> str:
     return digest(canonical(value).encode())
 
 
-def _template(file: File) -> Template:
+def _template(file: TemplateFile) -> Template:
     if file.format != FORMAT:
         raise ValueError(f"it is of format {file.format}, and this Hone reads {FORMAT}")
     if not file.examples:
@@ -117,7 +117,7 @@ def _template(file: File) -> Template:
     )
 
 
-def _example(shown: Shown) -> Example:
+def _example(shown: ExampleFile) -> Example:
     try:
         said, trust = (Trust[each.upper()] for each in (shown.call_trust, shown.result_trust))
         fit = isinstance(json.loads(shown.arguments), dict)

@@ -15,9 +15,9 @@ from hone.core.visible import one_line, visible
 if TYPE_CHECKING:
     from hone.app import Hone
     from hone.core.ids import SessionId
-    from hone.core.ports import Header, Sessions, Summary
+    from hone.core.ports import Header, Sessions, SessionSummary
     from hone.features.traces.export import Tree
-    from hone.features.traces.restore import Found, Step
+    from hone.features.traces.restore import FoundTrace, RestoreStep
 
 FAULTS = 10
 """Lines that did not hold, of which the reason is told."""
@@ -119,14 +119,14 @@ def _read(file: Path) -> bytes:
         raise HoneError(f"{file} cannot be read: {error.strerror}.") from error
 
 
-def _tell(found: "Found", steps: "Sequence[Step]", *, own: bool) -> None:
-    from hone.features.traces.restore import Standing
+def _tell(found: "FoundTrace", steps: "Sequence[RestoreStep]", *, own: bool) -> None:
+    from hone.features.traces.restore import RestoreState
 
     click.echo(f"Found {_contents(found.tree)}.")
-    ids: dict[Standing, list[str]] = defaultdict(list)
+    ids: dict[RestoreState, list[str]] = defaultdict(list)
     for step in steps:
         ids[step.standing].append(step.trace.header.id)
-    news, longer, same, other = (ids[each] for each in Standing)
+    news, longer, same, other = (ids[each] for each in RestoreState)
     click.echo(f"{len(news):,} new, {len(longer):,} longer than here, {len(same):,} here already.")
     if other:
         click.echo(f"{_count(len(other), 'session')} of the same name went on in another way here and stay:")
@@ -141,11 +141,11 @@ def _tell(found: "Found", steps: "Sequence[Step]", *, own: bool) -> None:
         )
 
 
-async def _store(hone: "Hone", found: "Found", steps: "Sequence[Step]", *, yes: bool) -> int:
+async def _store(hone: "Hone", found: "FoundTrace", steps: "Sequence[RestoreStep]", *, yes: bool) -> int:
     from hone.cli.typed import at_terminal
-    from hone.features.traces.restore import Standing, restore
+    from hone.features.traces.restore import RestoreState, restore
 
-    due = [step for step in steps if step.standing in (Standing.NEW, Standing.LONGER)]
+    due = [step for step in steps if step.standing in (RestoreState.NEW, RestoreState.LONGER)]
     count = _count(len(due), "session")
     if not due:
         click.echo("There is nothing to store.")
@@ -214,7 +214,7 @@ class Row:
     """What it was before it was shortened or moved."""
 
 
-async def _row(store: "Sessions", summary: "Summary") -> Row:
+async def _row(store: "Sessions", summary: "SessionSummary") -> Row:
     header = summary.header
     spent = [each.usage for each in await store.spending(header.id)]
     tokens = sum(use.input + use.output for use in spent)

@@ -15,8 +15,8 @@ import msgspec
 
 from hone.core.errors import Corrupt, Missing
 from hone.core.ids import SessionId
-from hone.core.messages import Message, Note, Part, Reminder, Role, Text, Thinking, ToolCall, ToolResult
-from hone.core.ports import Header, Sessions, Spending, Stored, Summary
+from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
+from hone.core.ports import Header, Sessions, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node
 from hone.core.trust import Trust
@@ -50,7 +50,7 @@ class Content(msgspec.Struct, tag_field="kind", tag="content", omit_defaults=Tru
     template: str = ""
 
 
-class Said(msgspec.Struct):
+class TraceMessage(msgspec.Struct):
     """A message in its place: `content` is a digest, `hash` that of the node."""
 
     hash: str
@@ -85,7 +85,7 @@ class Left(msgspec.Struct, omit_defaults=True):
     labels: list[Label] = []
 
 
-class Entry(msgspec.Struct, omit_defaults=True):
+class TraceChange(msgspec.Struct, omit_defaults=True):
     """A session that ends on a leaf, after `messages` of it."""
 
     session: str
@@ -109,8 +109,8 @@ class Leaf(msgspec.Struct, tag_field="kind", tag="leaf"):
     prefix: str
     after: str | None
     shared: int
-    messages: list[Said]
-    sessions: list[Entry]
+    messages: list[TraceMessage]
+    sessions: list[TraceChange]
 
 
 Labels = Mapping[str, tuple[Trust, datetime]]
@@ -140,12 +140,12 @@ class Tree:
     redacted: set[str] = field(default_factory=set)
     damaged: list[str] = field(default_factory=list)
 
-    def add(self, lines: Sequence[Stored], spending: Sequence[Spending] = ()) -> None:
+    def add(self, lines: Sequence[StoredSession], spending: Sequence[Spending] = ()) -> None:
         """One session: what it was, and last what it is."""
         ends = tuple((line.transcript.head, self._merge(line)) for line in lines)
         self.traces[lines[-1].header.id] = Trace(lines[-1].header, ends, spending)
 
-    def _merge(self, line: Stored) -> Labels:
+    def _merge(self, line: StoredSession) -> Labels:
         labels: dict[str, tuple[Trust, datetime]] = {}
         self.prefixes.setdefault(line.prefix.digest, line.prefix)
         for node in line.transcript.nodes:
@@ -169,17 +169,17 @@ class Tree:
 
 
 def choose(
-    found: Sequence[Summary],
+    found: Sequence[SessionSummary],
     *,
     since: datetime | None = None,
     sessions: Collection[SessionId] = (),
     reviews: bool = True,
-) -> list[Summary]:
+) -> list[SessionSummary]:
     """Those that were active `since`, and descend from one of these `sessions` if any are named. Without
     reviews, what descends from a review stays out, too. Oldest first."""
     headers = {each.header.id: each.header for each in found}
 
-    def wanted(each: Summary) -> bool:
+    def wanted(each: SessionSummary) -> bool:
         line = lineage(headers, each.header)
         named = not sessions or any(header.id in sessions for header in line)
         plain = reviews or all(header.origin is not Origin.REVIEW for header in line)
@@ -197,7 +197,7 @@ def lineage(headers: Mapping[SessionId, Header], header: Header) -> list[Header]
     return line
 
 
-async def gather(store: Sessions, chosen: Sequence[Summary], clean: Clean | None) -> Tree:
+async def gather(store: Sessions, chosen: Sequence[SessionSummary], clean: Clean | None) -> Tree:
     """The tree of these sessions. What is deleted meanwhile is left out; what is damaged is named."""
     tree = Tree()
     wash = Wash(clean, tree.redacted) if clean else None
@@ -225,7 +225,7 @@ class Wash:
     redacted: set[str]
     known: dict[str, Message] = field(default_factory=dict)
 
-    def line(self, stored: Stored) -> Stored:
+    def line(self, stored: StoredSession) -> StoredSession:
         header, clean = stored.header, self.clean
         header = replace(header, title=clean(header.title), folder=clean(header.folder))
         prefix = self._prefix(stored.prefix)
@@ -237,7 +237,7 @@ class Wash:
             if nodes[-1].digest != node.digest:
                 self.redacted.add(nodes[-1].digest)
         transcript = replace(stored.transcript, root=prefix.digest, nodes=tuple(nodes))
-        return Stored(header, prefix, transcript)
+        return StoredSession(header, prefix, transcript)
 
     def _prefix(self, prefix: Prefix) -> Prefix:
         tools = tuple(cleaned(tool, self.clean) for tool in prefix.tools)
@@ -253,7 +253,7 @@ class Wash:
 
 def _washed(part: Part, clean: Clean) -> Part:
     match part:
-        case Text(text) | ToolResult(text=text) | Note(text) | Reminder(text):
+        case Text(text) | ToolResult(text=text) | SystemNote(text) | Reminder(text):
             return replace(part, text=clean(text))
         case Thinking(text) if clean(text) != text:
             return Thinking(clean(text))  # its seal is one of other words
@@ -283,7 +283,7 @@ def export(tree: Tree, *, redacted: bool) -> Iterator[str]:
             if node.digest not in contents:
                 contents.add(node.digest)
                 yield _line(_content(node, redacted=node.digest in tree.redacted))
-        said = [Said(node.hash, node.digest, label(node.trust), node.at) for node in own]
+        said = [TraceMessage(node.hash, node.digest, label(node.trust), node.at) for node in own]
         entries = [_entry(trace, places) for node in own for trace in endings[node.hash]]
         model = tree.prefixes[root].model
         yield _line(Leaf(head, model, root, after if shared else None, shared, said, entries))
@@ -302,9 +302,9 @@ def _content(node: Node, *, redacted: bool) -> Content:
     return Content(node.digest, node.message.role, raw["parts"], redacted, node.message.template)
 
 
-def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> Entry:
+def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> TraceChange:
     header, (*left, (head, labels)) = trace.header, trace.lines
-    return Entry(
+    return TraceChange(
         session=header.id,
         origin=header.origin,
         created=header.created,

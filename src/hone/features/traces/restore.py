@@ -23,13 +23,13 @@ from hone.core.value import dataclass
 from hone.features.traces.export import (
     VERSION,
     Content,
-    Entry,
     Label,
     Labels,
     Leaf,
     Root,
     Top,
     Trace,
+    TraceChange,
     Tree,
     lineage,
 )
@@ -40,7 +40,7 @@ SYMPTOMS = (KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecErro
 Line = Top | Root | Content | Leaf
 
 
-class Standing(StrEnum):
+class RestoreState(StrEnum):
     """How a session of the file stands to the one of that name in the store."""
 
     NEW = "new"
@@ -53,7 +53,7 @@ class Standing(StrEnum):
 
 
 @dataclass(slots=True)
-class Found:
+class FoundTrace:
     """`faults` are sentences about lines that were left out."""
 
     tree: Tree = field(default_factory=Tree)
@@ -61,9 +61,9 @@ class Found:
     faults: list[str] = field(default_factory=list)
 
 
-def read(lines: Iterable[str | bytes]) -> Found:
+def read(lines: Iterable[str | bytes]) -> FoundTrace:
     """Raises HoneError if this is no file of traces, or one of a newer kind."""
-    found = Found()
+    found = FoundTrace()
     messages: dict[str, Message] = {}
     begun = False
     for number, line in enumerate(lines, 1):
@@ -91,7 +91,7 @@ def _why(error: Exception) -> str:
     return str(error).split("\n")[0][:200] or type(error).__name__
 
 
-def _take(value: Line, found: Found, messages: dict[str, Message]) -> None:
+def _take(value: Line, found: FoundTrace, messages: dict[str, Message]) -> None:
     match value:
         case Top(version=version, redacted=redacted):
             if version != VERSION:
@@ -153,7 +153,7 @@ def _grow(leaf: Leaf, tree: Tree, messages: Mapping[str, Message]) -> None:
     tree.traces.update((trace.header.id, trace) for trace in traces)
 
 
-def _trace(entry: Entry, path: Sequence[Node]) -> Trace:
+def _trace(entry: TraceChange, path: Sequence[Node]) -> Trace:
     if not fullmatch(r"[A-Za-z0-9_-]{1,64}", entry.session):
         raise ValueError("a session's id is made of letters and digits")
     if not 1 <= entry.messages <= len(path) or not 0 <= entry.shared <= entry.messages:
@@ -176,7 +176,7 @@ def _labels(labels: Iterable[Label]) -> Labels:
     return {each.hash: (Trust[each.trust.upper()], each.at) for each in labels}
 
 
-def _resolve(found: Found) -> None:
+def _resolve(found: FoundTrace) -> None:
     """A line that a session has left may stand below the session, or on a line that does not hold."""
     for id, trace in found.tree.traces.items():
         lines = tuple(line for line in trace.lines if line[0] in found.tree.nodes)
@@ -186,19 +186,19 @@ def _resolve(found: Found) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RestoreStep:
     trace: Trace
     lines: tuple[Transcript, ...]
-    standing: Standing
+    standing: RestoreState
 
 
-async def compare(store: Sessions, tree: Tree, *, own: bool = False) -> list[Step]:
+async def compare(store: Sessions, tree: Tree, *, own: bool = False) -> list[RestoreStep]:
     """What is to do for each session, parents first. Unless the file is the owner's `own`, nothing in it is
     better than foreign: a file can say of itself what it likes."""
     steps = []
     for trace in _ordered(tree):
         lines = _replayable([_transcript(tree, *line, own=own) for line in trace.lines])
-        steps.append(Step(trace, lines, await _standing(store, trace.header.id, lines)))
+        steps.append(RestoreStep(trace, lines, await _standing(store, trace.header.id, lines)))
     return steps
 
 
@@ -231,16 +231,16 @@ def _digests(transcript: Transcript) -> list[str]:
     return [node.digest for node in transcript.nodes]
 
 
-async def _standing(store: Sessions, session: SessionId, lines: Sequence[Transcript]) -> Standing:
+async def _standing(store: Sessions, session: SessionId, lines: Sequence[Transcript]) -> RestoreState:
     try:
         there = (await store.load(session)).transcript
     except Missing:
-        return Standing.NEW
+        return RestoreState.NEW
     place = _at(lines, there.head)
     if place is None:
         ahead = lines[-1].head in {node.hash for node in there.nodes}
-        return Standing.SAME if ahead else Standing.OTHER
-    return Standing.SAME if place == (len(lines) - 1, len(lines[-1])) else Standing.LONGER
+        return RestoreState.SAME if ahead else RestoreState.OTHER
+    return RestoreState.SAME if place == (len(lines) - 1, len(lines[-1])) else RestoreState.LONGER
 
 
 def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
@@ -252,12 +252,12 @@ def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
     return None
 
 
-async def restore(store: Sessions, tree: Tree, steps: Iterable[Step]) -> list[Step]:
+async def restore(store: Sessions, tree: Tree, steps: Iterable[RestoreStep]) -> list[RestoreStep]:
     """Stores what is new; gives the steps that somebody else was quicker with. A session appears at once and
     whole; one with lines it has left goes through them, and another try goes on where this one ended."""
     failed = []
     for step in steps:
-        if step.standing not in (Standing.NEW, Standing.LONGER):
+        if step.standing not in (RestoreState.NEW, RestoreState.LONGER):
             continue
         try:
             await _restore(store, tree, step)
@@ -266,9 +266,9 @@ async def restore(store: Sessions, tree: Tree, steps: Iterable[Step]) -> list[St
     return failed
 
 
-async def _restore(store: Sessions, tree: Tree, step: Step) -> None:
+async def _restore(store: Sessions, tree: Tree, step: RestoreStep) -> None:
     id, lines = step.trace.header.id, step.lines
-    if step.standing is Standing.NEW:
+    if step.standing is RestoreState.NEW:
         header = await _attached(store, step.trace.header, lines[0])
         await store.start(header, tree.prefixes[lines[0].root], lines[0].nodes[header.shared :])
         index = 0

@@ -14,7 +14,7 @@ from typing import IO
 from hone.core.errors import Refused
 from hone.core.visible import one_line
 from hone.knowledge.skills.paths import FILE_BYTES
-from hone.knowledge.skills.source_tree import Cargo, hostile, refuse
+from hone.knowledge.skills.source_tree import SourceTree, hostile, refuse
 
 LARGEST = 64 * 2**20
 """Bytes of an archive, and of all that is unpacked from it."""
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def opened(path: Path) -> Cargo:
+def opened(path: Path) -> SourceTree:
     """What is in it, by name. Raises Refused, with every member that no honest archive has."""
     if path.stat().st_size > LARGEST:
         raise Refused(f"{one_line(str(path), 200)} is larger than {LARGEST:,} bytes; nothing was installed.")
@@ -44,7 +44,7 @@ def opened(path: Path) -> Cargo:
         with _plainly(path):
             return (_unzipped if zipped else _untarred)(path, frozenset(paths))
 
-    return Cargo(sizes, faults, read)
+    return SourceTree(sizes, faults, read)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, ORIGIN, Birth, Card, Listed
+from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin, SkillSummary
 from hone.knowledge.skills.document import parse
 
 _FOLDER = Path(__file__).with_name("bundled")
@@ -28,17 +28,18 @@ def files(name: str) -> Mapping[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-    return MappingProxyType({**found, ORIGIN: Birth.BUNDLED.encode()})
+    return MappingProxyType({**found, ORIGIN: SkillOrigin.BUNDLED.encode()})
 
 
 @cache
-def card(name: str) -> Card:
+def card(name: str) -> SkillSummary:
     return parse(files(name)[DOCUMENT].decode()).card
 
 
 @cache
-def listed() -> tuple[Listed, ...]:
+def listed() -> tuple[ListedSkill, ...]:
     """By name, without tallies."""
     return tuple(
-        Listed(name, card(name).description, digest(files(name)[DOCUMENT]), Birth.BUNDLED) for name in names()
+        ListedSkill(name, card(name).description, digest(files(name)[DOCUMENT]), SkillOrigin.BUNDLED)
+        for name in names()
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hone.core.errors import Refused
 from hone.core.regex import regex
-from hone.core.skill import DOCUMENT, Card
+from hone.core.skill import DOCUMENT, SkillSummary
 from hone.core.value import dataclass
 from hone.knowledge.skills.naming import shape
 from hone.knowledge.skills.paths import DOCUMENT_CHARACTERS, accept, weigh
@@ -38,8 +38,8 @@ class Document:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def card(self) -> Card:
-        return Card(self.name, " ".join(self.description.split()), self.body)
+    def card(self) -> SkillSummary:
+        return SkillSummary(self.name, " ".join(self.description.split()), self.body)
 
 
 def parse(text: str) -> Document:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hone.core.errors import Refused
 from hone.core.ledger import Actor
 from hone.core.messages import digest
-from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, Birth, Listed
+from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, ListedSkill, SkillOrigin
 from hone.core.value import dataclass
 
 SET = b"1"
@@ -37,7 +37,7 @@ _PROGRAMS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    birth: Birth
+    birth: SkillOrigin
     pinned: bool = False
     archived: bool = False
     project: str = ""
@@ -51,9 +51,9 @@ def facts(files: Mapping[str, bytes]) -> Facts:
         raise Refused(f"A skill has no fact named {', '.join(unknown)}.")
     try:
         texts = {name: files[name].decode() for name in NAMES if name in files}
-        birth = Birth(texts.get(ORIGIN, ""))
+        birth = SkillOrigin(texts.get(ORIGIN, ""))
     except ValueError:
-        raise Refused(f"The fact {ORIGIN} must be one of {', '.join(Birth)}.") from None
+        raise Refused(f"The fact {ORIGIN} must be one of {', '.join(SkillOrigin)}.") from None
     if any(files.get(name, SET) != SET for name in (PINNED, ARCHIVED)):
         raise Refused(f"The facts {PINNED} and {ARCHIVED} are {SET.decode()} or not there.")
     words = (texts.get(name, "") for name in (PROJECT, SOURCE, APPROVED))
@@ -73,18 +73,18 @@ def parted(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, byte
     return {path: data for path, data in files.items() if path not in known}, known
 
 
-def protected(name: str, skill: Facts | Listed | None, actor: Actor) -> str:
+def protected(name: str, skill: Facts | ListedSkill | None, actor: Actor) -> str:
     """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
     that is not there yet. What an experiment proposes waits in any case. Raises Refused where the actor may
     not even propose one."""
     if skill is None or actor in (Actor.OWNER, Actor.AGENT, Actor.EXPERIMENT):
         return ""
     kind = "pinned" if skill.pinned else str(skill.birth)
-    if skill.pinned or skill.birth in (Birth.BUNDLED, Birth.INSTALLED):
+    if skill.pinned or skill.birth in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
         raise Refused(
             f"The skill {name} is {kind} and protected; change another one that fits, or save nothing."
         )
-    if skill.birth is Birth.AGENT:
+    if skill.birth is SkillOrigin.AGENT:
         return ""
     if actor is Actor.CURATOR:
         raise Refused(

@@ -1,10 +1,12 @@
 """Edits of a skill's folder as values, and the one function that applies them. Knows no disk."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from hone.core.errors import Conflict, Refused
+from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
-from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, Birth
+from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, SkillOrigin
 from hone.core.value import dataclass
 from hone.core.visible import amend, find, one_line
 from hone.knowledge.skills.document import decoded, validate
@@ -19,8 +21,9 @@ Files = Mapping[str, bytes]
 class Create:
     """A new skill of one document. `project` is the folder it is for; empty: for all."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.CREATE
     text: str
-    birth: Birth
+    birth: SkillOrigin
     project: str = ""
 
 
@@ -28,6 +31,7 @@ class Create:
 class Rewrite:
     """The whole document anew. `seen` here and below is the digest of what the editor saw; empty: any."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.REWRITE
     text: str
     seen: str = ""
 
@@ -36,6 +40,7 @@ class Rewrite:
 class Patch:
     """Replaces the one place where `find` stands, as it was shown."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.PATCH
     find: str
     replace: str
     path: str = DOCUMENT
@@ -44,6 +49,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
+    kind: ClassVar[ChangeKind] = ChangeKind.WRITE_FILE
     path: str
     content: bytes
     seen: str = ""
@@ -51,53 +57,57 @@ class WriteFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFile:
+    kind: ClassVar[ChangeKind] = ChangeKind.REMOVE_FILE
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    pass
+    kind: ClassVar[ChangeKind] = ChangeKind.ARCHIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    pass
+    kind: ClassVar[ChangeKind] = ChangeKind.RESTORE
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    pass
+    kind: ClassVar[ChangeKind] = ChangeKind.PIN
 
 
 @dataclass(frozen=True, slots=True)
 class Unpin:
-    pass
+    kind: ClassVar[ChangeKind] = ChangeKind.UNPIN
 
 
 @dataclass(frozen=True, slots=True)
 class Install:
     """Files from elsewhere, as the owner has seen them; in the place of those that were installed before."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.INSTALL
     files: Files
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Uninstall:
-    pass
+    kind: ClassVar[ChangeKind] = ChangeKind.UNINSTALL
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class ReplaceSkill:
     """The folder as somebody left it. Its facts stay; one that was not there before is the owner's."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.REPLACE
     files: Files
 
 
 @dataclass(frozen=True, slots=True)
-class Become:
+class SetFiles:
     """All that it shall hold, facts included, as undo or merge makes it; nothing takes the skill away."""
 
+    kind: ClassVar[ChangeKind] = ChangeKind.SET
     files: Files
 
 
@@ -113,8 +123,8 @@ Edit = (
     | Unpin
     | Install
     | Uninstall
-    | Replace
-    | Become
+    | ReplaceSkill
+    | SetFiles
 )
 
 
@@ -125,9 +135,9 @@ def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     match edit:
         case Create() | Install():
             after = _born(name, files, edit)
-        case Become():
+        case SetFiles():
             after = dict(edit.files)
-        case Replace():
+        case ReplaceSkill():
             after = _replaced(name, files, edit)
         case _:
             after = _changed(name, _present(name, files), edit)
@@ -146,9 +156,9 @@ def _born(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
                 f"The folder to install as {name} holds a file whose name begins with @; take it out."
             )
         pinned = {PINNED: files[PINNED]} if PINNED in files else {}
-        known = {ORIGIN: Birth.INSTALLED.encode(), SOURCE: _encoded(edit.source), **pinned}
+        known = {ORIGIN: SkillOrigin.INSTALLED.encode(), SOURCE: _encoded(edit.source), **pinned}
         return {**edit.files, **known, APPROVED: seal(edit.files).encode()}
-    if edit.birth not in (Birth.USER, Birth.AGENT):
+    if edit.birth not in (SkillOrigin.USER, SkillOrigin.AGENT):
         raise Refused(f"A skill is created by the user or the agent; {edit.birth} ones come from elsewhere.")
     classed(name)
     project = {PROJECT: _encoded(edit.project)} if edit.project else {}
@@ -157,14 +167,14 @@ def _born(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
 
 def _is_installed(files: Files) -> bool:
     known = facts(files)
-    return known.birth is Birth.INSTALLED and not known.archived
+    return known.birth is SkillOrigin.INSTALLED and not known.archived
 
 
 def _taken(name: str, files: Files) -> str:
     known = facts(files)
     if known.archived:
         return f"There is an archived skill named {name}; restore it and change it, or choose another name."
-    if known.birth is Birth.BUNDLED:
+    if known.birth is SkillOrigin.BUNDLED:
         return f"A skill named {name} comes with Hone; choose another name."
     return f"There is a skill named {name} already; patch or edit it, or choose another name."
 
@@ -174,7 +184,7 @@ def _present(name: str, files: Files) -> Files:
         raise Refused(
             f"There is no skill named {name}; create it, or look for the right one with skills_list."
         )
-    if facts(files).birth is Birth.BUNDLED:
+    if facts(files).birth is SkillOrigin.BUNDLED:
         raise Refused(f"The skill {name} comes with Hone and stays as it is; create one of another name.")
     return files
 
@@ -211,15 +221,15 @@ def _flagged(name: str, files: Files, fact: str, word: str, *, on: bool) -> dict
 
 
 def _uninstalled(name: str, files: Files) -> dict[str, bytes]:
-    if facts(files).birth is not Birth.INSTALLED:
+    if facts(files).birth is not SkillOrigin.INSTALLED:
         raise Refused(f"The skill {name} was not installed; archive it instead.")
     return {}
 
 
-def _replaced(name: str, files: Files, edit: Replace) -> dict[str, bytes]:
+def _replaced(name: str, files: Files, edit: ReplaceSkill) -> dict[str, bytes]:
     if any(path.startswith("@") for path in edit.files):
         raise Refused(f"The folder of the skill {name} holds a file whose name begins with @; take it out.")
-    known = parted(_present(name, files))[1] if files else {ORIGIN: Birth.USER.encode()}
+    known = parted(_present(name, files))[1] if files else {ORIGIN: SkillOrigin.USER.encode()}
     return {**edit.files, **known}
 
 

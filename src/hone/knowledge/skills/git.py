@@ -16,7 +16,7 @@ from time import monotonic
 from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.visible import one_line
-from hone.knowledge.skills.source_tree import Cargo, hostile, refuse
+from hone.knowledge.skills.source_tree import SourceTree, hostile, refuse
 
 PATIENCE = 120.0
 """Seconds."""
@@ -47,7 +47,7 @@ def address(source: str) -> str:
 
 
 @contextmanager
-def fetched(url: str, ref: str = "") -> Iterator[tuple[Cargo, str]]:
+def fetched(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
     """Its files, and the commit they are of. Raises Refused with git's own words."""
     if not _ADDRESS.fullmatch(url) or ref.startswith("-"):
         raise Refused("A repository is named by https://…, ssh://…, file://… or user@host:path.")
@@ -62,7 +62,7 @@ def fetched(url: str, ref: str = "") -> Iterator[tuple[Cargo, str]]:
         yield _cargo(folder, commit), commit
 
 
-def _cargo(folder: Path, commit: str) -> Cargo:
+def _cargo(folder: Path, commit: str) -> SourceTree:
     sizes: dict[str, int] = {}
     faults: dict[str, str] = {}
     objects: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _cargo(folder: Path, commit: str) -> Cargo:
     def read(paths: Sequence[str]) -> Mapping[str, bytes]:
         return {path: _git(folder, "cat-file", "blob", objects[path]) for path in paths}
 
-    return Cargo(sizes, faults, read)
+    return SourceTree(sizes, faults, read)
 
 
 def _git(folder: Path, *arguments: str) -> bytes:

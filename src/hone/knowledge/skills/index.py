@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hone.core.skill import Listed
+from hone.core.skill import ListedSkill
 from hone.core.visible import one_line
 
 BUDGET = 8_000
@@ -14,7 +14,7 @@ _MORE = "\nMore are not shown here; `skills_list` with a query finds them."
 _ALL = "\nThese are all; `skills_list` with a query finds the one that fits."
 
 
-def index(ranked: Sequence[Listed], total: int, budget: int = BUDGET) -> str:
+def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> str:
     """The first in rank that fit into the budget, printed by name; empty if there are none or no room. How
     many there are besides is not said: each new one would change the bytes of every prompt."""
     room = budget - len(_HEAD.encode()) - len(max(_MORE, _ALL, key=len).encode()) - 1
@@ -31,7 +31,7 @@ def index(ranked: Sequence[Listed], total: int, budget: int = BUDGET) -> str:
     return "\n".join([_HEAD, *(lines[name] for name in sorted(lines)), ending])
 
 
-def _line(listed: Listed) -> str:
+def _line(listed: ListedSkill) -> str:
     return f"- {one_line(listed.name, WIDTH)}: {_short(listed.description)}"
 
 

@@ -22,7 +22,7 @@ _NAME = regex(r"^name:.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class InstallPlan:
     """What would be installed, to the byte, and what of the folder would not."""
 
     name: str
@@ -31,7 +31,7 @@ class Parcel:
     left: tuple[str, ...] = ()
 
 
-def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> Parcel:
+def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> InstallPlan:
     """The folder as a skill named as its document says, or `name`. `adapt` makes the document one of the open
     format, if it is another one. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
@@ -41,7 +41,7 @@ def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> Par
 
 def parcel(
     files: dict[str, bytes], left: tuple[str, ...], name: str = "", adapt: Callable[[str], str] = str
-) -> Parcel:
+) -> InstallPlan:
     """Files from wherever as a skill. Raises Refused with advice."""
     if DOCUMENT not in files:
         raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
@@ -51,7 +51,7 @@ def parcel(
     if name and name != document.name:
         files[DOCUMENT] = _renamed(text, name).encode()
     document = validate(name or document.name, files)
-    return Parcel(document.name, document.description, files, left)
+    return InstallPlan(document.name, document.description, files, left)
 
 
 def is_left(path: str) -> bool:

@@ -7,7 +7,7 @@ from math import log
 from pathlib import Path
 
 from hone.core.regex import regex
-from hone.core.skill import Listed
+from hone.core.skill import ListedSkill
 from hone.core.value import dataclass
 
 CANDIDATES = 200
@@ -15,7 +15,7 @@ CANDIDATES = 200
 ALIKE = 0.6
 """From here on two skills are so much alike that one may do."""
 
-Candidate = tuple[Listed, str, float]
+Candidate = tuple[ListedSkill, str, float]
 """A skill, its body, and what the store's search gave it."""
 
 # Measured on tasks as users write them, beside 5,000 skills: tests/skills/routing.
@@ -40,7 +40,7 @@ def words(query: str) -> list[str]:
     return [word for word in found if not _EMPTY.fullmatch(word)] or found
 
 
-def rank(query: str, candidates: Sequence[Candidate]) -> list[Listed]:
+def rank(query: str, candidates: Sequence[Candidate]) -> list[ListedSkill]:
     """Best first. What counts: the store's own score, how much of the task a skill speaks of, the small words
     as a hint between equals, and how much its name promises that nobody asked for."""
     if not candidates:
@@ -57,7 +57,7 @@ def rank(query: str, candidates: Sequence[Candidate]) -> list[Listed]:
 
 def similar(
     name: str, description: str, candidates: Sequence[Candidate], threshold: float = ALIKE
-) -> list[Listed]:
+) -> list[ListedSkill]:
     """Those that share most of their name and description with this one, most alike first."""
     wanted = _gist(name, description)
     scored = [(_likeness(wanted, _gist(each.name, each.description)), each) for each, _, _ in candidates]
@@ -74,7 +74,7 @@ class _Card:
     all: frozenset[str]
 
     @classmethod
-    def of(cls, listed: Listed, body: str) -> "_Card":
+    def of(cls, listed: ListedSkill, body: str) -> "_Card":
         name = _stems(listed.name)
         front = name | _stems(listed.description)
         return cls(name - _LINKS, front, front | _stems(body[:_READ]))

@@ -6,14 +6,14 @@ from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.knowledge.skills.install import Parcel, is_left, parcel
+from hone.knowledge.skills.install import InstallPlan, is_left, parcel
 from hone.knowledge.skills.paths import BYTES, FILE_BYTES, FILES
 
 SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cargo:
+class SourceTree:
     """`sizes` of plain files by path, `faults` of everything else: why it cannot be a file of a skill."""
 
     sizes: Mapping[str, int]
@@ -21,7 +21,7 @@ class Cargo:
     read: Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
-def pick(cargo: Cargo, folder: str = "", name: str = "") -> Parcel:
+def pick(cargo: SourceTree, folder: str = "", name: str = "") -> InstallPlan:
     """The skill in `folder`, or the only one there is. Raises Refused with advice."""
     root = _root(cargo, folder.strip("/"))
     paths = {path.removeprefix(root): path for path in (*cargo.sizes, *cargo.faults) if path.startswith(root)}
@@ -32,7 +32,7 @@ def pick(cargo: Cargo, folder: str = "", name: str = "") -> Parcel:
     return parcel({path: data[whole] for path, whole in wanted.items()}, left, name)
 
 
-def _root(cargo: Cargo, folder: str) -> str:
+def _root(cargo: SourceTree, folder: str) -> str:
     """What the skill's paths begin with."""
     documents = [path for path in (*cargo.sizes, *cargo.faults) if path.rpartition("/")[2] == DOCUMENT]
     roots = sorted({path.removesuffix(DOCUMENT) for path in documents})
@@ -54,7 +54,7 @@ def _named(roots: Sequence[str]) -> str:
     return f"There are: {shown}{more}." if roots else "There is none."
 
 
-def _sound(cargo: Cargo, wanted: Mapping[str, str]) -> None:
+def _sound(cargo: SourceTree, wanted: Mapping[str, str]) -> None:
     """Before a byte is read."""
     faults = {path: cargo.faults[whole] for path, whole in wanted.items() if whole in cargo.faults}
     sizes = {path: cargo.sizes[whole] for path, whole in wanted.items() if whole in cargo.sizes}

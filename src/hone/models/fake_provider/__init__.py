@@ -4,6 +4,6 @@ async with Stage(lines("Good morning.")) as stage: …         stage.url, stage.
 python -m hone.models.fake_provider --script FILE --latency 0.05     prints its URL on the first line
 """
 
-from hone.models.fake_provider.server import Stage
+from hone.models.fake_provider.server import FakeProvider
 
-__all__ = ["Stage"]
+__all__ = ["FakeProvider"]

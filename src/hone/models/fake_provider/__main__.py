@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hone.core.errors import SettingsError
 from hone.models.fake_provider.faults import Choice, first
-from hone.models.fake_provider.server import Stage
+from hone.models.fake_provider.server import FakeProvider
 from hone.models.scripted import SCRIPTS, load
 
 
@@ -17,7 +17,7 @@ def _chosen(fault: str | None) -> str | Choice | None:
     return first(int(count), name) if colon else fault
 
 
-async def _run(stage: Stage) -> None:
+async def _run(stage: FakeProvider) -> None:
     over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
@@ -40,7 +40,7 @@ def main() -> None:
     options = vars(parser.parse_args())
     try:
         options |= {"script": load(options["script"]), "fault": _chosen(options["fault"])}
-        stage = Stage(keep=False, **options)
+        stage = FakeProvider(keep=False, **options)
     except (SettingsError, ValueError) as reason:
         parser.error(str(reason))
     asyncio.run(_run(stage))

@@ -52,7 +52,7 @@ class Malformed(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class InputItem:
     """One message as it was sent, and in our own words. It is compared by identity: a conversation is sent
     again with every call, and the same bytes give the same item, unless they are too large to be kept."""
 
@@ -63,11 +63,11 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     """`head` is the request but for its messages."""
 
     head: Chat | Messages
-    items: tuple[Item, ...]
+    items: tuple[InputItem, ...]
 
     @property
     def format(self) -> Format:
@@ -83,31 +83,31 @@ class Asked:
         return tuple(message for item in self.items for message in item.messages)
 
 
-def parse(format: Format, body: bytes) -> Asked:
+def parse(format: Format, body: bytes) -> ParsedRequest:
     try:
         # What is kept raw is not looked into, so the letters are checked here.
         body.decode()
         head = _decode_chat(body) if format == "openai" else _decode_messages(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"the body cannot be read: {error}") from error
-    items: list[Item] = []
+    items: list[InputItem] = []
     for index, raw in enumerate(head.messages):
         try:
             data = bytes(raw)
             items.append(_item(format, data) if len(data) < _LARGE else _item.__wrapped__(format, data))
         except (msgspec.DecodeError, RecursionError) as error:
             raise Malformed(f"messages[{index}] cannot be read: {error}") from error
-    return Asked(head, tuple(items))
+    return ParsedRequest(head, tuple(items))
 
 
 @lru_cache(maxsize=4096)
-def _item(format: Format, raw: bytes) -> Item:
+def _item(format: Format, raw: bytes) -> InputItem:
     if format == "anthropic":
         entry = _decode_entry(raw)
-        return Item(entry, "", tuple(_messages(entry)), len(raw) >= _LARGE)
+        return InputItem(entry, "", tuple(_messages(entry)), len(raw) >= _LARGE)
     said: Said = _decode_said(raw)
     system = _plain(said.content) if isinstance(said, SystemSaid | DeveloperSaid) else ""
-    return Item(said, system, tuple(_message(said)), len(raw) >= _LARGE)
+    return InputItem(said, system, tuple(_message(said)), len(raw) >= _LARGE)
 
 
 def _message(said: Said) -> Iterator[Message]:

@@ -14,13 +14,13 @@ from hone.core.model import Usage
 from hone.core.value import dataclass
 from hone.models.fake_provider.caching import Cache, cache
 from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error
-from hone.models.fake_provider.intake import Asked, Malformed, parse
+from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
 from hone.models.fake_provider.serving import (
     END,
     STREAM,
     Caller,
-    Request,
+    HttpRequest,
     Unacceptable,
     chunks,
     opening,
@@ -49,7 +49,7 @@ Answer = Performance | Refusal | Absence
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
+class FakeProvider:
     """Settings may be changed between requests. What a script or a fault function raises is raised again when
     the stage closes; the caller only sees the connection break off.
 
@@ -77,7 +77,7 @@ class Stage:
     raw: bytes | None = None
     record: Path | None = None
     keep: bool = True
-    requests: list[Request] = field(default_factory=list, init=False)
+    requests: list[HttpRequest] = field(default_factory=list, init=False)
     invalid: list[str] = field(default_factory=list, init=False)
     """What was wrong with requests, also with those that met a fault."""
     _calls: int = field(default=0, init=False)
@@ -152,7 +152,7 @@ class Stage:
         except Unacceptable as reason:
             await caller.answer(reason.status, error("openai", reason.status, str(reason)), {})
 
-    async def _respond(self, request: Request, caller: Caller) -> None:
+    async def _respond(self, request: HttpRequest, caller: Caller) -> None:
         self._note(request)
         format = _format(request)
         if format is None:
@@ -172,7 +172,7 @@ class Stage:
             case Absence():
                 caller.reset()
 
-    def _note(self, request: Request) -> None:
+    def _note(self, request: HttpRequest) -> None:
         if self.keep:
             self.requests.append(request)
         if self._file is not None:
@@ -182,7 +182,7 @@ class Stage:
                 line = {"path": request.path, "base64": base64.b64encode(request.body).decode()}
             os.write(self._file, dump(line) + b"\n")
 
-    def _answer(self, format: Format, request: Request) -> Answer:
+    def _answer(self, format: Format, request: HttpRequest) -> Answer:
         number, self._calls = self._calls, self._calls + 1
         if self.key is not None and _key(request) != self.key:
             return _refusal(format, 401, "The API key is missing or wrong.")
@@ -200,14 +200,14 @@ class Stage:
             return _refusal(format, 400, "; ".join(wrong[:_SHOWN]))
         return self._perform(asked, request.body, fault)
 
-    def _perform(self, asked: Asked, body: bytes, twist: Twist) -> Performance:
+    def _perform(self, asked: ParsedRequest, body: bytes, twist: Twist) -> Performance:
         streamed, torn = bool(asked.head.stream) or self.raw is not None, twist.torn
         parts = self._parts(asked, body, twist) if self.raw is None else [self.raw]
         if self.cut_at is not None and self.cut_at < sum(map(len, parts)):
             parts, torn = [b"".join(parts)[: self.cut_at]], True
         return Performance(parts, streamed, torn)
 
-    def _parts(self, asked: Asked, body: bytes, twist: Twist) -> list[bytes]:
+    def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
         head, format = asked.head, asked.format
         tokens = self._caches[format].count(body)
         reply = twist.alter(say(self.script, asked.messages))
@@ -242,11 +242,11 @@ class Stage:
         await caller.send(end)
 
 
-def _format(request: Request) -> Format | None:
+def _format(request: HttpRequest) -> Format | None:
     return _ROUTES.get(request.path.partition("?")[0]) if request.method == "POST" else None
 
 
-def _key(request: Request) -> str | None:
+def _key(request: HttpRequest) -> str | None:
     return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix(
         "Bearer "
     )
@@ -256,7 +256,7 @@ def _refusal(format: Format, status: int, message: str) -> Refusal:
     return Refusal(status, {format: error(format, status, message)})
 
 
-def _aside(request: Request) -> tuple[int, bytes]:
+def _aside(request: HttpRequest) -> tuple[int, bytes]:
     """Whatever is not a model call."""
     path = request.path.partition("?")[0]
     format: Format = "anthropic" if "anthropic-version" in request.headers else "openai"

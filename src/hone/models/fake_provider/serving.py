@@ -40,7 +40,7 @@ class Unacceptable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """Names of headers are in lower case; `body` is byte for byte what was sent."""
 
     method: str
@@ -57,7 +57,7 @@ class Caller:
         self._writer = writer
         self.persistent = True
 
-    async def hear(self) -> Request | None:
+    async def hear(self) -> HttpRequest | None:
         """The next request; None when the caller has gone."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
@@ -71,7 +71,7 @@ class Caller:
             return None
         except asyncio.LimitOverrunError:
             raise Unacceptable(400, "the head of the request is too long") from None
-        return Request(method, path, headers, body)
+        return HttpRequest(method, path, headers, body)
 
     async def send(self, *parts: bytes) -> None:
         self._writer.write(b"".join(parts))

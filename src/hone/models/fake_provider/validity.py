@@ -8,7 +8,7 @@ import msgspec
 
 from hone.core.regex import regex
 from hone.core.value import dataclass
-from hone.models.fake_provider.intake import Asked, Item, Malformed, parse
+from hone.models.fake_provider.intake import InputItem, Malformed, ParsedRequest, parse
 from hone.models.fake_provider.shapes import (
     AssistantSaid,
     Block,
@@ -38,7 +38,7 @@ _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RequestFacts:
     """What matters of one message: what is wrong with it by itself, whom it calls and answers."""
 
     wrong: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def problems(format: Format, body: bytes) -> list[str]:
         return [str(malformed)]
 
 
-def objections(asked: Asked) -> list[str]:
+def objections(asked: ParsedRequest) -> list[str]:
     if not asked.items:
         return ["messages: at least one message is needed"]
     if isinstance(asked.head, Chat):
@@ -62,16 +62,16 @@ def objections(asked: Asked) -> list[str]:
     return [*_about_messages(asked.head, asked.items), *_about_entries(asked.items)]
 
 
-def _facts(item: Item) -> Facts:
+def _facts(item: InputItem) -> RequestFacts:
     return _gather.__wrapped__(item) if item.large else _gather(item)
 
 
 @lru_cache(maxsize=4096)
-def _gather(item: Item) -> Facts:
+def _gather(item: InputItem) -> RequestFacts:
     sent = item.sent
     if isinstance(sent, Entry):
         blocks = sent.blocks
-        return Facts(
+        return RequestFacts(
             wrong=tuple(_about_entry(sent)),
             calls=tuple(block.id for block in blocks if isinstance(block, UseBlock)),
             results=tuple(block.tool_use_id for block in blocks if isinstance(block, ResultBlock)),
@@ -79,7 +79,7 @@ def _gather(item: Item) -> Facts:
         )
     calls = tuple(call.id for call in sent.tool_calls or ()) if isinstance(sent, AssistantSaid) else ()
     results = (sent.tool_call_id,) if isinstance(sent, ToolSaid) else ()
-    return Facts(tuple(_about_said(sent)), calls, results)
+    return RequestFacts(tuple(_about_said(sent)), calls, results)
 
 
 def _about_chat(chat: Chat) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _about_chat(chat: Chat) -> Iterator[str]:
         yield from _about_offer(f"tools[{index}]", offer.function.name, offer.function.parameters)
 
 
-def _about_dialogue(items: Sequence[Item]) -> Iterator[str]:
+def _about_dialogue(items: Sequence[InputItem]) -> Iterator[str]:
     """After a reply with calls come the tool messages that answer them, and nothing else before."""
     waiting: list[str] = []
     for index, facts in enumerate(map(_facts, items)):
@@ -151,7 +151,7 @@ def _about_repeats(what: str, names: Sequence[str]) -> Iterator[str]:
         yield f"{what} must be unique, these are not: {', '.join(repeated)}"
 
 
-def _about_messages(head: Messages, items: Sequence[Item]) -> Iterator[str]:
+def _about_messages(head: Messages, items: Sequence[InputItem]) -> Iterator[str]:
     if head.max_tokens < 1:
         yield "max_tokens: must be at least 1"
     system = head.system if isinstance(head.system, list) else []
@@ -172,7 +172,7 @@ def _markers(block: Block) -> int:
     return (block.cache_control is not None) + sum(map(_markers, inner))
 
 
-def _about_entries(items: Sequence[Item]) -> Iterator[str]:
+def _about_entries(items: Sequence[InputItem]) -> Iterator[str]:
     """All calls of a reply are answered in the next message. Consecutive messages of one role are allowed."""
     if isinstance(items[0].sent, Entry) and items[0].sent.role != "user":
         yield "messages.0: the first message must be the user's"

@@ -11,10 +11,19 @@ from weakref import WeakKeyDictionary
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Unreachable
 from hone.core.regex import regex
-from hone.models.http.connection import Admit, Connection, Dial, Line, Resolve, connect, dial, resolve
-from hone.models.http.framing import Garbled, Head, Opening, Response, body_of
+from hone.models.http.connection import (
+    Admit,
+    Dial,
+    HeldConnection,
+    HttpConnection,
+    Resolve,
+    connect,
+    dial,
+    resolve,
+)
+from hone.models.http.framing import Garbled, Head, Response, ResponseStart, body_of
 from hone.models.http.proxy import Proxies, read_proxies
-from hone.models.http.route import Place, Route, locate
+from hone.models.http.route import Route, ServerAddress, locate
 
 __all__ = ["Exchange", "Http", "Response"]
 
@@ -31,7 +40,7 @@ Keeper: TypeAlias = AsyncGenerator[None, None]
 class Exchange:
     """An answer on its way in: the head is here, iteration gives the body as it arrives."""
 
-    def __init__(self, connection: Connection, head: Head, rest: bytes, idle: float) -> None:
+    def __init__(self, connection: HttpConnection, head: Head, rest: bytes, idle: float) -> None:
         self.response = head.response
         self._connection = connection
         self._persistent = head.persistent
@@ -78,10 +87,10 @@ class Pool:
     """The connections at rest in one event loop."""
 
     def __init__(self) -> None:
-        self._idle: dict[Route, list[Connection]] = {}
+        self._idle: dict[Route, list[HttpConnection]] = {}
         self._closed = False
 
-    def take(self, route: Route, now: float) -> Connection | None:
+    def take(self, route: Route, now: float) -> HttpConnection | None:
         waiting = self._idle.get(route)
         while waiting:
             connection = waiting.pop()
@@ -90,7 +99,7 @@ class Pool:
             connection.abandon()
         return None
 
-    def put(self, route: Route, connection: Connection) -> None:
+    def put(self, route: Route, connection: HttpConnection) -> None:
         if self._closed:
             connection.abandon()
             return
@@ -135,7 +144,7 @@ class Http:
         self._idle = idle
         self._connect = connect
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Pool, Keeper]] = WeakKeyDictionary()
-        self._line = Line(resolve, dial, admit)
+        self._line = HeldConnection(resolve, dial, admit)
         proxies = read_proxies(os.environ) if admit is None else Proxies()
         subject = "The address of the model server" if admit is None else "The address"
         self._locate = lru_cache(maxsize=64)(partial(locate, proxies=proxies, subject=subject))
@@ -183,9 +192,9 @@ class Http:
             else:
                 connection.abandon()
 
-    async def _ask(self, connection: Connection, request: list[bytes]) -> Exchange:
+    async def _ask(self, connection: HttpConnection, request: list[bytes]) -> Exchange:
         connection.send(*request)
-        opening = Opening()
+        opening = ResponseStart()
         within = self._first_byte
         try:
             while True:
@@ -208,7 +217,7 @@ class Http:
         return self._pools[loop][0]
 
 
-def encode(method: str, place: Place, headers: Mapping[str, str], body: bytes) -> list[bytes]:
+def encode(method: str, place: ServerAddress, headers: Mapping[str, str], body: bytes) -> list[bytes]:
     """The bytes of a request; a small one is a single write."""
     length = "" if method == "GET" else f"Content-Length: {len(body)}\r\n"
     lines = [f"{method} {place.lines}Accept-Encoding: identity\r\n{length}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
 from hone.core.value import dataclass
-from hone.models.http.framing import Garbled, Opening
+from hone.models.http.framing import Garbled, ResponseStart
 from hone.models.http.proxy import Proxy, spell
 from hone.models.http.route import Route
 
@@ -21,7 +21,7 @@ _BUFFER = 256 * 1024
 _PATIENCE = 2.0
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """What has come in and was not yet taken. `heard`: something came since the last request was sent.
 
     A protocol and no StreamReader: that one does not tell whether bytes are waiting, and a connection at rest
@@ -141,17 +141,17 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
-async def dial(connection: Connection, address: str, port: int) -> None:
+async def dial(connection: HttpConnection, address: str, port: int) -> None:
     await asyncio.get_running_loop().create_connection(lambda: connection, address, port)
 
 
 Admit = Callable[[str, int], str | None]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-Dial = Callable[[Connection, str, int], Awaitable[None]]
+Dial = Callable[[HttpConnection, str, int], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HeldConnection:
     """How a host becomes a socket. `admit` is asked about the very address and port that `dial` gets next;
     what it returns is a clause that says why not."""
 
@@ -160,11 +160,11 @@ class Line:
     admit: Admit | None = None
 
 
-DIRECT = Line()
+DIRECT = HeldConnection()
 
 
-async def connect(route: Route, clock: Clock, within: float, line: Line = DIRECT) -> Connection:
-    connection = Connection(route.authority, clock)
+async def connect(route: Route, clock: Clock, within: float, line: HeldConnection = DIRECT) -> HttpConnection:
+    connection = HttpConnection(route.authority, clock)
     hop: Route | Proxy = route.proxy or route
     ready = False
     try:
@@ -187,7 +187,9 @@ async def connect(route: Route, clock: Clock, within: float, line: Line = DIRECT
     return connection
 
 
-async def _reach(connection: Connection, hop: Route | Proxy, clock: Clock, within: float, line: Line) -> None:
+async def _reach(
+    connection: HttpConnection, hop: Route | Proxy, clock: Clock, within: float, line: HeldConnection
+) -> None:
     """One address after the other: asyncio's own race between them loses a socket if it is cancelled."""
     addresses = await _addresses(hop, line)
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -201,7 +203,7 @@ async def _reach(connection: Connection, hop: Route | Proxy, clock: Clock, withi
                 raise
 
 
-async def _addresses(hop: Route | Proxy, line: Line) -> Sequence[str]:
+async def _addresses(hop: Route | Proxy, line: HeldConnection) -> Sequence[str]:
     if ":" in hop.host or hop.host.replace(".", "").isdigit():
         return [hop.host]
     found = await line.resolve(hop.host, hop.port)
@@ -210,7 +212,7 @@ async def _addresses(hop: Route | Proxy, line: Line) -> Sequence[str]:
     return found
 
 
-def _check(line: Line, hop: Route | Proxy, address: str) -> None:
+def _check(line: HeldConnection, hop: Route | Proxy, address: str) -> None:
     fault = None if line.admit is None else line.admit(address, hop.port)
     if fault is not None:
         raise Rejected(f"No connection is made to {spell(hop.host, hop.port)}: {fault}.")
@@ -226,11 +228,11 @@ def trust() -> "ssl.SSLContext":
     return context
 
 
-async def _tunnel(connection: Connection, route: Route, proxy: Proxy) -> None:
+async def _tunnel(connection: HttpConnection, route: Route, proxy: Proxy) -> None:
     credentials = f"Proxy-Authorization: {proxy.credentials}\r\n" if proxy.credentials else ""
     place = spell(route.host, route.port)
     connection.send(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{credentials}\r\n".encode())
-    opening = Opening()
+    opening = ResponseStart()
     try:
         while True:
             await connection.wait()

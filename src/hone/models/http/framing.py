@@ -47,7 +47,7 @@ class Body(Protocol):
         ...
 
 
-class Opening:
+class ResponseStart:
     """The beginning of an answer, fed until its head is complete; `rest` is then what followed it."""
 
     def __init__(self) -> None:

@@ -31,14 +31,14 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """A route and the first two lines of a request that takes it, without the method."""
 
     route: Route
     lines: str = field(repr=False)
 
 
-def locate(url: str, proxies: Proxies, subject: str = "The address of the model server") -> Place:
+def locate(url: str, proxies: Proxies, subject: str = "The address of the model server") -> ServerAddress:
     """`subject` is what a refusal calls the URL."""
     try:
         parts = urlsplit(url)
@@ -52,7 +52,7 @@ def locate(url: str, proxies: Proxies, subject: str = "The address of the model 
     host, secure = _host(parts, subject), parts.scheme == "https"
     port = _PORTS[parts.scheme] if port is None else port
     route = Route(secure, host, port, choose_proxy(proxies, secure, host, port))
-    return Place(route, _lines(route, parts))
+    return ServerAddress(route, _lines(route, parts))
 
 
 def _host(parts: SplitResult, subject: str) -> str:

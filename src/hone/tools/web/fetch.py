@@ -9,10 +9,10 @@ import msgspec
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.permit import Effect
-from hone.core.tool import Kind, Outcome, Tool
+from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.value import dataclass
 from hone.tools.define import tool
-from hone.tools.web.hops import Answer, Exchange, Getter, Unfetched, check, follow
+from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
 
 if TYPE_CHECKING:
     from hone.tools.web.readable import Readable
@@ -26,7 +26,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PageLimits:
     seconds: float = 30.0
     """For a page with all its redirects."""
     size: int = 2 * 1024 * 1024
@@ -35,7 +35,7 @@ class Limits:
     """Characters of one result, with the URLs it mentions."""
 
 
-LIMITS = Limits()
+LIMITS = PageLimits()
 
 
 def web_tools(
@@ -44,7 +44,7 @@ def web_tools(
     endpoint: str = "",
     *,
     clock: Clock | None = None,
-    limits: Limits = LIMITS,
+    limits: PageLimits = LIMITS,
 ) -> list[Tool]:
     """`fetch` must open no socket to an address that is not public. `search` goes only to the endpoint, which
     the owner chose and which may be anywhere."""
@@ -55,8 +55,8 @@ def web_tools(
     return tools
 
 
-def _fetching(getter: Getter, clock: Clock, limits: Limits) -> Tool:
-    @tool(effects={Effect.NETWORK}, readonly=True, kind=Kind.RESEARCH)
+def _fetching(getter: Getter, clock: Clock, limits: PageLimits) -> Tool:
+    @tool(effects={Effect.NETWORK}, readonly=True, kind=ToolKind.RESEARCH)
     async def web_fetch(
         url: Annotated[str, "http:// or https://, on the public internet"],
         offset: Annotated[int, "first character of the text to show", msgspec.Meta(ge=0)] = 0,
@@ -74,7 +74,7 @@ def _fetching(getter: Getter, clock: Clock, limits: Limits) -> Tool:
     return web_fetch
 
 
-def _shown(answer: Answer, offset: int, limits: Limits) -> Outcome:
+def _shown(answer: FetchedPage, offset: int, limits: PageLimits) -> Outcome:
     failed = answer.status >= 400
     first = f"{answer.url} (status {answer.status}, {answer.kind or 'of no declared type'})"
     page = _page(answer)
@@ -95,7 +95,7 @@ def _shown(answer: Answer, offset: int, limits: Limits) -> Outcome:
     return Outcome("\n\n".join(parts), failed=failed)
 
 
-def _page(answer: Answer) -> "Readable | None":
+def _page(answer: FetchedPage) -> "Readable | None":
     if answer.body is None:
         return None
     from hone.tools.web.charsets import decode
@@ -123,8 +123,8 @@ class _Hits(msgspec.Struct):
     results: list[_Hit]
 
 
-def _searching(getter: Getter, endpoint: str, clock: Clock, limits: Limits) -> Tool:
-    @tool(effects={Effect.NETWORK}, readonly=True, kind=Kind.RESEARCH)
+def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) -> Tool:
+    @tool(effects={Effect.NETWORK}, readonly=True, kind=ToolKind.RESEARCH)
     async def web_search(
         query: Annotated[str, "what to look for"],
         limit: Annotated[int, "how many results", msgspec.Meta(ge=1, le=30)] = 8,
@@ -145,7 +145,7 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: Limits) -> T
     return web_search
 
 
-async def _found(exchange: Exchange, query: str, limit: int, size: int) -> Outcome:
+async def _found(exchange: PageExchange, query: str, limit: int, size: int) -> Outcome:
     status = exchange.response.status
     if status != 200:
         hint = _HINTS.get(status, "")

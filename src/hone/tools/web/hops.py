@@ -14,7 +14,7 @@ from hone.core.regex import regex
 from hone.core.value import dataclass
 
 
-class Head(Protocol):
+class PageHead(Protocol):
     """Names of headers are in lower case."""
 
     @property
@@ -24,9 +24,9 @@ class Head(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
 
-class Exchange(Protocol):
+class PageExchange(Protocol):
     @property
-    def response(self) -> Head: ...
+    def response(self) -> PageHead: ...
 
     async def read(self, limit: int | None = None) -> bytes: ...
 
@@ -35,7 +35,7 @@ class Getter(Protocol):
     """Asks for one URL. Follows no redirect; raises a HoneError, whose text is a sentence, if there is no
     answer."""
 
-    def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Exchange]: ...
+    def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[PageExchange]: ...
 
 
 class Unfetched(Exception):
@@ -43,7 +43,7 @@ class Unfetched(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedPage:
     """What the last hop said. `body` is None if it is not text and was not read."""
 
     url: str
@@ -69,7 +69,7 @@ _TEXT = regex(
 )
 
 
-async def follow(getter: Getter, url: str, size: int) -> Answer:
+async def follow(getter: Getter, url: str, size: int) -> FetchedPage:
     """Raises Unfetched. At most `size` bytes of the answer are read."""
     url = check(url)
     for hop in range(_HOPS + 1):
@@ -111,7 +111,7 @@ def _check_parts(parts: SplitResult) -> None:
         raise Unfetched("There is no port 0.")
 
 
-def _location(head: Head) -> str:
+def _location(head: PageHead) -> str:
     location = head.headers.get("location", "") if head.status in _REDIRECTS else ""
     try:
         # Headers come as Latin-1, but what does not fit ASCII was meant as UTF-8.
@@ -132,12 +132,12 @@ def _next(url: str, location: str) -> str:
     return target
 
 
-async def _receive(exchange: Exchange, url: str, size: int) -> Answer:
+async def _receive(exchange: PageExchange, url: str, size: int) -> FetchedPage:
     head = exchange.response
     announced = head.headers.get("content-length", "")
     length = int(announced) if re.fullmatch("[0-9]{1,18}", announced) else None
-    answer = Answer(url, head.status, head.headers.get("content-type", ""), length, None)
+    answer = FetchedPage(url, head.status, head.headers.get("content-type", ""), length, None)
     if not _TEXT.fullmatch(answer.kind):
         return answer
     body = await exchange.read(size + 1)
-    return Answer(url, head.status, answer.content_type, length, body[:size], cut=len(body) > size)
+    return FetchedPage(url, head.status, answer.content_type, length, body[:size], cut=len(body) > size)

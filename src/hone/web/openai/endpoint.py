@@ -17,12 +17,12 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.web.answers import answer, failure, problem, told
-from hone.web.open_sessions import Talk, Words, settled
+from hone.web.open_sessions import OpenSession, Words, settled
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
-from hone.web.openai.shapes import HONE, Completion, Unfit
-from hone.web.operation import STREAM, Asked, Nothing, Operation
-from hone.web.state import House
+from hone.web.openai.shapes import HONE, BadRequest, Completion
+from hone.web.operation import STREAM, Nothing, Operation, OperationCall
+from hone.web.state import ServerState
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"
@@ -37,7 +37,7 @@ class Turned:
     """A request with the conversation it belongs to. `pairs` is what the client has seen, its last words
     included."""
 
-    talk: Talk
+    talk: OpenSession
     words: Words
     pairs: Pairs
     model: str
@@ -46,18 +46,18 @@ class Turned:
     id: str
 
 
-class Endpoint:
+class ChatEndpoint:
     """Remembers where its conversations stand."""
 
     def __init__(self) -> None:
         self._places = Places()
 
-    async def complete(self, asked: Asked[Nothing, Completion]) -> Response:
+    async def complete(self, asked: OperationCall[Nothing, Completion]) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
             shapes.check(asked.body)
             turned = await self._turned(asked)
-        except Unfit as error:
+        except BadRequest as error:
             kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
             return failure(status, kind, str(error), code=error.code, param=error.param)
         headers = {SESSION: turned.talk.session.id}
@@ -68,7 +68,7 @@ class Endpoint:
         response.headers.update(headers)
         return response
 
-    async def _turned(self, asked: Asked[Nothing, Completion]) -> Turned:
+    async def _turned(self, asked: OperationCall[Nothing, Completion]) -> Turned:
         """Nobody else begins a turn in this conversation from here on: `waiting` says that we do."""
         body, house = asked.body, asked.house
         messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
@@ -86,10 +86,10 @@ class Endpoint:
         id = f"chatcmpl-{talk.session.id}-{len(talk.session.transcript) + 1}"
         return Turned(talk, Words(last, voice, aside), seen(messages), body.model, created, counted, id)
 
-    async def _named(self, house: House, name: str, model: str) -> Talk:
+    async def _named(self, house: ServerState, name: str, model: str) -> OpenSession:
         """A session's own id, or a name of the client's choice that always means the same one."""
         if not NAME.fullmatch(name):
-            raise Unfit(
+            raise BadRequest(
                 f"{SESSION} takes letters, digits and . _ : - (at most 128).", SESSION, "invalid_session"
             )
         with suppress(Missing):
@@ -97,7 +97,7 @@ class Endpoint:
                 return _reserved(await house.talks.enter(name))
         return _reserved(await house.talks.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model))
 
-    async def _matching(self, house: House, history: list[Message], model: str) -> Talk:
+    async def _matching(self, house: ServerState, history: list[Message], model: str) -> OpenSession:
         if not any(each.role is Role.ASSISTANT for each in history):
             return _reserved(await house.talks.begin(model, told=merged(history)))
         place = await self._places.find(seen(history), house.hone.sessions)
@@ -109,7 +109,7 @@ class Endpoint:
             return _reserved(talk)
         return _reserved(await house.talks.enter(await house.hone.branch(id, count)))
 
-    async def _whole(self, asked: Asked[Nothing, Completion], turned: Turned) -> Response:
+    async def _whole(self, asked: OperationCall[Nothing, Completion], turned: Turned) -> Response:
         house, talk = asked.house, turned.talk
         task = asyncio.create_task(house.talks.send(talk, turned.words))
         try:
@@ -130,7 +130,7 @@ class Endpoint:
             shapes.completion(turned.id, turned.created, turned.model, text, FINISH[turn.stop], spent)
         )
 
-    async def _chunks(self, house: House, turned: Turned) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, house: ServerState, turned: Turned) -> AsyncGenerator[bytes, None]:
         talk, teller = turned.talk, Teller()
         task = asyncio.create_task(house.talks.send(talk, turned.words, teller.hear))
         task.add_done_callback(settled)
@@ -164,7 +164,7 @@ class Endpoint:
         pairs = (*turned.pairs, (Role.ASSISTANT.value, text.strip()))
         self._places.remember(pairs, (session.id, len(session.transcript)))
 
-    async def models(self, asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+    async def models(self, asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """Hone, and the model it asks."""
         names = [HONE]
         with suppress(HoneError):
@@ -213,12 +213,12 @@ class Teller:
             yield text
 
 
-def _reserved(talk: Talk) -> Talk:
+def _reserved(talk: OpenSession) -> OpenSession:
     talk.waiting += 1
     return talk
 
 
-def _give_up(house: House, talk: Talk, task: asyncio.Task[Turn]) -> None:
+def _give_up(house: ServerState, talk: OpenSession, task: asyncio.Task[Turn]) -> None:
     """Nobody waits for the answer any more: the turn ends as interrupted, in order."""
     if task.done():
         settled(task)

@@ -47,7 +47,7 @@ class Completion(msgspec.Struct, frozen=True):
     modalities: list[str] | None = None
 
 
-class Unfit(Exception):
+class BadRequest(Exception):
     """A request that cannot be done here; `param` is the part of it that is in the way."""
 
     def __init__(self, message: str, param: str, code: str = "unsupported_value") -> None:
@@ -59,37 +59,37 @@ class Unfit(Exception):
 def check(request: Completion) -> None:
     """Raises Unfit for what would be ignored to the client's harm."""
     if request.tools or request.functions:
-        raise Unfit(
+        raise BadRequest(
             "Hone works with its own tools and cannot call yours. Send the request without tools.",
             "tools" if request.tools else "functions",
             "tools_not_supported",
         )
     if request.n not in (None, 1):
-        raise Unfit("Hone gives one answer: n must be 1.", "n")
+        raise BadRequest("Hone gives one answer: n must be 1.", "n")
     if (request.response_format or {}).get("type", "text") != "text":
-        raise Unfit("Hone answers in text: response_format must be text.", "response_format")
+        raise BadRequest("Hone answers in text: response_format must be text.", "response_format")
     if request.logprobs:
-        raise Unfit("Hone has no logprobs.", "logprobs")
+        raise BadRequest("Hone has no logprobs.", "logprobs")
     if request.modalities and request.modalities != ["text"]:
-        raise Unfit("Hone answers in text: modalities must be text.", "modalities")
+        raise BadRequest("Hone answers in text: modalities must be text.", "modalities")
     if request.model != HONE and "/" not in request.model:
-        raise Unfit(
+        raise BadRequest(
             f"There is no model of that name. Say {HONE}, or provider/name.", "model", "model_not_found"
         )
     if not request.messages or request.messages[-1].role != "user":
-        raise Unfit("The last message must be the user's.", "messages")
+        raise BadRequest("The last message must be the user's.", "messages")
 
 
 def read(said: Said) -> Message:
     """Raises Unfit."""
     if said.role not in ("user", "assistant") or said.tool_calls:
-        raise Unfit(
+        raise BadRequest(
             "Hone calls its own tools; messages are of the system, the user or the assistant.", "messages"
         )
     role = Role(said.role)
     parts = tuple(_parts(said.content, role))
     if not parts:
-        raise Unfit("A message has no content.", "messages")
+        raise BadRequest("A message has no content.", "messages")
     return Message(role, parts)
 
 
@@ -103,13 +103,13 @@ def _parts(content: str | list[Piece] | None, role: Role) -> Iterator[Part]:
         elif piece.type == "image_url" and piece.image_url and role is Role.USER:
             yield _image(piece.image_url.url)
         else:
-            raise Unfit(f"Content of the type {piece.type!r} cannot be read here.", "messages")
+            raise BadRequest(f"Content of the type {piece.type!r} cannot be read here.", "messages")
 
 
 def _image(url: str) -> Image:
     head, comma, data = url.partition(",")
     if not (head.startswith("data:image/") and head.endswith(";base64") and comma and data.isascii()):
-        raise Unfit("An image must be in the message, as data:image/…;base64,…", "messages")
+        raise BadRequest("An image must be in the message, as data:image/…;base64,…", "messages")
     return Image(head.removeprefix("data:").removesuffix(";base64"), data)
 
 

@@ -12,8 +12,8 @@ from hone.core.messages import canonical, digest
 from hone.knowledge.descriptions import WAITS, Told, data, diff, stat, told
 from hone.knowledge.snapshots import journals
 from hone.runtime.evidence_text import words
-from hone.web.operation import Asked, Nothing, Operation
-from hone.web.state import House
+from hone.web.operation import Nothing, Operation, OperationCall
+from hone.web.state import ServerState
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ def row(change: Told) -> dict[str, Any]:
 def seen(group: Iterable[Entry]) -> str:
     """Of what changes do that are answered together, by content."""
     told = [
-        [entry.id, entry.change.target, entry.change.deed, _contents(entry)]
+        [entry.id, entry.change.target, entry.change.kind, _contents(entry)]
         for entry in sorted(group, key=lambda entry: entry.id)
     ]
     return digest(canonical(told).encode())
@@ -56,7 +56,7 @@ def _contents(entry: Entry) -> list[list[str | None]]:
     return [[each.path, each.before, each.after] for each in entry.change.deltas]
 
 
-async def rows(house: House, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+async def rows(house: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """With each that waits `others` that are answered with it, so that they are shown with it."""
     keeper, found = house.hone.library.keeper, []
     for change in await told(keeper, entries):
@@ -66,7 +66,7 @@ async def rows(house: House, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     return found
 
 
-async def timeline(asked: Asked[Timeline, Nothing]) -> dict[str, Any]:
+async def timeline(asked: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
     """Changes of the journal and the skills, the newest first; `before` leads to the older ones."""
     house, query = asked.house, asked.query
     keeper = house.hone.library.keeper
@@ -91,7 +91,7 @@ def _aware(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One change, with the words it rests on."""
     hone = asked.house.hone
     entry = await hone.library.keeper.ledger.entry(_id(asked))
@@ -103,7 +103,7 @@ async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
     return {**change, "evidence": grounds}
 
 
-async def pending(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def pending(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
     found: dict[str, Entry] = {}
     for entry in await asked.house.hone.library.keeper.ledger.pending():
@@ -111,7 +111,7 @@ async def pending(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
     return {"changes": await rows(asked.house, found.values())}
 
 
-async def approve(asked: Asked[Nothing, Approval]) -> dict[str, Any]:
+async def approve(asked: OperationCall[Nothing, Approval]) -> dict[str, Any]:
     """What waits takes effect, byte for byte as it was shown."""
     keeper, id = asked.house.hone.library.keeper, _id(asked)
     if seen(await keeper.together(await keeper.ledger.entry(id))) != asked.body.seen:
@@ -119,22 +119,22 @@ async def approve(asked: Asked[Nothing, Approval]) -> dict[str, Any]:
     return await _made(asked.house, await keeper.approve(id))
 
 
-async def reject(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def reject(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits is turned down; it stays in the timeline."""
     return await _made(asked.house, await asked.house.hone.library.keeper.reject(_id(asked)))
 
 
-async def undo(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def undo(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A change is taken back, and nothing that came later."""
     return await _made(asked.house, await asked.house.hone.library.keeper.undo(_id(asked)))
 
 
-async def _made(house: House, entry: Entry) -> dict[str, Any]:
+async def _made(house: ServerState, entry: Entry) -> dict[str, Any]:
     [change] = await rows(house, [entry])
     return change
 
 
-def _id(asked: Asked[Any, Any]) -> ChangeId:
+def _id(asked: OperationCall[Any, Any]) -> ChangeId:
     return ChangeId(asked.path["change"])
 
 

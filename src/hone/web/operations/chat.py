@@ -7,9 +7,9 @@ import msgspec
 from hone.core.errors import Refused
 from hone.core.tool_context import Answer
 from hone.runtime.preload import use
-from hone.web.open_sessions import Talk, Words
-from hone.web.operation import Asked, Nothing, Operation
-from hone.web.state import House
+from hone.web.open_sessions import OpenSession, Words
+from hone.web.operation import Nothing, Operation, OperationCall
+from hone.web.state import ServerState
 
 LONGEST = 1_000_000
 """Letters of a message."""
@@ -17,7 +17,7 @@ LONGEST = 1_000_000
 Said = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
 
-class Opening(msgspec.Struct, frozen=True):
+class OpenRequest(msgspec.Struct, frozen=True):
     """`skills` go with the message."""
 
     text: Said
@@ -25,30 +25,30 @@ class Opening(msgspec.Struct, frozen=True):
     skills: list[str] = []
 
 
-class Message(msgspec.Struct, frozen=True):
+class ChatMessage(msgspec.Struct, frozen=True):
     text: Said
     skills: list[str] = []
 
 
-class Reply(msgspec.Struct, frozen=True):
+class AnswerRequest(msgspec.Struct, frozen=True):
     question: str
     answer: Answer
 
 
-async def begin(asked: Asked[Nothing, Opening]) -> dict[str, Any]:
+async def begin(asked: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
     """A new conversation. Its turn goes on after this answer; follow it at /api/sessions/{session}/events."""
     talk = await asked.house.talks.begin(asked.body.model)
     return await _say(asked.house, talk, asked.body.text, asked.body.skills)
 
 
-async def say(asked: Asked[Nothing, Message]) -> dict[str, Any]:
+async def say(asked: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
     """One more message in a conversation, once its last turn has ended."""
     house = asked.house
     talk = await house.talks.enter(await house.hone.sessions.find(asked.path["session"]))
     return await _say(house, talk, asked.body.text, asked.body.skills)
 
 
-async def _say(house: House, talk: Talk, text: str, skills: list[str]) -> dict[str, Any]:
+async def _say(house: ServerState, talk: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
     if not text.strip():
         raise Refused("A message needs words.")
     aside = await use(house.hone.library, skills, talk.session.id) if skills else ""
@@ -56,13 +56,13 @@ async def _say(house: House, talk: Talk, text: str, skills: list[str]) -> dict[s
     return {"session": talk.session.id, "messages": len(talk.session.transcript)}
 
 
-async def interrupt(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def interrupt(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """Stops the model or the tool at once. The conversation can go on."""
     talk = asked.house.talks.find(await asked.house.hone.sessions.find(asked.path["session"]))
     return {"interrupted": bool(talk and asked.house.talks.interrupt(talk))}
 
 
-async def reply(asked: Asked[Nothing, Reply]) -> dict[str, Any]:
+async def reply(asked: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     """Answers a question that the agent asks before something dangerous."""
     id = await asked.house.hone.sessions.find(asked.path["session"])
     asked.house.board.answer(id, asked.body.question, asked.body.answer)
@@ -70,8 +70,8 @@ async def reply(asked: Asked[Nothing, Reply]) -> dict[str, Any]:
 
 
 OPERATIONS = (
-    Operation("POST", "/api/sessions", begin, body=Opening, status=202),
-    Operation("POST", "/api/sessions/{session}/messages", say, body=Message, status=202),
+    Operation("POST", "/api/sessions", begin, body=OpenRequest, status=202),
+    Operation("POST", "/api/sessions/{session}/messages", say, body=ChatMessage, status=202),
     Operation("POST", "/api/sessions/{session}/interrupt", interrupt),
-    Operation("POST", "/api/sessions/{session}/answers", reply, body=Reply),
+    Operation("POST", "/api/sessions/{session}/answers", reply, body=AnswerRequest),
 )

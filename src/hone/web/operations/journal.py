@@ -7,17 +7,17 @@ from typing import Any, Literal
 import msgspec
 
 from hone.core.errors import Missing
-from hone.core.ledger import PROJECT, Entry, Target
+from hone.core.ledger import PROJECT, ChangeKind, Entry, Target
 from hone.core.messages import digest
 from hone.features.experiments.findings import beside
 from hone.features.experiments.subjects import of_entry
-from hone.features.experiments.values import Kind
-from hone.knowledge.journal import Add, Become, Edit, Remove, Replace
+from hone.features.experiments.values import LessonKind
+from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, SetText
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.sections import Section, data, sections, targets
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import Nothing, Operation, OperationCall
 from hone.web.operations.changes import rows
-from hone.web.state import House
+from hone.web.state import ServerState
 
 
 class Folder(msgspec.Struct, frozen=True):
@@ -26,14 +26,14 @@ class Folder(msgspec.Struct, frozen=True):
     folder: str = ""
 
 
-class Text(msgspec.Struct, frozen=True):
+class JournalText(msgspec.Struct, frozen=True):
     """The whole part anew. `seen` is the digest that came with what was read."""
 
     text: str
     seen: str
 
 
-class Line(msgspec.Struct, frozen=True):
+class JournalEntryEdit(msgspec.Struct, frozen=True):
     """`match` names the entry to replace or remove by its words."""
 
     action: Literal["add", "replace", "remove"]
@@ -45,7 +45,7 @@ class Line(msgspec.Struct, frozen=True):
             case "add":
                 return Add(self.text)
             case "replace":
-                return Replace(self.match, self.text)
+                return ReplaceEntry(self.match, self.text)
             case "remove":
                 return Remove(self.match)
 
@@ -53,10 +53,10 @@ class Line(msgspec.Struct, frozen=True):
 class Lines(msgspec.Struct, frozen=True):
     """All of them or none."""
 
-    edits: list[Line]
+    edits: list[JournalEntryEdit]
 
 
-async def read(asked: Asked[Folder, Nothing]) -> dict[str, Any]:
+async def read(asked: OperationCall[Folder, Nothing]) -> dict[str, Any]:
     """The parts of the journal, and the folders that have one of their own."""
     keeper = asked.house.hone.library.keeper
     found = await sections(keeper, await _folder(asked.house, asked.query.folder))
@@ -68,50 +68,52 @@ def _part(home: Path, section: Section) -> dict[str, Any]:
     """With what experiments found out about each entry."""
     part = data(section)
     entries = [
-        {**each, "measured": beside(home, Kind.ENTRY, section.target, of_entry(each["text"]))}
+        {**each, "measured": beside(home, LessonKind.ENTRY, section.target, of_entry(each["text"]))}
         for each in part["entries"]
     ]
     return {**part, "entries": entries, "text": section.text, "seen": digest(section.text.encode())}
 
 
-async def write(asked: Asked[Folder, Text]) -> dict[str, Any]:
+async def write(asked: OperationCall[Folder, JournalText]) -> dict[str, Any]:
     """A part as a whole, unless somebody else wrote first."""
-    edit = Become(asked.body.text, asked.body.seen or digest(b""))
-    return await _noted(asked.house, await _target(asked), [edit], "edit")
+    edit = SetText(asked.body.text, asked.body.seen or digest(b""))
+    return await _noted(asked.house, await _target(asked), [edit], ChangeKind.EDIT)
 
 
-async def change(asked: Asked[Folder, Lines]) -> dict[str, Any]:
+async def change(asked: OperationCall[Folder, Lines]) -> dict[str, Any]:
     """Some entries of a part."""
     return await _noted(asked.house, await _target(asked), [each.edit() for each in asked.body.edits])
 
 
-async def _noted(house: House, target: Target, edits: Sequence[Edit], deed: str = "") -> dict[str, Any]:
+async def _noted(
+    house: ServerState, target: Target, edits: Sequence[Edit], kind: ChangeKind | None = None
+) -> dict[str, Any]:
     made: Sequence[Entry] = ()
     if edits:
-        made = await house.hone.library.keeper.note([(target, edit) for edit in edits], OWNER, deed)
+        made = await house.hone.library.keeper.note([(target, edit) for edit in edits], OWNER, kind)
     return {"changes": await rows(house, made)}
 
 
-async def _target(asked: Asked[Folder, Any]) -> Target:
+async def _target(asked: OperationCall[Folder, Any]) -> Target:
     found = targets(await _folder(asked.house, asked.query.folder)).get(asked.path["part"])
     if found is None:
         raise Missing("The parts of the journal are memory, user and project.")
     return found
 
 
-async def _folder(house: House, wanted: str) -> Path:
+async def _folder(house: ServerState, wanted: str) -> Path:
     if wanted and wanted not in await _folders(house):
         raise Missing("There is no journal of that folder.")
     return Path(wanted) if wanted else house.hone.folder
 
 
-async def _folders(house: House) -> list[str]:
+async def _folders(house: ServerState) -> list[str]:
     held = await house.hone.library.keeper.ledger.holdings(PROJECT)
     return sorted({str(house.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
 
 
 OPERATIONS = (
     Operation("GET", "/api/journal", read, query=Folder),
-    Operation("PUT", "/api/journal/{part}", write, query=Folder, body=Text),
+    Operation("PUT", "/api/journal/{part}", write, query=Folder, body=JournalText),
     Operation("POST", "/api/journal/{part}", change, query=Folder, body=Lines),
 )

@@ -8,17 +8,17 @@ import msgspec
 from hone.core.recall import Hit, Passage, Query, excerpt
 from hone.core.secrets import redact
 from hone.tools.recall import nothing
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import Nothing, Operation, OperationCall
 
 
-class Question(msgspec.Struct, frozen=True):
+class SearchQuery(msgspec.Struct, frozen=True):
     """A whole question, or words, "phrases" and prefix*."""
 
     query: Annotated[str, msgspec.Meta(max_length=2_000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
 
 
-async def search(asked: Asked[Question, Nothing]) -> dict[str, Any]:
+async def search(asked: OperationCall[SearchQuery, Nothing]) -> dict[str, Any]:
     """Passages that may answer a question, the best first. Where there is none, `explanation` says why."""
     house, question = asked.house, asked.query
     today = house.clock.now().astimezone().date()
@@ -57,4 +57,4 @@ def _passage(passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
     }
 
 
-OPERATIONS = (Operation("GET", "/api/search", search, query=Question),)
+OPERATIONS = (Operation("GET", "/api/search", search, query=SearchQuery),)

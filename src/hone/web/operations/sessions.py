@@ -5,16 +5,16 @@ from typing import Annotated, Any
 import msgspec
 
 from hone.core.model import total
-from hone.core.ports import Summary
+from hone.core.ports import SessionSummary
 from hone.core.secrets import redact
 from hone.core.turn import Origin
 from hone.features.traces.export import lineage
 from hone.runtime.export import to_data
 from hone.web.events import spent
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import Nothing, Operation, OperationCall
 
 
-class Listing(msgspec.Struct, frozen=True):
+class SessionQuery(msgspec.Struct, frozen=True):
     """`origin`: whose; without it, the user's own. `all` counts those that Hone made for itself, too."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
@@ -26,13 +26,13 @@ class Title(msgspec.Struct, frozen=True):
     title: Annotated[str, msgspec.Meta(max_length=500)]
 
 
-class Cut(msgspec.Struct, frozen=True):
+class BranchRequest(msgspec.Struct, frozen=True):
     """`at` is the last message that the new one shares; without it, all are."""
 
     at: Annotated[int, msgspec.Meta(ge=1, le=2**53)] | None = None
 
 
-def row(each: Summary) -> dict[str, Any]:
+def row(each: SessionSummary) -> dict[str, Any]:
     header = each.header
     return {
         "session": header.id,
@@ -49,14 +49,14 @@ def row(each: Summary) -> dict[str, Any]:
     }
 
 
-async def listed(asked: Asked[Listing, Nothing]) -> dict[str, Any]:
+async def listed(asked: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
     """Latest activity first."""
     query, house = asked.query, asked.house
     found = await house.hone.sessions.list(query.limit, None if query.all else query.origin)
     return {"sessions": [row(each) for each in found], "busy": house.talks.busy}
 
 
-async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A whole conversation, with secrets taken out, and what it took."""
     sessions = asked.house.hone.sessions
     id = await sessions.find(asked.path["session"])
@@ -71,7 +71,7 @@ async def one(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
     }
 
 
-async def tree(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def tree(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """All that belongs to one conversation: branches, reviews, children, by parent."""
     sessions = asked.house.hone.sessions
     id = await sessions.find(asked.path["session"])
@@ -82,7 +82,7 @@ async def tree(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
     return {"root": tops.get(id), "sessions": [row(each) for each in own]}
 
 
-async def rename(asked: Asked[Nothing, Title]) -> dict[str, Any]:
+async def rename(asked: OperationCall[Nothing, Title]) -> dict[str, Any]:
     """Gives it a title."""
     sessions = asked.house.hone.sessions
     id = await sessions.find(asked.path["session"])
@@ -91,7 +91,7 @@ async def rename(asked: Asked[Nothing, Title]) -> dict[str, Any]:
     return {"session": id, "title": title}
 
 
-async def branch(asked: Asked[Nothing, Cut]) -> dict[str, Any]:
+async def branch(asked: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
     """A new conversation with the first messages of this one."""
     hone = asked.house.hone
     id = await hone.sessions.find(asked.path["session"])
@@ -99,9 +99,9 @@ async def branch(asked: Asked[Nothing, Cut]) -> dict[str, Any]:
 
 
 OPERATIONS = (
-    Operation("GET", "/api/sessions", listed, query=Listing),
+    Operation("GET", "/api/sessions", listed, query=SessionQuery),
     Operation("GET", "/api/sessions/{session}", one),
     Operation("PATCH", "/api/sessions/{session}", rename, body=Title),
     Operation("GET", "/api/sessions/{session}/tree", tree),
-    Operation("POST", "/api/sessions/{session}/branch", branch, body=Cut, status=201),
+    Operation("POST", "/api/sessions/{session}/branch", branch, body=BranchRequest, status=201),
 )

@@ -8,10 +8,10 @@ import msgspec
 from hone.core.errors import Conflict, Missing
 from hone.core.ledger import skill
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, Birth, Listed, Tally
+from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.features.experiments.findings import beside
 from hone.features.experiments.subjects import of_skill
-from hone.features.experiments.values import Kind
+from hone.features.experiments.values import LessonKind
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.facts import facts, parted
 from hone.knowledge.skills.folder import (
@@ -25,14 +25,14 @@ from hone.knowledge.skills.folder import (
     Unpin,
     WriteFile,
 )
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import Nothing, Operation, OperationCall
 from hone.web.operations.changes import rows
-from hone.web.state import House
+from hone.web.state import ServerState
 
 FOUND = 50
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class SkillQuery(msgspec.Struct, frozen=True):
     """`query` searches those that are not archived."""
 
     query: str = ""
@@ -50,14 +50,14 @@ class New(msgspec.Struct, frozen=True):
     text: str
 
 
-class Text(msgspec.Struct, frozen=True):
+class SkillText(msgspec.Struct, frozen=True):
     """`seen` is the digest of the file that was read; empty for a new one."""
 
     text: str
     seen: str
 
 
-def _usage(tally: Tally) -> dict[str, Any]:
+def _usage(tally: UsageCounts) -> dict[str, Any]:
     return {
         "views": tally.views,
         "uses": tally.uses,
@@ -70,7 +70,7 @@ def _usage(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _row(each: Listed) -> dict[str, Any]:
+def _row(each: ListedSkill) -> dict[str, Any]:
     return {
         "name": each.name,
         "description": each.description,
@@ -82,7 +82,7 @@ def _row(each: Listed) -> dict[str, Any]:
     }
 
 
-async def listed(asked: Asked[Shelf, Nothing]) -> dict[str, Any]:
+async def listed(asked: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
     """All skills by name; with a query, the best for it first."""
     library, query = asked.house.hone.library, asked.query
     if not query.query.strip():
@@ -93,7 +93,7 @@ async def listed(asked: Asked[Shelf, Nothing]) -> dict[str, Any]:
     return {"skills": [_row(replace(each, tally=tallies.get(each.name, each.tally))) for each in found]}
 
 
-async def one(asked: Asked[History, Nothing]) -> dict[str, Any]:
+async def one(asked: OperationCall[History, Nothing]) -> dict[str, Any]:
     """A skill with its files, what it was used for, what experiments found, and its history."""
     library, name = asked.house.hone.library, asked.path["name"]
     held = await library.files(name)
@@ -106,8 +106,8 @@ async def one(asked: Asked[History, Nothing]) -> dict[str, Any]:
         "archived": known.archived,
         "project": known.project,
         "source": known.source,
-        "usage": _usage((await library.tallies()).get(name, Tally())),
-        "measured": beside(asked.house.hone.home, Kind.SKILL, name, of_skill(held)),
+        "usage": _usage((await library.tallies()).get(name, UsageCounts())),
+        "measured": beside(asked.house.hone.home, LessonKind.SKILL, name, of_skill(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
         "history": await rows(asked.house, history),
     }
@@ -125,12 +125,12 @@ def _file(path: str, data: bytes) -> dict[str, Any]:
     return {"path": path, "bytes": len(data), "seen": digest(data), "text": text}
 
 
-async def create(asked: Asked[Nothing, New]) -> dict[str, Any]:
+async def create(asked: OperationCall[Nothing, New]) -> dict[str, Any]:
     """A new skill of the owner's."""
-    return await _shelve(asked.house, asked.body.name, Create(asked.body.text, Birth.USER))
+    return await _shelve(asked.house, asked.body.name, Create(asked.body.text, SkillOrigin.USER))
 
 
-async def write(asked: Asked[Nothing, Text]) -> dict[str, Any]:
+async def write(asked: OperationCall[Nothing, SkillText]) -> dict[str, Any]:
     """One of its files anew, unless somebody else wrote first."""
     name, path, body = asked.path["name"], asked.path["path"], asked.body
     held = await asked.house.hone.library.files(name)
@@ -144,7 +144,7 @@ async def write(asked: Asked[Nothing, Text]) -> dict[str, Any]:
     return await _shelve(asked.house, name, edit)
 
 
-async def remove(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def remove(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One of its files is taken away; undo brings it back."""
     name = asked.path["name"]
     await asked.house.hone.library.files(name)
@@ -154,7 +154,7 @@ async def remove(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
 MARKS: dict[str, Edit] = {"pin": Pin(), "unpin": Unpin(), "archive": Archive(), "restore": Restore()}
 
 
-async def mark(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def mark(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """`mark` is pin, unpin, archive or restore."""
     edit, name = MARKS.get(asked.path["mark"]), asked.path["name"]
     if edit is None:
@@ -163,16 +163,16 @@ async def mark(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
     return await _shelve(asked.house, name, edit)
 
 
-async def _shelve(house: House, name: str, edit: Edit) -> dict[str, Any]:
+async def _shelve(house: ServerState, name: str, edit: Edit) -> dict[str, Any]:
     [made] = await rows(house, [await house.hone.library.keeper.shelve(name, edit, OWNER)])
     return made
 
 
 OPERATIONS = (
-    Operation("GET", "/api/skills", listed, query=Shelf),
+    Operation("GET", "/api/skills", listed, query=SkillQuery),
     Operation("POST", "/api/skills", create, body=New, status=201),
     Operation("GET", "/api/skills/{name}", one, query=History),
-    Operation("PUT", "/api/skills/{name}/files/{path:path}", write, body=Text),
+    Operation("PUT", "/api/skills/{name}/files/{path:path}", write, body=SkillText),
     Operation("DELETE", "/api/skills/{name}/files/{path:path}", remove),
     Operation("POST", "/api/skills/{name}/{mark}", mark),
 )

@@ -7,15 +7,15 @@ from starlette.responses import Response
 from hone import __version__
 from hone.core.errors import HoneError
 from hone.web.answers import answer
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import Nothing, Operation, OperationCall
 
 
-async def health(_: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def health(_: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """That it runs. The only thing told to whoever asks."""
     return {"status": "ok"}
 
 
-async def status(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def status(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """The version, the model, the folder, what waits and what is under way."""
     house = asked.house
     hone = house.hone
@@ -37,12 +37,12 @@ async def status(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
     }
 
 
-async def ticket(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
+async def ticket(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """An address that lets one more browser in, once."""
     return {"url": f"{asked.house.address}/login?ticket={asked.house.keys.ticket()}"}
 
 
-async def logout(asked: Asked[Nothing, Nothing]) -> Response:
+async def logout(asked: OperationCall[Nothing, Nothing]) -> Response:
     """The browser forgets its cookie."""
     response = answer({"status": "ok"})
     response.delete_cookie(asked.house.keys.cookie_name, path="/", httponly=True, samesite="strict")

@@ -11,7 +11,7 @@ from hone.core.ports import Spending
 from hone.core.turn import Origin
 from hone.features.curator.retention import Grade
 from hone.web.events import spent
-from hone.web.operation import Asked, Nothing, Operation
+from hone.web.operation import Nothing, Operation, OperationCall
 
 LEARNING = frozenset({Origin.REVIEW, Origin.CURATOR})
 
@@ -49,7 +49,7 @@ def _sum(rows: Sequence[Spending]) -> dict[str, Any]:
     }
 
 
-async def figures(asked: Asked[Span, Nothing]) -> dict[str, Any]:
+async def figures(asked: OperationCall[Span, Nothing]) -> dict[str, Any]:
     """Cost, tokens and cached share per day; skills by state and by origin."""
     house = asked.house
     today = house.clock.now().astimezone().date()
