@@ -58,7 +58,7 @@ def _contents(entry: Entry) -> list[list[str | None]]:
 
 async def rows(house: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """With each that waits `others` that are answered with it, so that they are shown with it."""
-    keeper, found = house.hone.library.keeper, []
+    keeper, found = house.hone.keeper, []
     for change in await told(keeper, entries):
         group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
         others = await told(keeper, [each for each in group if each.id != change.entry.id])
@@ -69,7 +69,7 @@ async def rows(house: ServerState, entries: Iterable[Entry]) -> list[dict[str, A
 async def timeline(asked: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
     """Changes of the journal and the skills, the newest first; `before` leads to the older ones."""
     house, query = asked.house, asked.query
-    keeper = house.hone.library.keeper
+    keeper = house.hone.keeper
     if query.before is None:
         for target in journals(house.hone.folder):
             await keeper.text(target)  # what was edited by hand belongs to it
@@ -94,7 +94,7 @@ def _aware(at: datetime) -> datetime:
 async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One change, with the words it rests on."""
     hone = asked.house.hone
-    entry = await hone.library.keeper.ledger.entry(_id(asked))
+    entry = await hone.ledger.entry(_id(asked))
     [change] = await rows(asked.house, [entry])
     grounds = [
         {**each, "words": await words(hone.sessions, evidence)}
@@ -106,14 +106,14 @@ async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 async def pending(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
     found: dict[str, Entry] = {}
-    for entry in await asked.house.hone.library.keeper.ledger.pending():
+    for entry in await asked.house.hone.ledger.pending():
         found.setdefault(entry.change.group or str(entry.id), entry)
     return {"changes": await rows(asked.house, found.values())}
 
 
 async def approve(asked: OperationCall[Nothing, Approval]) -> dict[str, Any]:
     """What waits takes effect, byte for byte as it was shown."""
-    keeper, id = asked.house.hone.library.keeper, _id(asked)
+    keeper, id = asked.house.hone.keeper, _id(asked)
     if seen(await keeper.together(await keeper.ledger.entry(id))) != asked.body.seen:
         raise Conflict("This is not what was shown; read the change again. Nothing was approved.")
     return await _made(asked.house, await keeper.approve(id))
@@ -121,12 +121,12 @@ async def approve(asked: OperationCall[Nothing, Approval]) -> dict[str, Any]:
 
 async def reject(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits is turned down; it stays in the timeline."""
-    return await _made(asked.house, await asked.house.hone.library.keeper.reject(_id(asked)))
+    return await _made(asked.house, await asked.house.hone.keeper.reject(_id(asked)))
 
 
 async def undo(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A change is taken back, and nothing that came later."""
-    return await _made(asked.house, await asked.house.hone.library.keeper.undo(_id(asked)))
+    return await _made(asked.house, await asked.house.hone.keeper.undo(_id(asked)))
 
 
 async def _made(house: ServerState, entry: Entry) -> dict[str, Any]:

@@ -36,7 +36,7 @@ async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One review: what was said in it from its question on, and what it changed."""
     hone = asked.house.hone
     job = await hone.jobs.job(_id(asked))
-    entries = [await hone.library.keeper.ledger.entry(each) for each in job.changes]
+    entries = [await hone.ledger.entry(each) for each in job.changes]
     said: list[Any] = []
     if job.review != NO_SESSION:
         try:
