@@ -262,6 +262,7 @@ def test_a_file_over_the_limit_is_not_read(disk: Disk) -> None:
         disk.read("MEMORY.md", limit=4)
 
 
+@pytest.mark.rights
 def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
     with as_nobody() as area:
         home, disk = area / "home", Disk(area / "home")
@@ -283,6 +284,7 @@ def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
         assert set(content(home).values()) == {b"old"}
 
 
+@pytest.mark.rights
 def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
     with as_nobody() as place:
         home, disk = place / "home", Disk(place / "home")
@@ -304,6 +306,7 @@ def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
         assert inventory(place) == before
 
 
+@pytest.mark.rights
 def test_a_file_somebody_made_read_only_stays_as_it_is() -> None:
     with as_nobody() as place:
         disk = Disk(place)

@@ -21,6 +21,8 @@ from hone.tools.sandbox.choice import NONE, Sandbox, known_modes, unconfined
 from tests.conftest import requires
 from tests.sandbox.areas import area, modes, shared_python
 
+pytestmark = pytest.mark.rights
+
 
 @pytest.fixture
 def place() -> Iterator[Path]:
