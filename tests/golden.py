@@ -16,9 +16,10 @@ from tests.provider import Provider
 
 WRITE = os.environ.get("WRITE_GOLDENS") == "1"
 PATIENCE = 60.0
+CLOCK = ("LD_PRELOAD", "FAKETIME", "NO_FAKE_STAT")
 
 _KEY = re.compile(r'("prompt_cache_key":")[0-9a-f]{32}"')
-_DATE = re.compile(r"(\bDate: )\d{4}-\d{2}-\d{2}\b")
+_DATE = re.compile(r"(\\nDate: )\d{4}-\d{2}-\d{2}\b")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Ended:
 
 
 def environment(home: Path, provider: Provider | None = None, **more: str) -> dict[str, str]:
-    """The same on every machine, but for the path."""
+    """Return what is the same on every machine, but for the path. A clock set by `faketime` gets through."""
     basis = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -41,6 +42,7 @@ def environment(home: Path, provider: Provider | None = None, **more: str) -> di
         "LOGNAME": "somebody",
         "USER": "somebody",
     }
+    basis |= {name: value for name, value in os.environ.items() if name in CLOCK}
     if provider:
         basis |= {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "sk-test"}
         basis |= {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
@@ -60,11 +62,16 @@ def hone(*arguments: str, env: Mapping[str, str], folder: Path) -> Ended:
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def still(text: str, places: Mapping[str, Path]) -> str:
-    """Without what differs by machine and day: where folders lie, the date, and the digest of both."""
+def placed(text: str, places: Mapping[str, Path]) -> str:
+    """Put names in the place of paths, which differ by machine."""
     for name, path in places.items():
         text = text.replace(str(path), f"{{{name}}}")
-    return _KEY.sub(r'\1{digest}"', _DATE.sub(r"\1{date}", text))
+    return text
+
+
+def still(request: str, places: Mapping[str, Path]) -> str:
+    """Do the same for a new session's request, and for the date in it and the digest of both."""
+    return _KEY.sub(r'\1{digest}"', _DATE.sub(r"\1{date}", placed(request, places)))
 
 
 def assert_golden(path: Path, found: str) -> None:

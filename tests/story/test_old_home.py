@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import Ended, assert_golden, environment, hone, still
+from tests.golden import Ended, assert_golden, environment, hone, placed, still
 from tests.provider import Call, Provider, Say
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -116,6 +116,17 @@ ORDERS = {
 RESUMED = ("calls", "foreign", "branch", "compacted", "seeded", "loaded", "delegated", "anthropic", "failed")
 
 
+LOOKS = (
+    Call.of("z1", "session_search", query="what does the letter say of the hamster?"),
+    Call.of("z2", "session_search", session=SESSIONS["calls"], at=4),
+    Call.of("z3", "memory", action="list", evidence=[]),
+    Call.of("z4", "skills_list"),
+    Call.of("z5", "skill_view", name="report-writing"),
+    Call.of("z6", "memory_backend", action="query", query="quarter"),
+    Call.of("z7", "todo"),
+)
+
+
 class House:
     """The old home, unpacked, and a folder to stand in that is none of those its sessions were held in."""
 
@@ -129,8 +140,18 @@ class House:
     def hone(self, *arguments: str, provider: Provider | None = None) -> Ended:
         return hone(*arguments, env=environment(self.home, provider), folder=self.folder)
 
-    def still(self, text: str) -> str:
-        return still(text, {"home": self.home, "folder": self.folder})
+    def told(self, ended: Ended) -> str:
+        """Return both streams and the exit code as one text."""
+        err = f"--- standard error\n{ended.err}" if ended.err else ""
+        code = f"--- exit code {ended.code}\n" if ended.code else ""
+        return placed(f"{ended.out}{err}{code}", self.places)
+
+    def still(self, body: bytes) -> str:
+        return still(body.decode(), self.places)
+
+    @property
+    def places(self) -> dict[str, Path]:
+        return {"home": self.home, "folder": self.folder}
 
     @property
     def files(self) -> str:
@@ -147,26 +168,20 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path)
 
 
-def told(ended: Ended) -> str:
-    """Both streams and the exit code, as one text."""
-    err = f"--- standard error\n{ended.err}" if ended.err else ""
-    return f"{ended.out}{err}" + (f"--- exit code {ended.code}\n" if ended.code else "")
-
-
 @pytest.mark.parametrize("name", DATA)
 def test_what_programs_read_of_an_old_home_is_the_same_to_the_byte(house: House, name: str) -> None:
-    assert_golden(GOLDEN / "data" / name, house.still(told(house.hone(*DATA[name]))))
+    assert_golden(GOLDEN / "data" / name, house.told(house.hone(*DATA[name])))
 
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_what_people_read_of_an_old_home_is_the_same(house: House, name: str) -> None:
-    assert_golden(GOLDEN / "screens" / f"{name}.txt", house.still(told(house.hone(*SCREENS[name]))))
+    assert_golden(GOLDEN / "screens" / f"{name}.txt", house.told(house.hone(*SCREENS[name])))
 
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_what_an_order_makes_of_an_old_home_is_the_same(house: House, name: str) -> None:
     ended = house.hone(*ORDERS[name])
-    assert_golden(GOLDEN / "screens" / f"order-{name}.txt", house.still(told(ended)))
+    assert_golden(GOLDEN / "screens" / f"order-{name}.txt", house.told(ended))
     assert_golden(GOLDEN / "data" / "files" / f"{name}.json", house.files)
     again = house.hone("log", "--json", "-n", "100")
     found = [each for each in json.loads(again.out) if each["id"] > LAST]
@@ -176,7 +191,7 @@ def test_what_an_order_makes_of_an_old_home_is_the_same(house: House, name: str)
 
 @pytest.mark.parametrize("name", RESUMED)
 def test_an_old_session_goes_on_with_the_bytes_it_had(house: House, name: str) -> None:
-    with Provider(Say("", [Call.of("z1", "todo")]), Say("Yes.")) as provider:
+    with Provider(Say("", LOOKS), Say("Yes.")) as provider:
         done = house.hone("run", "-q", "-r", SESSIONS[name], "Are the amounts summed up?", provider=provider)
     assert (done.code, done.out, done.err) == (0, "Yes.\n", "")
     first, second = provider.bodies
@@ -192,7 +207,7 @@ def test_a_session_of_another_agent_goes_on_under_a_prompt_of_today(house: House
         done = house.hone("run", "-q", "-r", SESSIONS[name], "Do both pass?", provider=provider)
     assert (done.code, done.out, done.err) == (0, "Yes.\n", "")
     [body] = provider.bodies
-    assert_golden(GOLDEN / "data" / "requests" / f"resume-{name}.json", house.still(body.decode()))
+    assert_golden(GOLDEN / "data" / "requests" / f"resume-{name}.json", house.still(body))
 
 
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/m"])
@@ -202,7 +217,7 @@ def test_a_new_session_begins_with_what_the_old_home_knows(house: House, model: 
     assert (done.code, done.out, done.err) == (0, "Hello.\n", "")
     [body] = provider.bodies
     wire, _, _ = model.partition("/")
-    assert_golden(GOLDEN / "data" / "requests" / f"new-{wire}.json", house.still(body.decode()))
+    assert_golden(GOLDEN / "data" / "requests" / f"new-{wire}.json", house.still(body))
 
 
 def test_the_review_that_was_left_in_the_queue_is_done_once_and_whole(house: House) -> None:
@@ -211,7 +226,7 @@ def test_the_review_that_was_left_in_the_queue_is_done_once_and_whole(house: Hou
     with Provider(Say("", [keep]), Say("Kept how to name months.")) as provider:
         first = house.hone("worker", "--once", provider=provider)
         second = house.hone("worker", "--once", provider=provider)
-    assert_golden(GOLDEN / "screens" / "worker.txt", house.still(told(first)))
+    assert_golden(GOLDEN / "screens" / "worker.txt", house.told(first))
     assert (first.code, second) == (0, Ended(0, "", ""))
     asked, told_back = (body.decode() for body in provider.bodies)
     assert_golden(GOLDEN / "data" / "requests" / "review-1.json", asked)
