@@ -26,11 +26,6 @@ FEATURES = (
         hooks=("ready", "tools", "remind", "attend", "notify", "finish", "close"),
     ),
     Feature("curator", part="hone.features.curator.part:CuratorPart", hooks=("tend",)),
-    Feature(
-        "experiments",
-        part="hone.features.experiments.part:ExperimentsPart",
-        hooks=("findings", "leftovers"),
-    ),
     Feature("imports"),
     Feature(
         "local_models",
@@ -42,6 +37,11 @@ FEATURES = (
         "templates",
         part="hone.features.templates.part:TemplatesPart",
         hooks=("seed", "resumed", "leftovers", "checks"),
+    ),
+    Feature(
+        "experiments",
+        part="hone.features.experiments.part:ExperimentsPart",
+        hooks=("findings", "leftovers"),
     ),
     Feature("traces"),
 )

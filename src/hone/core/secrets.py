@@ -282,6 +282,8 @@ PLACES = (
     SecretSpan("signature", _SIGNED, r"([\w%+/=.~-]{30,})", _any),
     SecretSpan("webhook", ("hooks.slack.com/",), r"[a-z]+/([\w/]{20,})", _any),
     SecretSpan("webhook", ("/api/webhooks/",), r"\d+/([\w-]{40,})", _any),
-    SecretSpan("assigned secret", ("<password>", "<secret>", "<token>", "<apikey>"), r"([^<>\s]{8,})<", _random),
+    SecretSpan(
+        "assigned secret", ("<password>", "<secret>", "<token>", "<apikey>"), r"([^<>\s]{8,})<", _random
+    ),
     SecretSpan("assigned secret", _NAMES, _ASSIGNMENT, _assigned),
 )
