@@ -1,4 +1,4 @@
-"""Whole commands, and what they said when the golden files were made.
+"""Runs commands and compares what they print and send with golden files.
 
 `WRITE_GOLDENS=1` makes a test write what it would compare. What lies in a `data` folder is written once, and
 then never again: other programs, stores and caches rely on these bytes. To make one anew, remove it.

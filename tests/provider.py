@@ -1,6 +1,6 @@
-"""A provider on loopback that answers from a list and keeps what it was sent, in both wire formats.
+"""A provider on loopback that answers from a list and records every request, in both wire formats.
 
-It shares no code with Hone, so it still says the same when everything in there has moved.
+It shares no code with Hone, so a restructuring cannot change it.
 """
 
 import json
@@ -66,7 +66,7 @@ class Provider:
                 self.wfile.write(data)
 
             def log_message(self, *_: object) -> None:
-                """Nobody wants to read it."""
+                """Print nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = Thread(target=self._server.serve_forever, args=(0.02,))

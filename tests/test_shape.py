@@ -7,10 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FILES = {
     "src/hone/__init__.py": "",
-    "src/hone/a.py": "import json\nfrom hone import b\n\nclass Entry: ...\n\ndef go():\n  import re\n"
-    "  return b\n",
-    "src/hone/b.py": "def back():\n  from hone.a import go\n\n  def inner():\n    import os\n  return go\n",
-    "src/hone/c.py": "import typing\nif typing.TYPE_CHECKING:\n  from hone.d import D\n\nclass Entry: ...\n",
+    "src/hone/a.py": "import re\nfrom hone import b\n\nclass Entry: ...\n\ndef f():\n import re\n b\n",
+    "src/hone/b.py": "def back():\n  from hone.a import f\n\n  def inner():\n    import os\n  return f\n",
+    "src/hone/c.py": "import typing\nif typing.TYPE_CHECKING:\n  import hone.d\n\nclass Entry: ...\n",
     "src/hone/d.py": "from . import c\n\nclass D: ...\n",
     "src/hone/shapes.py": "class D: ...\n",
     "src/hone/features/__init__.py": "",

@@ -1,4 +1,4 @@
-"""A home that commit beec753 wrote is read, shown, resumed, changed and reviewed as that commit did it."""
+"""Reads, resumes, changes and reviews a home that commit beec753 wrote, and expects what that commit did."""
 
 import json
 import tarfile
@@ -128,7 +128,7 @@ LOOKS = (
 
 
 class House:
-    """The old home, unpacked, and a folder to stand in that is none of those its sessions were held in."""
+    """The old home, unpacked, and a folder to work in. No session of that home used this folder."""
 
     def __init__(self, root: Path) -> None:
         self.home, self.folder = root / "home", root / "elsewhere"
@@ -155,7 +155,7 @@ class House:
 
     @property
     def files(self) -> str:
-        """All that the owner can read and edit."""
+        """Return the files that the owner can read and edit, as JSON."""
         kept = ("MEMORY.md", "USER.md", "trusted.json", "projects", "skills", "templates", "experiments")
         paths = (path for path in self.home.rglob("*") if path.is_file() and not path.name.startswith("."))
         found = {str(path.relative_to(self.home)): path for path in sorted(paths)}
@@ -169,17 +169,17 @@ def house(tmp_path: Path) -> House:
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_what_programs_read_of_an_old_home_is_the_same_to_the_byte(house: House, name: str) -> None:
+def test_machine_output_of_an_old_home_is_identical_to_the_byte(house: House, name: str) -> None:
     assert_golden(GOLDEN / "data" / name, house.told(house.hone(*DATA[name])))
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_what_people_read_of_an_old_home_is_the_same(house: House, name: str) -> None:
+def test_screens_of_an_old_home_are_identical(house: House, name: str) -> None:
     assert_golden(GOLDEN / "screens" / f"{name}.txt", house.told(house.hone(*SCREENS[name])))
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_what_an_order_makes_of_an_old_home_is_the_same(house: House, name: str) -> None:
+def test_a_command_changes_an_old_home_as_beec753_did(house: House, name: str) -> None:
     ended = house.hone(*ORDERS[name])
     assert_golden(GOLDEN / "screens" / f"order-{name}.txt", house.told(ended))
     assert_golden(GOLDEN / "data" / "files" / f"{name}.json", house.files)
@@ -190,7 +190,7 @@ def test_what_an_order_makes_of_an_old_home_is_the_same(house: House, name: str)
 
 
 @pytest.mark.parametrize("name", RESUMED)
-def test_an_old_session_goes_on_with_the_bytes_it_had(house: House, name: str) -> None:
+def test_an_old_session_resumes_with_the_same_request(house: House, name: str) -> None:
     with Provider(Say("", LOOKS), Say("Yes.")) as provider:
         done = house.hone("run", "-q", "-r", SESSIONS[name], "Are the amounts summed up?", provider=provider)
     assert (done.code, done.out, done.err) == (0, "Yes.\n", "")
@@ -202,7 +202,7 @@ def test_an_old_session_goes_on_with_the_bytes_it_had(house: House, name: str) -
 
 
 @pytest.mark.parametrize("name", ["claude", "hermes"])
-def test_a_session_of_another_agent_goes_on_under_a_prompt_of_today(house: House, name: str) -> None:
+def test_an_imported_session_resumes_with_a_new_prompt(house: House, name: str) -> None:
     with Provider(Say("Yes.")) as provider:
         done = house.hone("run", "-q", "-r", SESSIONS[name], "Do both pass?", provider=provider)
     assert (done.code, done.out, done.err) == (0, "Yes.\n", "")
@@ -211,7 +211,7 @@ def test_a_session_of_another_agent_goes_on_under_a_prompt_of_today(house: House
 
 
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/m"])
-def test_a_new_session_begins_with_what_the_old_home_knows(house: House, model: str) -> None:
+def test_a_new_session_starts_with_the_knowledge_of_the_old_home(house: House, model: str) -> None:
     with Provider(Say("Hello.")) as provider:
         done = house.hone("run", "-q", "-m", model, "hi", provider=provider)
     assert (done.code, done.out, done.err) == (0, "Hello.\n", "")
@@ -220,7 +220,7 @@ def test_a_new_session_begins_with_what_the_old_home_knows(house: House, model: 
     assert_golden(GOLDEN / "data" / "requests" / f"new-{wire}.json", house.still(body))
 
 
-def test_the_review_that_was_left_in_the_queue_is_done_once_and_whole(house: House) -> None:
+def test_the_queued_review_runs_exactly_once(house: House) -> None:
     words = "Name months in full, please."
     keep = Call.of("y1", "memory", action="add", target="user", text="Name months in full.", evidence=[words])
     with Provider(Say("", [keep]), Say("Kept how to name months.")) as provider:
@@ -244,7 +244,7 @@ def test_the_review_that_was_left_in_the_queue_is_done_once_and_whole(house: Hou
     assert_golden(GOLDEN / "screens" / "keys-after-worker.txt", house.hone("backends", "keys").out)
 
 
-def test_an_edit_by_hand_in_an_old_home_is_taken_in_as_the_owners(house: House) -> None:
+def test_a_manual_edit_in_an_old_home_is_recorded_as_the_owners(house: House) -> None:
     with (house.home / "MEMORY.md").open("a") as file:
         file.write("- Written by hand.\n")
     with (house.home / "skills" / "adding-up" / "SKILL.md").open("a") as file:
@@ -257,7 +257,7 @@ def test_an_edit_by_hand_in_an_old_home_is_taken_in_as_the_owners(house: House) 
     assert made["skill:adding-up"][2].endswith("+Check the sum.")
 
 
-def test_the_traces_of_an_old_home_are_the_same_sessions_in_another_one(house: House, tmp_path: Path) -> None:
+def test_traces_of_an_old_home_import_as_the_same_sessions(house: House, tmp_path: Path) -> None:
     file, env = tmp_path / "traces.jsonl", environment(tmp_path / "other")
     file.write_text(house.hone("traces", "export", "--raw").out)
     stored = hone("traces", "import", str(file), "--own", "--yes", env=env, folder=house.folder)

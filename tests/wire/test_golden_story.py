@@ -428,9 +428,7 @@ STORIES: tuple[Callable[[Story], None], ...] = (
 
 @pytest.mark.parametrize("wire", FORMATS)
 @pytest.mark.parametrize("play", STORIES, ids=lambda play: play.__name__)
-def test_a_story_sends_the_same_bytes_as_ever(
-    play: Callable[[Story], None], wire: str, tmp_path: Path
-) -> None:
+def test_a_story_sends_the_same_bytes(play: Callable[[Story], None], wire: str, tmp_path: Path) -> None:
     story = Story(wire, tmp_path / "home", tmp_path / "folder")
     story.home.mkdir(mode=0o700)
     story.folder.mkdir()
