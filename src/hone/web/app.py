@@ -24,20 +24,20 @@ def operations() -> tuple[Operation, ...]:
     return (*every, openapi.operation(every))
 
 
-def create_app(house: ServerState, hosts: Collection[str]) -> Starlette:
+def create_app(state: ServerState, hosts: Collection[str]) -> Starlette:
     """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        house.begin()
+        state.begin()
         try:
             yield
         finally:
-            await house.end()
+            await state.end()
 
     return Starlette(
-        routes=[*page.routes(), *(each.route(house) for each in operations())],
-        middleware=[Middleware(AuthMiddleware, keys=house.keys, hosts=hosts)],
+        routes=[*page.routes(), *(each.route(state) for each in operations())],
+        middleware=[Middleware(AuthMiddleware, keys=state.keys, hosts=hosts)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
         lifespan=lifespan,
     )

@@ -88,8 +88,8 @@ class AuthMiddleware:
     def _login(self, scope: Scope, head: "_Head") -> Response:
         if scope["method"] not in SAFE:
             return failure(405, "method_not_allowed", "Log in with GET.")
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
-        ticket = asked.get("ticket", [""])[0]
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        ticket = query.get("ticket", [""])[0]
         if scope["method"] == "GET" and (
             (ticket and self._keys.takes_ticket(ticket)) or self._keys.takes_password(head.password)
         ):

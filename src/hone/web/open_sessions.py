@@ -72,7 +72,7 @@ class OpenSessions:
 
     @property
     def busy(self) -> list[str]:
-        return [id for id, talk in self._open.items() if talk.task]
+        return [id for id, open_session in self._open.items() if open_session.task]
 
     def find(self, id: str) -> OpenSession | None:
         return self._open.get(id)
@@ -104,14 +104,14 @@ class OpenSessions:
             raise Refused(f"Session {id} is no conversation of yours. Branch off from it to talk.")
         return OpenSession(await self._hone.resume(id))
 
-    def _keep(self, talk: OpenSession) -> OpenSession:
+    def _keep(self, open_session: OpenSession) -> OpenSession:
         """The one that was used last stands last."""
-        self._open[talk.session.id] = talk
-        return talk
+        self._open[open_session.session.id] = open_session
+        return open_session
 
-    async def start(self, talk: OpenSession, words: Words) -> None:
+    async def start(self, open_session: OpenSession, words: Words) -> None:
         """Returns when the words are stored; the turn goes on. Raises Conflict while another one does."""
-        if talk.is_busy:
+        if open_session.is_busy:
             raise Conflict("This conversation is busy with the last message. Wait, or interrupt it.")
         heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -119,7 +119,7 @@ class OpenSessions:
             if isinstance(event, Heard) and not heard.done():
                 heard.set_result(None)
 
-        task = asyncio.create_task(self.send(talk, words, listen))
+        task = asyncio.create_task(self.send(open_session, words, listen))
         task.add_done_callback(settled)
         either: list[asyncio.Future[Any]] = [task, heard]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -127,31 +127,31 @@ class OpenSessions:
         if task.done():
             task.result()
 
-    async def send(self, talk: OpenSession, words: Words, emit: Emit = ignore) -> Turn:
+    async def send(self, open_session: OpenSession, words: Words, emit: Emit = ignore) -> Turn:
         """One turn, after those that were asked for before. Goes on if the caller does not wait for it."""
-        talk.waiting += 1
+        open_session.waiting += 1
         try:
-            async with talk.lock:
+            async with open_session.lock:
                 if self._closing:
                     raise Conflict("The server is about to end. Ask again when it is back.")
-                talk.sender = asyncio.current_task()
-                talk.task = asyncio.create_task(self._turn(talk, words, emit))
+                open_session.sender = asyncio.current_task()
+                open_session.task = asyncio.create_task(self._turn(open_session, words, emit))
                 try:
-                    return await asyncio.shield(talk.task)
+                    return await asyncio.shield(open_session.task)
                 except asyncio.CancelledError:
-                    talk.session.cancel()
-                    await asyncio.wait([talk.task])
+                    open_session.session.cancel()
+                    await asyncio.wait([open_session.task])
                     raise
                 finally:
-                    talk.task = talk.sender = None
+                    open_session.task = open_session.sender = None
         finally:
-            talk.waiting -= 1
+            open_session.waiting -= 1
             await self._make_room()
 
-    def interrupt(self, talk: OpenSession) -> bool:
+    def interrupt(self, open_session: OpenSession) -> bool:
         """False if there was nothing to interrupt."""
-        talk.session.cancel()
-        return talk.task is not None
+        open_session.session.cancel()
+        return open_session.task is not None
 
     async def finish(self, grace: float) -> int:
         """Lets the turns that are under way end by themselves, and interrupts those that take longer. Says
@@ -164,16 +164,20 @@ class OpenSessions:
                     await asyncio.wait(tasks)
         late = self._tasks()
         while tasks := self._tasks():
-            for talk in self._open.values():
-                talk.session.cancel()
+            for open_session in self._open.values():
+                open_session.session.cancel()
             await asyncio.wait(tasks, timeout=AGAIN)  # one that had just begun did not hear it
         return len(late)
 
     def _tasks(self) -> list[asyncio.Task[Turn]]:
-        return [talk.task for talk in self._open.values() if talk.task and not talk.task.done()]
+        return [
+            open_session.task
+            for open_session in self._open.values()
+            if open_session.task and not open_session.task.done()
+        ]
 
-    async def _turn(self, talk: OpenSession, words: Words, emit: Emit) -> Turn:
-        id = talk.session.id
+    async def _turn(self, open_session: OpenSession, words: Words, emit: Emit) -> Turn:
+        id = open_session.session.id
         watched.set(id if words.watched else "")
         publish = self._publisher(id)
 
@@ -184,21 +188,24 @@ class OpenSessions:
         self._bus.clear(id)
         self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "began"})
         try:
-            return await self._sent(talk, words, tell)
+            return await self._sent(open_session, words, tell)
         except HoneError as error:
             self._bus.publish(id, "ended", {"stop": "failed", "error": str(error), "text": ""})
             raise
         finally:
             self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
 
-    async def _sent(self, talk: OpenSession, words: Words, tell: Emit) -> Turn:
+    async def _sent(self, open_session: OpenSession, words: Words, tell: Emit) -> Turn:
         """Where another process went on with the conversation meanwhile, so do we, after what it said."""
         try:
-            return await talk.session.send(words.message, tell, voice=words.voice, aside=words.aside)
+            return await open_session.session.send(words.message, tell, voice=words.voice, aside=words.aside)
         except Conflict:
-            stale, talk.session = talk.session, await self._hone.resume(talk.session.id)
+            stale, open_session.session = (
+                open_session.session,
+                await self._hone.resume(open_session.session.id),
+            )
             await self._hone.release(stale)
-            return await talk.session.send(words.message, tell, voice=words.voice, aside=words.aside)
+            return await open_session.session.send(words.message, tell, voice=words.voice, aside=words.aside)
 
     def _publisher(self, id: str) -> Callable[[Event], None]:
         def publish(event: Event) -> None:
@@ -208,8 +215,8 @@ class OpenSessions:
 
     async def _make_room(self) -> None:
         """Those that were quiet for longest are closed; they open again when somebody comes."""
-        idle = [id for id, talk in self._open.items() if not talk.is_busy]
+        idle = [id for id, open_session in self._open.items() if not open_session.is_busy]
         for id in idle[: max(0, len(self._open) - self._most)]:
-            talk = self._open.pop(id)
+            open_session = self._open.pop(id)
             self._bus.drop(id)
-            await self._hone.release(talk.session)
+            await self._hone.release(open_session.session)

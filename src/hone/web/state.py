@@ -32,8 +32,8 @@ class ServerState:
     hone: Hone
     keys: Keys
     bus: Bus
-    board: PendingQuestions
-    talks: OpenSessions
+    questions: PendingQuestions
+    open_sessions: OpenSessions
     clock: Clock
     address: str
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -45,7 +45,7 @@ class ServerState:
 
     async def end(self, grace: float = 0.0) -> int:
         """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""
-        late = await self.talks.finish(grace)
+        late = await self.open_sessions.finish(grace)
         self.bus.close()
         tasks = list(self._tasks)
         for task in tasks:
@@ -70,7 +70,7 @@ class ServerState:
         with suppress(HoneError):
             data = {**data, "line": line(await told(self.hone.library.keeper, learned.entries), "")}
         self.bus.publish(EVERYWHERE, kind, data)
-        if learned.job.session in self.talks.busy or self.talks.find(learned.job.session):
+        if learned.job.session in self.open_sessions.busy or self.open_sessions.find(learned.job.session):
             self.bus.publish(learned.job.session, kind, data)
 
     async def _watch(self) -> None:

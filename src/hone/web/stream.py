@@ -36,20 +36,20 @@ def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:
     return StreamingResponse(_events(bus, channel, since), media_type=STREAM)
 
 
-async def everything(asked: OperationCall[Since, Nothing]) -> StreamingResponse:
+async def everything(call: OperationCall[Since, Nothing]) -> StreamingResponse:
     """News of the whole server, from now on or from where it broke off."""
-    bus = asked.house.bus
-    since = asked.headers.get("last-event-id") or asked.query.since or bus.now
+    bus = call.state.bus
+    since = call.headers.get("last-event-id") or call.query.since or bus.now
     return streamed(bus, EVERYWHERE, since)
 
 
-async def conversation(asked: OperationCall[Since, Nothing]) -> StreamingResponse:
+async def conversation(call: OperationCall[Since, Nothing]) -> StreamingResponse:
     """What happens in one conversation: the turn that is under way from its beginning, then what follows."""
-    sessions = asked.house.hone.sessions
-    wanted = asked.path["session"]
-    id = wanted if asked.house.talks.find(wanted) else await sessions.find(wanted)
-    since = asked.headers.get("last-event-id") or asked.query.since
-    return streamed(asked.house.bus, id, since)
+    sessions = call.state.hone.sessions
+    wanted = call.path["session"]
+    id = wanted if call.state.open_sessions.find(wanted) else await sessions.find(wanted)
+    since = call.headers.get("last-event-id") or call.query.since
+    return streamed(call.state.bus, id, since)
 
 
 OPERATIONS = (

@@ -37,7 +37,7 @@ class Turned:
     """A request with the conversation it belongs to. `pairs` is what the client has seen, its last words
     included."""
 
-    talk: OpenSession
+    open_session: OpenSession
     words: Words
     pairs: Pairs
     model: str
@@ -52,75 +52,79 @@ class ChatEndpoint:
     def __init__(self) -> None:
         self._places = Places()
 
-    async def complete(self, asked: OperationCall[Nothing, Completion]) -> Response:
+    async def complete(self, call: OperationCall[Nothing, Completion]) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
-            shapes.check(asked.body)
-            turned = await self._turned(asked)
+            shapes.check(call.body)
+            turned = await self._turned(call)
         except BadRequest as error:
             kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
             return failure(status, kind, str(error), code=error.code, param=error.param)
-        headers = {SESSION: turned.talk.session.id}
-        if asked.body.stream:
-            chunks = self._chunks(asked.house, turned)
+        headers = {SESSION: turned.open_session.session.id}
+        if call.body.stream:
+            chunks = self._chunks(call.state, turned)
             return StreamingResponse(chunks, media_type=STREAM, headers=headers)
-        response = await self._whole(asked, turned)
+        response = await self._whole(call, turned)
         response.headers.update(headers)
         return response
 
-    async def _turned(self, asked: OperationCall[Nothing, Completion]) -> Turned:
+    async def _turned(self, call: OperationCall[Nothing, Completion]) -> Turned:
         """Nobody else begins a turn in this conversation from here on: `waiting` says that we do."""
-        body, house = asked.body, asked.house
+        body, state = call.body, call.state
         messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
         *history, last = messages
         model = "" if body.model == HONE else body.model
-        name = asked.headers.get(SESSION)
+        name = call.headers.get(SESSION)
         if name is not None:
-            talk = await self._named(house, name, model)
+            open_session = await self._named(state, name, model)
         else:
-            talk = await self._matching(house, history, model)
-        aside = "" if len(talk.session.transcript) else _aside(shapes.system(body.messages))
-        voice = Trust.FOREIGN if asked.headers.get(VOICE) == "foreign" else None
+            open_session = await self._matching(state, history, model)
+        aside = "" if len(open_session.session.transcript) else _aside(shapes.system(body.messages))
+        voice = Trust.FOREIGN if call.headers.get(VOICE) == "foreign" else None
         counted = bool(body.stream_options and body.stream_options.include_usage)
-        created = int(house.clock.now().timestamp())
-        id = f"chatcmpl-{talk.session.id}-{len(talk.session.transcript) + 1}"
-        return Turned(talk, Words(last, voice, aside), seen(messages), body.model, created, counted, id)
+        created = int(state.clock.now().timestamp())
+        id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
+        return Turned(
+            open_session, Words(last, voice, aside), seen(messages), body.model, created, counted, id
+        )
 
-    async def _named(self, house: ServerState, name: str, model: str) -> OpenSession:
+    async def _named(self, state: ServerState, name: str, model: str) -> OpenSession:
         """A session's own id, or a name of the client's choice that always means the same one."""
         if not NAME.fullmatch(name):
             raise BadRequest(
                 f"{SESSION} takes letters, digits and . _ : - (at most 128).", SESSION, "invalid_session"
             )
         with suppress(Missing):
-            if await house.hone.sessions.find(name) == name:
-                return _reserved(await house.talks.enter(name))
-        return _reserved(await house.talks.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model))
+            if await state.hone.sessions.find(name) == name:
+                return _reserved(await state.open_sessions.enter(name))
+        return _reserved(
+            await state.open_sessions.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model)
+        )
 
-    async def _matching(self, house: ServerState, history: list[Message], model: str) -> OpenSession:
+    async def _matching(self, state: ServerState, history: list[Message], model: str) -> OpenSession:
         if not any(each.role is Role.ASSISTANT for each in history):
-            return _reserved(await house.talks.begin(model, told=merged(history)))
-        place = await self._places.find(seen(history), house.hone.sessions)
+            return _reserved(await state.open_sessions.begin(model, told=merged(history)))
+        place = await self._places.find(seen(history), state.hone.sessions)
         if place is None:
-            return _reserved(await house.talks.begin(model, told=merged(history)))
+            return _reserved(await state.open_sessions.begin(model, told=merged(history)))
         id, count = place
-        talk = await house.talks.enter(id)
-        if not talk.is_busy and len(talk.session.transcript) == count:
-            return _reserved(talk)
-        return _reserved(await house.talks.enter(await house.hone.branch(id, count)))
+        open_session = await state.open_sessions.enter(id)
+        if not open_session.is_busy and len(open_session.session.transcript) == count:
+            return _reserved(open_session)
+        return _reserved(await state.open_sessions.enter(await state.hone.branch(id, count)))
 
-    async def _whole(self, asked: OperationCall[Nothing, Completion], turned: Turned) -> Response:
-        house, talk = asked.house, turned.talk
-        task = asyncio.create_task(house.talks.send(talk, turned.words))
+    async def _whole(self, call: OperationCall[Nothing, Completion], turned: Turned) -> Response:
+        state, open_session = call.state, turned.open_session
+        task = asyncio.create_task(state.open_sessions.send(open_session, turned.words))
         try:
             while not task.done():
                 await asyncio.wait([task], timeout=ALIVE)
-                if not task.done() and await asked.gone():
-                    _give_up(house, talk, task)
+                if not task.done() and await call.gone():
+                    _give_up(state, open_session, task)
             turn = task.result()
         finally:
-            talk.waiting -= 1
-            _give_up(house, talk, task)
+            open_session.waiting -= 1
+            _give_up(state, open_session, task)
         if turn.stop not in FINISH:
             return failure(502 if turn.stop is Stop.FAILED else 503, "model_error", turn.error)
         text = BETWEEN.join(_texts(turn))
@@ -130,9 +134,9 @@ class ChatEndpoint:
             shapes.completion(turned.id, turned.created, turned.model, text, FINISH[turn.stop], spent)
         )
 
-    async def _chunks(self, house: ServerState, turned: Turned) -> AsyncGenerator[bytes, None]:
-        talk, teller = turned.talk, Teller()
-        task = asyncio.create_task(house.talks.send(talk, turned.words, teller.hear))
+    async def _chunks(self, state: ServerState, turned: Turned) -> AsyncGenerator[bytes, None]:
+        open_session, teller = turned.open_session, Teller()
+        task = asyncio.create_task(state.open_sessions.send(open_session, turned.words, teller.hear))
         task.add_done_callback(settled)
         task.add_done_callback(lambda _: teller.queue.put_nowait(None))
         try:
@@ -142,8 +146,8 @@ class ChatEndpoint:
             for line in self._closing(turned, task, teller.said):
                 yield line
         finally:
-            talk.waiting -= 1
-            _give_up(house, talk, task)
+            open_session.waiting -= 1
+            _give_up(state, open_session, task)
 
     def _closing(self, turned: Turned, task: asyncio.Task[Turn], said: str) -> list[bytes]:
         try:
@@ -160,15 +164,15 @@ class ChatEndpoint:
         return [*lines, b"data: [DONE]\n\n"]
 
     def _remember(self, turned: Turned, text: str) -> None:
-        session = turned.talk.session
+        session = turned.open_session.session
         pairs = (*turned.pairs, (Role.ASSISTANT.value, text.strip()))
         self._places.remember(pairs, (session.id, len(session.transcript)))
 
-    async def models(self, asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    async def models(self, call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """Hone, and the model it asks."""
         names = [HONE]
         with suppress(HoneError):
-            names.append(await asked.house.hone.model())
+            names.append(await call.state.hone.model())
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "hone"} for name in names]
         return {"object": "list", "data": data}
 
@@ -213,17 +217,17 @@ class Teller:
             yield text
 
 
-def _reserved(talk: OpenSession) -> OpenSession:
-    talk.waiting += 1
-    return talk
+def _reserved(open_session: OpenSession) -> OpenSession:
+    open_session.waiting += 1
+    return open_session
 
 
-def _give_up(house: ServerState, talk: OpenSession, task: asyncio.Task[Turn]) -> None:
+def _give_up(state: ServerState, open_session: OpenSession, task: asyncio.Task[Turn]) -> None:
     """Nobody waits for the answer any more: the turn ends as interrupted, in order."""
     if task.done():
         settled(task)
-    elif talk.sender is task:
-        house.talks.interrupt(talk)
+    elif open_session.sender is task:
+        state.open_sessions.interrupt(open_session)
     else:
         task.cancel()  # still in the queue behind another turn
 

@@ -35,38 +35,38 @@ class AnswerRequest(msgspec.Struct, frozen=True):
     answer: Answer
 
 
-async def begin(asked: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
+async def begin(call: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
     """A new conversation. Its turn goes on after this answer; follow it at /api/sessions/{session}/events."""
-    talk = await asked.house.talks.begin(asked.body.model)
-    return await _say(asked.house, talk, asked.body.text, asked.body.skills)
+    open_session = await call.state.open_sessions.begin(call.body.model)
+    return await _say(call.state, open_session, call.body.text, call.body.skills)
 
 
-async def say(asked: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
+async def say(call: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
     """One more message in a conversation, once its last turn has ended."""
-    house = asked.house
-    talk = await house.talks.enter(await house.hone.sessions.find(asked.path["session"]))
-    return await _say(house, talk, asked.body.text, asked.body.skills)
+    state = call.state
+    open_session = await state.open_sessions.enter(await state.hone.sessions.find(call.path["session"]))
+    return await _say(state, open_session, call.body.text, call.body.skills)
 
 
-async def _say(house: ServerState, talk: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
+async def _say(state: ServerState, open_session: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
     if not text.strip():
         raise Refused("A message needs words.")
-    aside = await use(house.hone.library, skills, talk.session.id) if skills else ""
-    await house.talks.start(talk, Words(text, aside=aside, watched=True))
-    return {"session": talk.session.id, "messages": len(talk.session.transcript)}
+    aside = await use(state.hone.library, skills, open_session.session.id) if skills else ""
+    await state.open_sessions.start(open_session, Words(text, aside=aside, watched=True))
+    return {"session": open_session.session.id, "messages": len(open_session.session.transcript)}
 
 
-async def interrupt(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def interrupt(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """Stops the model or the tool at once. The conversation can go on."""
-    talk = asked.house.talks.find(await asked.house.hone.sessions.find(asked.path["session"]))
-    return {"interrupted": bool(talk and asked.house.talks.interrupt(talk))}
+    open_session = call.state.open_sessions.find(await call.state.hone.sessions.find(call.path["session"]))
+    return {"interrupted": bool(open_session and call.state.open_sessions.interrupt(open_session))}
 
 
-async def reply(asked: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
+async def reply(call: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     """Answers a question that the agent asks before something dangerous."""
-    id = await asked.house.hone.sessions.find(asked.path["session"])
-    asked.house.board.answer(id, asked.body.question, asked.body.answer)
-    return {"answer": asked.body.answer}
+    id = await call.state.hone.sessions.find(call.path["session"])
+    call.state.questions.answer(id, call.body.question, call.body.answer)
+    return {"answer": call.body.answer}
 
 
 OPERATIONS = (

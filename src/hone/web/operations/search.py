@@ -18,11 +18,11 @@ class SearchQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
 
 
-async def search(asked: OperationCall[SearchQuery, Nothing]) -> dict[str, Any]:
+async def search(call: OperationCall[SearchQuery, Nothing]) -> dict[str, Any]:
     """Passages that may answer a question, the best first. Where there is none, `explanation` says why."""
-    house, question = asked.house, asked.query
-    today = house.clock.now().astimezone().date()
-    found = await house.hone.recall.search(Query(question.query, question.limit, today=today))
+    state, question = call.state, call.query
+    today = state.clock.now().astimezone().date()
+    found = await state.hone.recall.search(Query(question.query, question.limit, today=today))
     return {
         "hits": [_hit(each, found.tried) for each in found.hits],
         "tried": found.tried,

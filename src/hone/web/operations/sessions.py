@@ -49,17 +49,17 @@ def row(each: SessionSummary) -> dict[str, Any]:
     }
 
 
-async def listed(asked: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
+async def listed(call: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
     """Latest activity first."""
-    query, house = asked.query, asked.house
-    found = await house.hone.sessions.list(query.limit, None if query.all else query.origin)
-    return {"sessions": [row(each) for each in found], "busy": house.talks.busy}
+    query, state = call.query, call.state
+    found = await state.hone.sessions.list(query.limit, None if query.all else query.origin)
+    return {"sessions": [row(each) for each in found], "busy": state.open_sessions.busy}
 
 
-async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A whole conversation, with secrets taken out, and what it took."""
-    sessions = asked.house.hone.sessions
-    id = await sessions.find(asked.path["session"])
+    sessions = call.state.hone.sessions
+    id = await sessions.find(call.path["session"])
     stored, spendings = await sessions.load(id), await sessions.spending(id)
     earlier = await sessions.earlier(id)
     return {
@@ -67,14 +67,14 @@ async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         "usage": spent(total(each.usage for each in spendings)),
         "calls": len(spendings),
         "earlier": [{"messages": len(each.transcript), "model": each.prefix.model} for each in earlier],
-        "busy": id in asked.house.talks.busy,
+        "busy": id in call.state.open_sessions.busy,
     }
 
 
-async def tree(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def tree(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """All that belongs to one conversation: branches, reviews, children, by parent."""
-    sessions = asked.house.hone.sessions
-    id = await sessions.find(asked.path["session"])
+    sessions = call.state.hone.sessions
+    id = await sessions.find(call.path["session"])
     found = await sessions.list(None, None)
     headers = {each.header.id: each.header for each in found}
     tops = {each.header.id: lineage(headers, each.header)[-1].id for each in found}
@@ -82,20 +82,20 @@ async def tree(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     return {"root": tops.get(id), "sessions": [row(each) for each in own]}
 
 
-async def rename(asked: OperationCall[Nothing, Title]) -> dict[str, Any]:
+async def rename(call: OperationCall[Nothing, Title]) -> dict[str, Any]:
     """Gives it a title."""
-    sessions = asked.house.hone.sessions
-    id = await sessions.find(asked.path["session"])
-    title = " ".join(asked.body.title.split())
+    sessions = call.state.hone.sessions
+    id = await sessions.find(call.path["session"])
+    title = " ".join(call.body.title.split())
     await sessions.rename(id, title)
     return {"session": id, "title": title}
 
 
-async def branch(asked: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
+async def branch(call: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
     """A new conversation with the first messages of this one."""
-    hone = asked.house.hone
-    id = await hone.sessions.find(asked.path["session"])
-    return {"session": await hone.branch(id, asked.body.at)}
+    hone = call.state.hone
+    id = await hone.sessions.find(call.path["session"])
+    return {"session": await hone.branch(id, call.body.at)}
 
 
 OPERATIONS = (
