@@ -127,3 +127,46 @@ async def test_an_interrupt_before_the_model_was_asked_keeps_the_words_and_asks_
             assert faults(list(session.transcript)) == []
             assert (await session.send("again")).text == "Here I am."
         assert stage.invalid == []
+
+
+@pytest.mark.parametrize("who", ["session", "caller", "both", "timeout"])
+async def test_a_turn_ends_in_order_whoever_cancels_it_and_only_the_callers_own_cancel_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, who: str
+) -> None:
+    words = " ".join(f"word{number}" for number in range(5_000))
+
+    def speak(messages: Sequence[Message]) -> Message:
+        return assistant(words if messages[-1] == user("begin") else "Here I am.")
+
+    async with FakeProvider(speak, pace=0.001) as stage:
+        point(monkeypatch, "openai", stage.url)
+        async with Hone(folder=tmp_path) as hone:
+            session, seen = await hone.session(), asyncio.Event()
+
+            def look(event: Event) -> None:
+                if isinstance(event, TextPiece):
+                    seen.set()
+
+            async def caller() -> tuple[str, int]:
+                task = asyncio.current_task()
+                assert task is not None
+                try:
+                    async with asyncio.timeout(1.0 if who == "timeout" else None):
+                        return (await session.send("begin", look)).stop, task.cancelling()
+                except TimeoutError:
+                    return "late", task.cancelling()
+
+            sending = asyncio.create_task(caller())
+            await seen.wait()
+            if who in ("session", "both"):
+                session.cancel()
+            if who in ("caller", "both"):
+                sending.cancel()
+            [ended] = await asyncio.gather(sending, return_exceptions=True)
+            expected = {"session": (Stop.INTERRUPTED, 0), "timeout": ("late", 0)}
+            assert ended == expected[who] if who in expected else isinstance(ended, asyncio.CancelledError)
+            stored = await hone.sessions.load(session.id)
+            assert list(stored.transcript)[-1].text.endswith("(cut short: interrupted)")
+            stage.pace = 0.0
+            assert (await session.send("again")).text == "Here I am."
+        assert stage.invalid == []

@@ -1,7 +1,6 @@
 """The app: the page and every operation behind one door."""
 
-from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -26,18 +25,8 @@ def operations() -> tuple[Operation, ...]:
 
 def create_app(state: ServerState, hosts: Collection[str]) -> Starlette:
     """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        state.begin()
-        try:
-            yield
-        finally:
-            await state.end()
-
     return Starlette(
         routes=[*page.routes(), *(each.route(state) for each in operations())],
         middleware=[Middleware(AuthMiddleware, keys=state.keys, hosts=hosts)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
-        lifespan=lifespan,
     )

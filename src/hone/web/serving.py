@@ -95,6 +95,10 @@ class Server(uvicorn.Server):
         self._grace = grace
         self.interrupted = 0
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        async with self._state.running():
+            await super().serve(sockets)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
@@ -120,7 +124,7 @@ def server(state: ServerState, hosts: Collection[str], grace: float = GRACE) -> 
         create_app(state, hosts),
         http="h11",
         ws="none",
-        lifespan="on",
+        lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,

@@ -17,7 +17,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.web.answers import answer, failure, problem, told
-from hone.web.open_sessions import OpenSession, Words, settled
+from hone.web.open_sessions import OpenSession, Words
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
 from hone.web.openai.shapes import HONE, BadRequest, Completion
@@ -34,11 +34,12 @@ FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A request with the conversation it belongs to. `pairs` is what the client has seen, its last words
-    included."""
+    """A request with its turn, and the conversation it belongs to. `pairs` is what the client has seen, its
+    last words included."""
 
     open_session: OpenSession
-    words: Words
+    task: asyncio.Task[Turn]
+    teller: "Teller"
     pairs: Pairs
     model: str
     created: int
@@ -62,14 +63,14 @@ class ChatEndpoint:
             return failure(status, kind, str(error), code=error.code, param=error.param)
         headers = {SESSION: turned.open_session.session.id}
         if call.body.stream:
-            chunks = self._chunks(call.state, turned)
+            chunks = self._chunks(turned)
             return StreamingResponse(chunks, media_type=STREAM, headers=headers)
         response = await self._whole(call, turned)
         response.headers.update(headers)
         return response
 
     async def _turned(self, call: OperationCall[Nothing, Completion]) -> Turned:
-        """Nobody else begins a turn in this conversation from here on: `waiting` says that we do."""
+        """Starts the turn in the same step in which its conversation was found, so that nobody else does."""
         body, state = call.body, call.state
         messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
         *history, last = messages
@@ -84,9 +85,10 @@ class ChatEndpoint:
         counted = bool(body.stream_options and body.stream_options.include_usage)
         created = int(state.clock.now().timestamp())
         id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
-        return Turned(
-            open_session, Words(last, voice, aside), seen(messages), body.model, created, counted, id
-        )
+        teller = Teller()
+        task = state.open_sessions.send(open_session, Words(last, voice, aside), teller.hear)
+        task.add_done_callback(lambda _: teller.queue.put_nowait(None))
+        return Turned(open_session, task, teller, seen(messages), body.model, created, counted, id)
 
     async def _named(self, state: ServerState, name: str, model: str) -> OpenSession:
         """A session's own id, or a name of the client's choice that always means the same one."""
@@ -96,35 +98,31 @@ class ChatEndpoint:
             )
         with suppress(Missing):
             if await state.hone.sessions.find(name) == name:
-                return _reserved(await state.open_sessions.enter(name))
-        return _reserved(
-            await state.open_sessions.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model)
-        )
+                return await state.open_sessions.enter(name)
+        return await state.open_sessions.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model)
 
     async def _matching(self, state: ServerState, history: list[Message], model: str) -> OpenSession:
         if not any(each.role is Role.ASSISTANT for each in history):
-            return _reserved(await state.open_sessions.begin(model, told=merged(history)))
+            return await state.open_sessions.begin(model, told=merged(history))
         place = await self._places.find(seen(history), state.hone.sessions)
         if place is None:
-            return _reserved(await state.open_sessions.begin(model, told=merged(history)))
+            return await state.open_sessions.begin(model, told=merged(history))
         id, count = place
         open_session = await state.open_sessions.enter(id)
         if not open_session.is_busy and len(open_session.session.transcript) == count:
-            return _reserved(open_session)
-        return _reserved(await state.open_sessions.enter(await state.hone.branch(id, count)))
+            return open_session
+        return await state.open_sessions.enter(await state.hone.branch(id, count))
 
     async def _whole(self, call: OperationCall[Nothing, Completion], turned: Turned) -> Response:
-        state, open_session = call.state, turned.open_session
-        task = asyncio.create_task(state.open_sessions.send(open_session, turned.words))
+        task = turned.task
         try:
             while not task.done():
                 await asyncio.wait([task], timeout=ALIVE)
                 if not task.done() and await call.gone():
-                    _give_up(state, open_session, task)
+                    turned.open_session.give_up(task)
             turn = task.result()
         finally:
-            open_session.waiting -= 1
-            _give_up(state, open_session, task)
+            turned.open_session.give_up(task)
         if turn.stop not in FINISH:
             return failure(502 if turn.stop is Stop.FAILED else 503, "model_error", turn.error)
         text = BETWEEN.join(_texts(turn))
@@ -134,29 +132,24 @@ class ChatEndpoint:
             shapes.completion(turned.id, turned.created, turned.model, text, FINISH[turn.stop], spent)
         )
 
-    async def _chunks(self, state: ServerState, turned: Turned) -> AsyncGenerator[bytes, None]:
-        open_session, teller = turned.open_session, Teller()
-        task = asyncio.create_task(state.open_sessions.send(open_session, turned.words, teller.hear))
-        task.add_done_callback(settled)
-        task.add_done_callback(lambda _: teller.queue.put_nowait(None))
+    async def _chunks(self, turned: Turned) -> AsyncGenerator[bytes, None]:
         try:
             yield _line(turned, {"role": "assistant", "content": ""})
-            async for text in teller.texts():
+            async for text in turned.teller.texts():
                 yield _line(turned, {"content": text}) if text else b": working\n\n"
-            for line in self._closing(turned, task, teller.said):
+            for line in self._closing(turned):
                 yield line
         finally:
-            open_session.waiting -= 1
-            _give_up(state, open_session, task)
+            turned.open_session.give_up(turned.task)
 
-    def _closing(self, turned: Turned, task: asyncio.Task[Turn], said: str) -> list[bytes]:
+    def _closing(self, turned: Turned) -> list[bytes]:
         try:
-            turn = task.result()
+            turn = turned.task.result()
         except HoneError as error:
             return [_data(problem(told(error)[1], str(error)))]
         if turn.stop not in FINISH:
             return [_data(problem("model_error", turn.error))]
-        self._remember(turned, said)
+        self._remember(turned, turned.teller.said)
         lines = [_line(turned, {}, FINISH[turn.stop])]
         if turned.counted:
             last = shapes.chunk(turned.id, turned.created, turned.model, {})
@@ -215,21 +208,6 @@ class Teller:
             if text is None:
                 return
             yield text
-
-
-def _reserved(open_session: OpenSession) -> OpenSession:
-    open_session.waiting += 1
-    return open_session
-
-
-def _give_up(state: ServerState, open_session: OpenSession, task: asyncio.Task[Turn]) -> None:
-    """Nobody waits for the answer any more: the turn ends as interrupted, in order."""
-    if task.done():
-        settled(task)
-    elif open_session.sender is task:
-        state.open_sessions.interrupt(open_session)
-    else:
-        task.cancel()  # still in the queue behind another turn
 
 
 def _texts(turn: Turn) -> list[str]:
