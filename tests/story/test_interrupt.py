@@ -147,7 +147,7 @@ async def test_a_turn_ends_in_order_whoever_cancels_it_and_only_the_callers_own_
                 if isinstance(event, TextPiece):
                     seen.set()
 
-            async def caller() -> tuple[str, int]:
+            async def caller() -> tuple[str | None, int]:
                 task = asyncio.current_task()
                 assert task is not None
                 try:

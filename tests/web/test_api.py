@@ -10,15 +10,15 @@ import pytest
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor
 from hone.core.ledger import USER as PROFILE
-from hone.core.messages import Message, Role, assistant
+from hone.core.messages import Message, Role, assistant, digest
 from hone.core.model import Usage
 from hone.core.ports import Spending
 from hone.core.turn import Origin
 from hone.features.experiments.store import Studies
-from hone.features.experiments.subjects import of_entry, of_skill
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills.facts import content_digest
 from hone.models.scripted import call, lines, rounds, rules
 from hone.web.app import operations
 from hone.web.operations.usage import daily
@@ -128,8 +128,8 @@ async def test_what_experiments_found_stands_beside_the_lesson(home: Path, tmp_p
         studies = Studies(home)
         studies.add(Task("rows", SessionId("0a1b2c3d4e"), NOON, "/nowhere", "Count.", Check(text="3")))
         for lesson in (
-            Lesson(LessonKind.SKILL, "csv-import", of_skill(files)),
-            Lesson(LessonKind.ENTRY, PROFILE, of_entry(LIKE)),
+            Lesson(LessonKind.SKILL, "csv-import", content_digest(files)),
+            Lesson(LessonKind.ENTRY, PROFILE, digest(LIKE.encode())),
         ):
             study = studies.study(Study("rows", lesson, "openai/m", NOON))
             for pair in range(1, 21):

@@ -167,7 +167,7 @@ async def test_no_route_but_health_answers_a_stranger_a_foreign_page_or_a_wrong_
         figures.tally(count, got_in=len(open_), note=f"requests to {len(table)} routes and methods")
         assert open_ == []
         assert not await visit.state.hone.sessions.list()
-        assert await visit.state.hone.library.keeper.ledger.latest() == 0
+        assert await visit.state.hone.ledger.latest() == 0
 
 
 async def test_with_the_key_or_a_cookie_the_same_requests_are_let_in(home: Path, tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ async def test_many_clients_at_once_are_answered_kept_apart_and_learned_from(
         jobs = await hone.jobs.jobs()
         assert {job.session for job in jobs} == {each.header.id for each in found}
         assert {job.state for job in jobs} == {State.DONE}
-        made = await hone.library.keeper.ledger.entries(actor=Actor.REVIEW)
+        made = await hone.ledger.entries(actor=Actor.REVIEW)
         assert len(made) == count
-        kept = entries(await hone.library.keeper.text(USER))
+        kept = entries(await hone.keeper.text(USER))
         assert visit.stage.invalid == []
         figures(
             f"{count} conversations at once, {count * TURNS} turns, half of them streamed: 0 failed, "

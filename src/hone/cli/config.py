@@ -204,18 +204,18 @@ def variable(name: str) -> str:
 
 async def model_rows(options: Options, settings: "Settings") -> list[str]:
     """Which model would be used and why, and which keys are there; never a key itself."""
+    from hone.app import Hone
     from hone.core.clock import SystemClock
     from hone.models.http import Http
     from hone.models.providers import KNOWN, choose
     from hone.models.providers import Provider as Place
-    from hone.plugins import load
 
     own = [Place(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
     providers = (*own, *KNOWN)
     wanted = options.model or settings.model
     http = Http(SystemClock(), first_byte=settings.first_byte)
     try:
-        if wanted.partition("/")[0] in load(settings.plugins).models:
+        if Hone(home=options.home, settings=settings).is_from_plugin(wanted):
             found = [f"model in use: {wanted}", f"    {_reason(options, wanted)}, made by a plugin"]
         else:
             provider, name = await choose(wanted, providers, os.environ, http)

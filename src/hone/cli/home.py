@@ -37,7 +37,7 @@ def with_keeper(options: Options, act: Callable[[Hone, Keeper], Awaitable[Result
 
 
 def ledger_of(hone: Hone) -> Keeper:
-    keeper = hone.library.keeper
+    keeper = hone.keeper
     if keeper.rules.closed:
         raise Refused(f"{keeper.rules.closed} Its log cannot be opened either.")
     return keeper
@@ -52,5 +52,5 @@ def tell(hone: Hone, but: str = "") -> None:
 async def look_around(hone: Hone) -> None:
     """Takes in what the owner has edited by hand, so that it is in the log like everything else."""
     for target in journals(hone.folder):
-        await hone.library.keeper.text(target)
+        await hone.keeper.text(target)
     await hone.library.listed()

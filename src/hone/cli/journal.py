@@ -1,14 +1,15 @@
 """The journal on the screen: each entry with the change it came with."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
+from hone.app import Hone
 from hone.cli.listing import moment
 from hone.cli.paint import Paint
 from hone.core.ledger import PROJECT, Entry
+from hone.core.messages import digest
 from hone.core.visible import one_line, visible
-from hone.knowledge.journal import Block, blocks, printed
+from hone.knowledge.journal import Block, blocks, entries, printed
 from hone.knowledge.places import place_of
 from hone.knowledge.sections import Section, data, section, sections, targets
 
@@ -52,15 +53,10 @@ def _origin(entry: Entry | None) -> str:
     return f"change {entry.id}: {who}, {moment(entry.at)}{doubt}"
 
 
-def measured(home: Path, found: Sequence[Section]) -> Measured:
-    """One line for each study of an entry."""
-    from hone.features.experiments.findings import beside
-    from hone.features.experiments.subjects import of_entry
-    from hone.features.experiments.values import LessonKind
-    from hone.knowledge.journal import entries
-
+async def measured(hone: Hone, found: Sequence[Section]) -> Measured:
+    """Return what was measured about each entry, one line for each study."""
     return {
-        entry: beside(home, LessonKind.ENTRY, section.target, of_entry(entry))
+        entry: await hone.findings("entry", section.target, digest(entry.encode()))
         for section in found
         for entry in entries(section.text)
     }

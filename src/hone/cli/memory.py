@@ -47,8 +47,8 @@ def show(options: Options, folder: Path | None, as_json: bool) -> None:
     wanted = folder.expanduser().resolve() if folder else None
 
     async def act(hone: "Hone") -> "tuple[list[Section], journal.Measured]":
-        found = await journal.sections(hone.library.keeper, wanted or hone.folder)
-        return found, journal.measured(hone.home, found)
+        found = await journal.sections(hone.keeper, wanted or hone.folder)
+        return found, await journal.measured(hone, found)
 
     found, measured = with_home(options, act)
     if as_json:
@@ -147,7 +147,7 @@ def _change(options: Options, part: str | None, edit: "Edit", match: str = "") -
     from hone.knowledge.keeper import OWNER
 
     async def act(hone: "Hone") -> list[str]:
-        keeper, known = hone.library.keeper, targets(hone.folder)
+        keeper, known = hone.keeper, targets(hone.folder)
         target = known[part] if part else await _holder(keeper, known, match)
         [entry] = await keeper.note([(target, edit)], OWNER)
         now = await section(keeper, target)

@@ -31,7 +31,7 @@ def news(hone: Hone) -> list[str]:
 
 async def count_waiting(hone: Hone) -> int:
     """How many changes wait for the owner's answer."""
-    return len(await hone.library.keeper.ledger.pending())
+    return len(await hone.ledger.pending())
 
 
 def waiting(count: int, command: str) -> str:

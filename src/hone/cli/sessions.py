@@ -13,7 +13,6 @@ from hone.cli.main import FAILED, Options
 from hone.core.visible import one_line
 
 if TYPE_CHECKING:
-    from hone.app import Hone
     from hone.core.ids import SessionId
     from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
 
@@ -313,19 +312,9 @@ def _remove(options: Options, chosen: "Sequence[SessionSummary]", lessons: str |
 
     with_store(options, act)
     click.echo(f"Deleted {count}.")
-    for name in with_home(options, lambda hone: hone.templates.made_from(ids)):
-        click.echo(
-            f"Template {name} was made from it and stays. Delete it, too: hone templates delete {name}"
-        )
-    for name in with_home(options, lambda hone: _tasks(hone, ids)):
-        click.echo(f"Experiment {name} has its request. Delete it, too: hone experiment delete {name}")
+    for line in with_home(options, lambda hone: hone.leftovers(ids)):
+        click.echo(line)
     return code
-
-
-async def _tasks(hone: "Hone", ids: "Sequence[SessionId]") -> list[str]:
-    """The experiments that were recorded from these sessions."""
-    studies = hone.laboratory.studies
-    return [name for name in studies.names() if studies.is_from(name, ids)]
 
 
 def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, *, ask: bool) -> int:
@@ -336,7 +325,7 @@ def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, 
     from hone.cli.forget import counted, resting, withdrawn
     from hone.cli.home import with_home
 
-    found = with_home(options, lambda hone: resting(hone.library.keeper, ids))
+    found = with_home(options, lambda hone: resting(hone.keeper, ids))
     if not found:
         return 0
     click.echo(table(found, shutil.get_terminal_size().columns))
@@ -345,7 +334,7 @@ def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, 
         wanted = click.confirm(f"Withdraw what was learned, too ({counted(found)})?")
     if wanted:
         entries = [each.entry for each in found]
-        return with_home(options, lambda hone: withdrawn(hone.library.keeper, entries))
+        return with_home(options, lambda hone: withdrawn(hone.keeper, entries))
     authors = [each.entry.change.author for each in found]
     named = {id for by in authors for id in (by.session, by.parent, *(each.session for each in by.evidence))}
     ways = " and ".join(f"hone forget {id}" for id in ids if id in named)

@@ -90,17 +90,14 @@ def show(options: Options, name: str, file: str) -> None:
     from hone.cli.skill_text import heading, readable
     from hone.core.errors import Missing
     from hone.core.skill import DOCUMENT, UsageCounts
-    from hone.features.experiments.findings import beside
-    from hone.features.experiments.subjects import of_skill
-    from hone.features.experiments.values import LessonKind
-    from hone.knowledge.skills.facts import facts, parted, seal
+    from hone.knowledge.skills.facts import content_digest, facts, parted, seal
 
     async def act(hone: "Hone") -> "tuple[Files, UsageCounts, list[str]]":
         files, tallies = await hone.library.files(name), await hone.library.tallies()
         return (
             files,
             tallies.get(name, UsageCounts()),
-            beside(hone.home, LessonKind.SKILL, name, of_skill(files)),
+            await hone.findings("skill", name, content_digest(files)),
         )
 
     files, tally, measured = _with(options, act)
@@ -138,7 +135,7 @@ def new(options: Options, name: str, source: str) -> int:
 
     async def act(hone: "Hone") -> "tuple[Entry, Sequence[ListedSkill], Path]":
         near = await hone.library.alike(name, parse(text).description) if source else ()
-        entry = await hone.library.keeper.shelve(name, Create(text, SkillOrigin.USER), _owner())
+        entry = await hone.keeper.shelve(name, Create(text, SkillOrigin.USER), _owner())
         return entry, near, _place(hone, name)
 
     entry, near, place = _with(options, act)
@@ -192,7 +189,7 @@ def _edited(options: Options, name: str, place: Path) -> int:
         from hone.cli.inspecting import inspect
         from hone.files.tree import FileTree
 
-        return await inspect(hone.library.keeper, FileTree(hone.home), name)
+        return await inspect(hone.keeper, FileTree(hone.home), name)
 
     found = _with(options, act)
     for problem in found.problems:
@@ -333,7 +330,7 @@ async def _inspected(hone: "Hone", name: str | None) -> "tuple[Sequence[Inspecte
 def _shelve(options: Options, name: str, edit: "Edit", done: str) -> None:
     async def act(hone: "Hone") -> "Entry":
         await hone.library.files(name)
-        return await hone.library.keeper.shelve(name, edit, _owner())
+        return await hone.keeper.shelve(name, edit, _owner())
 
     entry = _with(options, act)
     click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")

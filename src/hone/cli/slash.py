@@ -45,7 +45,7 @@ class ChatState:
 
     @property
     def keeper(self) -> Keeper:
-        return self.hone.library.keeper
+        return self.hone.keeper
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,16 +58,19 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
         return taken
 
     async def tend() -> None:
-        await hone.curator.tend(_told)
+        for part in hone.parts("tend"):
+            await part.tend(_told)
         tell(hone)
 
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
-    hone.courier.attend()
-    round = serve(hone.jobs, work, SystemClock(), once=once, begin=hone.courier.notify, tend=tend)
+    for part in hone.parts("attend"):
+        part.attend()
+    round = serve(hone.jobs, work, SystemClock(), once=once, begin=lambda: _notify(hone), tend=tend)
     serving = asyncio.ensure_future(round)
     await _until_told(serving)
-    await hone.courier.finish()
+    for part in hone.parts("finish"):
+        await part.finish()
     left = len(await hone.jobs.waiting())
     if serving.cancelled():
         click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
@@ -76,12 +79,17 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
     return FAILED if once and wrong else 0
 
 
+def _notify(hone: "Hone") -> None:
+    for part in hone.parts("notify"):
+        part.notify()
+
+
 def _told(event: "Event") -> None:
+    from hone.core.curation import summarize
     from hone.core.events import Curated
-    from hone.features.curator.commands import summary
 
     if isinstance(event, Curated):
-        click.echo(summary(event.round, event.entries))
+        click.echo(summarize(event.round, event.entries))
 
 
 async def _until_told(task: "asyncio.Future[None]") -> None:
@@ -144,7 +152,7 @@ async def outcome(hone: "Hone", id: JobId, learned: "Learned | None") -> str:
 
     if learned:
         show = hone.settings.learning.show
-        said = await lines(hone.library.keeper, learned, "on" if show == "off" else show)
+        said = await lines(hone.keeper, learned, "on" if show == "off" else show)
         return "\n".join(said) or NOTHING
     job = await hone.jobs.job(id)
     if job.state is State.QUEUED:

@@ -17,6 +17,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
+from hone.core.part import Remind, SessionSeed
 from hone.core.permit import Permit
 from hone.core.permits import COMPACT, DELEGATE
 from hone.core.ports import Header, Sessions, Spending
@@ -72,10 +73,6 @@ async def silent(_: int | None, __: SessionId) -> SystemNote | None:
     return None
 
 
-Remind = Callable[[str, Transcript], Awaitable[tuple[Reminder | None, str]]]
-"""What memory has to the user's words, and a sentence for the user where it has none because it failed."""
-
-
 class Beside(Protocol):
     """What goes on beside a conversation and must not be in its way."""
 
@@ -85,21 +82,6 @@ class Beside(Protocol):
 
     def notify(self) -> None:
         """Something was queued."""
-        ...
-
-
-class SessionSeed(Protocol):
-    """What a new conversation begins with. `wanted` is what was asked for: a template's name, or auto."""
-
-    @property
-    def wanted(self) -> str: ...
-
-    async def begin(self, words: str, transcript: Transcript, tools: Toolbox) -> tuple[Transcript, str]:
-        """With examples that fit the user's first words, if there are any; and what there is to say."""
-        ...
-
-    async def count(self, template: str, session: SessionId) -> None:
-        """It was used by this session; told again, it counts once."""
         ...
 
 

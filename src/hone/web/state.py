@@ -70,7 +70,7 @@ class ServerState:
             learned = await self._learned.get()
             kind, data = shown(learned)
             with suppress(HoneError):
-                data = {**data, "line": line(await told(self.hone.library.keeper, learned.entries), "")}
+                data = {**data, "line": line(await told(self.hone.keeper, learned.entries), "")}
             self.bus.publish(EVERYWHERE, kind, data)
             if self.open_sessions.find(learned.job.session):
                 self.bus.publish(learned.job.session, kind, data)
@@ -93,7 +93,7 @@ class ServerState:
     async def _state(self) -> tuple[object, object]:
         jobs = await self.hone.jobs.jobs(JOBS)
         states = tuple((job.id, job.state, job.tries, job.error) for job in jobs)
-        return await self.hone.library.keeper.ledger.latest(), states
+        return await self.hone.ledger.latest(), states
 
     def _differ(self, before: tuple[object, object], now: tuple[object, object]) -> None:
         if now[0] != before[0]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hone.cli.main import Options
+from hone.features.backends.part import MemoryPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ def list_(options: Options, as_json: bool) -> None:
     from hone.cli.log import echo_json
 
     async def act(hone: "Hone") -> list[dict[str, object]]:
-        backing = hone.memories.backing
+        backing = hone.part(MemoryPart).backing
         used, found = await backing.choose(), []
         for name in backing.names:
             ready = await backing.make(name).available()
@@ -75,8 +76,8 @@ def info(options: Options, as_json: bool) -> None:
     from hone.core.visible import visible
 
     async def act(hone: "Hone") -> tuple[list[str], dict[str, object]]:
-        lines = await hone.memories.info()
-        backing, post = hone.memories.backing, await hone.outbox.post()
+        lines = await hone.part(MemoryPart).info()
+        backing, post = hone.part(MemoryPart).backing, await hone.stores.outbox.post()
         choice = await backing.choose()
         return lines, {
             "backend": choice.name,
@@ -105,7 +106,7 @@ def keys(options: Options, limit: int) -> None:
     from hone.cli.home import with_home
 
     async def act(hone: "Hone") -> "Sequence[str]":
-        return await (await _used(hone)).list_keys(hone.memories.backing.user_id, limit)
+        return await (await _used(hone)).list_keys(hone.part(MemoryPart).backing.user_id, limit)
 
     for key in with_home(options, act):
         click.echo(key)
@@ -121,7 +122,7 @@ def show(options: Options, key: str) -> None:
     from hone.core.errors import Missing
 
     async def act(hone: "Hone") -> "MemoryItem":
-        found = await (await _used(hone)).retrieve(hone.memories.backing.user_id, key)
+        found = await (await _used(hone)).retrieve(hone.part(MemoryPart).backing.user_id, key)
         if found is None:
             raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
         return found
@@ -142,7 +143,7 @@ def rm(options: Options, key: str) -> None:
     from hone.core.errors import Missing
 
     async def act(hone: "Hone") -> Deleted:
-        return await (await _used(hone)).delete(hone.memories.backing.user_id, key)
+        return await (await _used(hone)).delete(hone.part(MemoryPart).backing.user_id, key)
 
     done = with_home(options, act)
     if done is Deleted.ABSENT:
@@ -154,7 +155,7 @@ def rm(options: Options, key: str) -> None:
 async def _used(hone: "Hone") -> "Backend":
     from hone.core.errors import Refused
 
-    backend = await hone.memories.used()
+    backend = await hone.part(MemoryPart).used()
     if backend is None:
         raise Refused("Nothing is kept by key. Set backend under [memory] in hone.toml first.")
     return backend
@@ -172,7 +173,7 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
     from hone.cli.log import echo_json
 
     async def act(hone: "Hone") -> "list[Measured]":
-        return await hone.memories.measured(names, lambda name: _survives(hone, options, name))
+        return await hone.part(MemoryPart).measured(names, lambda name: _survives(hone, options, name))
 
     found = with_home(options, act)
     if svg:
@@ -208,7 +209,7 @@ def probe(options: Options, name: str, key: str) -> None:
     from hone.cli.home import with_home
 
     async def act(hone: "Hone") -> None:
-        await hone.memories.backing.make(name).store(PROBE, key, "kept")
+        await hone.part(MemoryPart).backing.make(name).store(PROBE, key, "kept")
         sys.stdout.write(f"{READY}\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
@@ -223,7 +224,7 @@ async def _survives(hone: "Hone", options: Options, name: str) -> bool | None:
 
     from hone.core.errors import BackendError
 
-    backend, key = hone.memories.backing.make(name), f"kill-{os.urandom(4).hex()}"
+    backend, key = hone.part(MemoryPart).backing.make(name), f"kill-{os.urandom(4).hex()}"
     home = ["--home", str(options.home)] if options.home else []
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "hone", *home, "backends", "probe", name, key),

@@ -8,6 +8,7 @@ import click
 
 from hone.cli import skills
 from hone.cli.main import FAILED, Options
+from hone.features.curator.part import CuratorPart
 
 if TYPE_CHECKING:
     from hone.app import Hone
@@ -45,16 +46,17 @@ def run(options: Options, again: bool) -> int:
     from hone.core.errors import Conflict
 
     async def act(hone: "Hone") -> "tuple[CuratorRun, tuple[Entry, ...]]":
-        done = await _closed(hone).curator.work(again=again)
+        done = await _closed(hone).part(CuratorPart).curator.work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
     round, entries = _with(options, act)
+    from hone.core.curation import summarize
     from hone.features.curator.reports import markdown
 
     click.echo(markdown(round))
-    click.echo(summary(round, entries))
+    click.echo(summarize(round, entries))
     return FAILED if round.error else 0
 
 
@@ -65,7 +67,7 @@ def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
     from hone.cli.paint import paint_for
 
-    preview = _with(options, lambda hone: _closed(hone).curator.preview(again=again))
+    preview = _with(options, lambda hone: _closed(hone).part(CuratorPart).curator.preview(again=again))
     for row in previewed(preview, paint_for(sys.stdout)):
         click.echo(row)
     return FAILED if preview.refused or preview.thought.advice.error else 0
@@ -96,10 +98,10 @@ def status(options: Options) -> None:
     from hone.core.ledger import Actor
 
     async def act(hone: "Hone") -> list[str]:
-        keeper = hone.curator
-        rounds = await hone.rounds.rounds(1)
+        keeper = hone.part(CuratorPart).curator
+        rounds = await hone.stores.rounds.rounds(1)
         lines = [_state(rounds, paused=keeper.is_paused, due=await keeper.due())]
-        pending = await hone.library.keeper.ledger.pending()
+        pending = await hone.ledger.pending()
         if any(entry.change.author.actor is Actor.CURATOR for entry in pending):
             lines.append("What it would like to do waits for you: hone pending")
         return [*lines, *_ages(await keeper.ages())]
@@ -138,8 +140,8 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
     from hone.features.curator.reports import markdown
 
     async def act(hone: "Hone") -> "Sequence[CuratorRun]":
-        rounds = await hone.rounds.rounds()
-        hone.curator.reports.catch_up(rounds)
+        rounds = await hone.stores.rounds.rounds()
+        hone.part(CuratorPart).curator.reports.catch_up(rounds)
         return rounds
 
     rounds = _with(options, act)
@@ -161,7 +163,7 @@ def pause(options: Options) -> None:
     """Begin no round until `hone curator resume`."""
 
     async def act(hone: "Hone") -> None:
-        _closed(hone).curator.reports.pause()
+        _closed(hone).part(CuratorPart).curator.reports.pause()
 
     _with(options, act)
     click.echo("The curator is paused. Let it go on with: hone curator resume")
@@ -173,28 +175,10 @@ def resume(options: Options) -> None:
     """Begin rounds again."""
 
     async def act(hone: "Hone") -> None:
-        _closed(hone).curator.reports.resume()
+        _closed(hone).part(CuratorPart).curator.reports.resume()
 
     _with(options, act)
     click.echo("The curator goes on.")
-
-
-def summary(round: "CuratorRun", entries: "Sequence[Entry]") -> str:
-    """One line on a round that has ended."""
-    groups: dict[str, Entry] = {}
-    for entry in entries:
-        groups.setdefault(entry.change.group, entry)
-    told = [_answer(first) for first in groups.values()]
-    changed = "1 skill" if len(entries) == 1 else f"{len(entries)} skills"
-    said = f"{changed} ({'; '.join(told)})" if entries else "no skill changed"
-    return f"curator, round {round.id}: {said}"
-
-
-def _answer(first: "Entry") -> str:
-    from hone.core.ledger import ChangeState
-
-    waits = first.change.standing is ChangeState.PENDING
-    return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"
 
 
 def _when(round: "CuratorRun") -> str:

@@ -9,6 +9,7 @@ import click
 
 from hone.cli.main import Options
 from hone.core.errors import HoneError, Missing, Refused
+from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.values import PAIRS, Check, LessonKind
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def new(
     wish = RecordingOptions(name, at or 0, folder, files, check)
 
     async def act(hone: "Hone") -> "Recorded":
-        studies = hone.laboratory.studies
+        studies = hone.part(ExperimentsPart).studies
         studies.place(name or "unnamed")
         recorded = await record(hone.sessions, session, wish, studies.names(), SystemClock())
         studies.add(recorded.task)
@@ -126,7 +127,7 @@ def list_(options: Options, as_json: bool) -> None:
     from hone.features.experiments.report import data
 
     async def act(hone: "Hone") -> "list[tuple[Task, list[Finding]]]":
-        studies, known = hone.laboratory.studies, []
+        studies, known = hone.part(ExperimentsPart).studies, []
         for name in studies.names():
             try:
                 known.append((studies.task(name), [found(each) for each in studies.studies(name)]))
@@ -157,7 +158,7 @@ def show(options: Options, name: str, as_json: bool) -> None:
     from hone.features.experiments.task_file import to_dict
 
     async def act(hone: "Hone") -> "Task":
-        return hone.laboratory.studies.task(name)
+        return hone.part(ExperimentsPart).studies.task(name)
 
     task = with_home(options, act)
     if as_json:
@@ -219,7 +220,7 @@ def run(
         raise click.UsageError("Name the lesson: --skill, --entry or --template.")
 
     async def act(hone: "Hone") -> "tuple[Finding, list[str]]":
-        laboratory = hone.laboratory
+        laboratory = hone.part(ExperimentsPart).runner
         task = laboratory.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
         with Bar(f"{name}: {subject.lesson}", pairs) as bar:
@@ -274,7 +275,7 @@ def report(
     wanted = _named(skills, entries, templates)
 
     async def act(hone: "Hone") -> "list[Study]":
-        studies = hone.laboratory.studies
+        studies = hone.part(ExperimentsPart).studies
         task, known = studies.task(name), studies.studies(name)
         if wanted is None:
             return known
@@ -312,7 +313,7 @@ def delete(options: Options, name: str) -> None:
     from hone.features.experiments.findings import forget
 
     async def act(hone: "Hone") -> int:
-        studies = hone.laboratory.studies
+        studies = hone.part(ExperimentsPart).studies
         gone = studies.delete(name)
         await forget(hone, studies, gone)
         return sum(len(each.runs) for each in gone)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hone.cli.main import Options
+from hone.features.templates.part import TemplatesPart
 
 if TYPE_CHECKING:
     from hone.app import Hone
@@ -71,7 +72,7 @@ def create(
     from hone.features.templates.values import Work
 
     wish = TemplateOptions(name, Work(work) if work else None, most, description, tags)
-    made = with_home(options, lambda hone: hone.template(session, wish))
+    made = with_home(options, lambda hone: hone.part(TemplatesPart).create(session, wish))
     if as_json:
         echo_json(to_dict(made))
         return
@@ -111,14 +112,11 @@ def show(options: Options, name: str, as_json: bool) -> None:
     from hone.cli.home import with_home
     from hone.cli.log import echo_json
     from hone.core.visible import one_line
-    from hone.features.experiments.findings import beside
-    from hone.features.experiments.subjects import of_template
-    from hone.features.experiments.values import LessonKind
-    from hone.features.templates.template_file import to_dict
+    from hone.features.templates.template_file import examples_digest, to_dict
 
     async def act(hone: "Hone") -> "tuple[Template, list[str]]":
-        found = await hone.templates.read(name)
-        return found, beside(hone.home, LessonKind.TEMPLATE, name, of_template(found))
+        found = await hone.part(TemplatesPart).store.read(name)
+        return found, await hone.findings("template", name, examples_digest(found))
 
     found, measured = with_home(options, act)
     if as_json:
@@ -145,7 +143,7 @@ def delete(options: Options, name: str) -> None:
     """
     from hone.cli.home import with_home
 
-    with_home(options, lambda hone: hone.templates.delete(name))
+    with_home(options, lambda hone: hone.part(TemplatesPart).store.delete(name))
     click.echo(f"Deleted template {name}.")
 
 
@@ -191,7 +189,7 @@ def _all(options: Options) -> "list[Template]":
     from hone.cli.home import with_home
 
     async def act(hone: "Hone") -> "list[Template]":
-        found, faults = await hone.templates.all()
+        found, faults = await hone.part(TemplatesPart).store.all()
         hone.notices += faults
         return found
 

@@ -58,7 +58,7 @@ def _contents(entry: Entry) -> list[list[str | None]]:
 
 async def rows(state: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """With each that waits `others` that are answered with it, so that they are shown with it."""
-    keeper, found = state.hone.library.keeper, []
+    keeper, found = state.hone.keeper, []
     for change in await told(keeper, entries):
         group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
         others = await told(keeper, [each for each in group if each.id != change.entry.id])
@@ -69,7 +69,7 @@ async def rows(state: ServerState, entries: Iterable[Entry]) -> list[dict[str, A
 async def timeline(call: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
     """Changes of the journal and the skills, the newest first; `before` leads to the older ones."""
     state, query = call.state, call.query
-    keeper = state.hone.library.keeper
+    keeper = state.hone.keeper
     if query.before is None:
         for target in journals(state.hone.folder):
             await keeper.text(target)  # what was edited by hand belongs to it
@@ -94,7 +94,7 @@ def _aware(at: datetime) -> datetime:
 async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One change, with the words it rests on."""
     hone = call.state.hone
-    entry = await hone.library.keeper.ledger.entry(_id(call))
+    entry = await hone.ledger.entry(_id(call))
     [change] = await rows(call.state, [entry])
     grounds = [
         {**each, "words": await words(hone.sessions, evidence)}
@@ -106,14 +106,14 @@ async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 async def pending(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
     found: dict[str, Entry] = {}
-    for entry in await call.state.hone.library.keeper.ledger.pending():
+    for entry in await call.state.hone.ledger.pending():
         found.setdefault(entry.change.group or str(entry.id), entry)
     return {"changes": await rows(call.state, found.values())}
 
 
 async def approve(call: OperationCall[Nothing, Approval]) -> dict[str, Any]:
     """What waits takes effect, byte for byte as it was shown."""
-    keeper, id = call.state.hone.library.keeper, _id(call)
+    keeper, id = call.state.hone.keeper, _id(call)
     if seen(await keeper.together(await keeper.ledger.entry(id))) != call.body.seen:
         raise Conflict("This is not what was shown; read the change again. Nothing was approved.")
     return await _made(call.state, await keeper.approve(id))
@@ -121,12 +121,12 @@ async def approve(call: OperationCall[Nothing, Approval]) -> dict[str, Any]:
 
 async def reject(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits is turned down; it stays in the timeline."""
-    return await _made(call.state, await call.state.hone.library.keeper.reject(_id(call)))
+    return await _made(call.state, await call.state.hone.keeper.reject(_id(call)))
 
 
 async def undo(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A change is taken back, and nothing that came later."""
-    return await _made(call.state, await call.state.hone.library.keeper.undo(_id(call)))
+    return await _made(call.state, await call.state.hone.keeper.undo(_id(call)))
 
 
 async def _made(state: ServerState, entry: Entry) -> dict[str, Any]:

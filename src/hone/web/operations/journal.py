@@ -6,12 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from hone.app import Hone
 from hone.core.errors import Missing
 from hone.core.ledger import PROJECT, ChangeKind, Entry, Target
 from hone.core.messages import digest
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_entry
-from hone.features.experiments.values import LessonKind
 from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, SetText
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.sections import Section, data, sections, targets
@@ -58,17 +56,17 @@ class Lines(msgspec.Struct, frozen=True):
 
 async def read(call: OperationCall[Folder, Nothing]) -> dict[str, Any]:
     """The parts of the journal, and the folders that have one of their own."""
-    keeper = call.state.hone.library.keeper
+    keeper = call.state.hone.keeper
     found = await sections(keeper, await _folder(call.state, call.query.folder))
-    parts = [_part(call.state.hone.home, each) for each in found]
+    parts = [await _part(call.state.hone, each) for each in found]
     return {"parts": parts, "folders": await _folders(call.state)}
 
 
-def _part(home: Path, section: Section) -> dict[str, Any]:
+async def _part(hone: Hone, section: Section) -> dict[str, Any]:
     """With what experiments found out about each entry."""
     part = data(section)
     entries = [
-        {**each, "measured": beside(home, LessonKind.ENTRY, section.target, of_entry(each["text"]))}
+        {**each, "measured": await hone.findings("entry", section.target, digest(each["text"].encode()))}
         for each in part["entries"]
     ]
     return {**part, "entries": entries, "text": section.text, "seen": digest(section.text.encode())}
@@ -90,7 +88,7 @@ async def _noted(
 ) -> dict[str, Any]:
     made: Sequence[Entry] = ()
     if edits:
-        made = await state.hone.library.keeper.note([(target, edit) for edit in edits], OWNER, kind)
+        made = await state.hone.keeper.note([(target, edit) for edit in edits], OWNER, kind)
     return {"changes": await rows(state, made)}
 
 
@@ -108,7 +106,7 @@ async def _folder(state: ServerState, wanted: str) -> Path:
 
 
 async def _folders(state: ServerState) -> list[str]:
-    held = await state.hone.library.keeper.ledger.holdings(PROJECT)
+    held = await state.hone.ledger.holdings(PROJECT)
     return sorted({str(state.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
 
 

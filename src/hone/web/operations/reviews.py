@@ -36,7 +36,7 @@ async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One review: what was said in it from its question on, and what it changed."""
     hone = call.state.hone
     job = await hone.jobs.job(_id(call))
-    entries = [await hone.library.keeper.ledger.entry(each) for each in job.changes]
+    entries = [await hone.ledger.entry(each) for each in job.changes]
     said: list[Any] = []
     if job.review != NO_SESSION:
         try:

@@ -9,11 +9,8 @@ from hone.core.errors import Conflict, Missing
 from hone.core.ledger import skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_skill
-from hone.features.experiments.values import LessonKind
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.skills.facts import facts, parted
+from hone.knowledge.skills.facts import content_digest, facts, parted
 from hone.knowledge.skills.folder import (
     Archive,
     Create,
@@ -107,7 +104,7 @@ async def one(call: OperationCall[History, Nothing]) -> dict[str, Any]:
         "project": known.project,
         "source": known.source,
         "usage": _usage((await library.tallies()).get(name, UsageCounts())),
-        "measured": beside(call.state.hone.home, LessonKind.SKILL, name, of_skill(held)),
+        "measured": await call.state.hone.findings("skill", name, content_digest(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
         "history": await rows(call.state, history),
     }
@@ -164,7 +161,7 @@ async def mark(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def _shelve(state: ServerState, name: str, edit: Edit) -> dict[str, Any]:
-    [made] = await rows(state, [await state.hone.library.keeper.shelve(name, edit, OWNER)])
+    [made] = await rows(state, [await state.hone.keeper.shelve(name, edit, OWNER)])
     return made
 
 

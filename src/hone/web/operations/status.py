@@ -30,7 +30,7 @@ async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         "home": str(hone.home),
         "folder": str(hone.folder),
         "trusted": hone.folders.trusts(hone.folder),
-        "pending": len(await hone.library.keeper.ledger.pending()),
+        "pending": len(await hone.ledger.pending()),
         "busy": state.open_sessions.busy,
         "reviewing": hone.background.working,
         "mark": state.bus.now,

@@ -9,6 +9,7 @@ import msgspec
 from hone.core.model import total
 from hone.core.ports import Spending
 from hone.core.turn import Origin
+from hone.features.curator.part import CuratorPart
 from hone.features.curator.retention import Grade
 from hone.web.events import spent
 from hone.web.operation import Nothing, Operation, OperationCall
@@ -56,7 +57,7 @@ async def figures(call: OperationCall[Span, Nothing]) -> dict[str, Any]:
     spendings = await state.hone.sessions.spending()
     skills = await state.hone.library.listed(archived=True)
     active = [each for each in skills if not each.archived]
-    aged = await state.hone.curator.ages()
+    aged = await state.hone.part(CuratorPart).curator.ages()
     births = sorted({each.birth for each in skills})
     return {
         "days": daily(spendings, today, call.query.days),
