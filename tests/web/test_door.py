@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from hone.core.clock import ManualClock
 from hone.core.errors import Refused, StoreError
+from hone.web.answers import HEADERS
 from hone.web.app import create_app
 from hone.web.auth import LARGEST, OPEN
 from hone.web.keys import GUESSES, PAUSE, STAY, WAIT, Keys, password, stored
-from hone.web.security_headers import HEADERS
 from hone.web.serving import Address
 from tests.cli.driving import environment, hone
 from tests.conftest import Figures

@@ -17,7 +17,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
 from hone.core.value import dataclass
 from hone.runtime.session import Session, ignore
-from hone.web.bus import Bus
+from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.pending_questions import watched
 
@@ -25,8 +25,6 @@ MOST = 256
 """Conversations that stay open while nobody speaks in them."""
 AGAIN = 0.1
 """Seconds before an interrupt is repeated."""
-EVERYWHERE = ""
-"""The channel of what concerns no single conversation."""
 
 
 @dataclass(eq=False, slots=True)

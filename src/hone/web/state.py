@@ -12,10 +12,10 @@ from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import START
 from hone.knowledge.descriptions import told
 from hone.knowledge.learned import line
-from hone.web.bus import Bus
+from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.keys import Keys
-from hone.web.open_sessions import EVERYWHERE, OpenSessions
+from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
 
 LOOK = 1.0

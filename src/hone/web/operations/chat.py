@@ -1,18 +1,24 @@
 """The chat of the page: a message begins a turn, the stream of the conversation shows it."""
 
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 import msgspec
+from starlette.responses import StreamingResponse
 
 from hone.core.errors import Refused
 from hone.core.tool_context import Answer
 from hone.runtime.preload import use
+from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
-from hone.web.operation import Nothing, Operation, OperationCall
+from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 from hone.web.state import ServerState
 
 LONGEST = 1_000_000
 """Letters of a message."""
+
+SHORTEST = b"retry: 1000\n: Hone\n\n"
+"""How soon to come back, and a first byte, so that whoever listens knows that it does."""
 
 Said = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
@@ -69,9 +75,50 @@ async def reply(call: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     return {"answer": call.body.answer}
 
 
+class Since(msgspec.Struct, frozen=True):
+    """`since`: the id of the last event that was heard, where the header Last-Event-ID cannot be sent."""
+
+    since: str = ""
+
+
+def sent(bus: Bus, signal: Signal) -> bytes:
+    if signal.kind == BEAT:
+        return b": still here\n\n"
+    data = msgspec.json.encode(signal.data)
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (bus.mark(signal.number).encode(), signal.kind.encode(), data)
+
+
+async def _events(bus: Bus, channel: str, since: str) -> AsyncGenerator[bytes, None]:
+    yield SHORTEST
+    async for signal in bus.listen(channel, since):
+        yield sent(bus, signal)
+
+
+def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:
+    return StreamingResponse(_events(bus, channel, since), media_type=STREAM)
+
+
+async def everything(call: OperationCall[Since, Nothing]) -> StreamingResponse:
+    """News of the whole server, from now on or from where it broke off."""
+    bus = call.state.bus
+    since = call.headers.get("last-event-id") or call.query.since or bus.now
+    return streamed(bus, EVERYWHERE, since)
+
+
+async def conversation(call: OperationCall[Since, Nothing]) -> StreamingResponse:
+    """What happens in one conversation: the turn that is under way from its beginning, then what follows."""
+    sessions = call.state.hone.sessions
+    wanted = call.path["session"]
+    id = wanted if call.state.open_sessions.find(wanted) else await sessions.find(wanted)
+    since = call.headers.get("last-event-id") or call.query.since
+    return streamed(call.state.bus, id, since)
+
+
 OPERATIONS = (
     Operation("POST", "/api/sessions", begin, body=OpenRequest, status=202),
     Operation("POST", "/api/sessions/{session}/messages", say, body=ChatMessage, status=202),
     Operation("POST", "/api/sessions/{session}/interrupt", interrupt),
     Operation("POST", "/api/sessions/{session}/answers", reply, body=AnswerRequest),
+    Operation("GET", "/api/events", everything, query=Since, streams=True),
+    Operation("GET", "/api/sessions/{session}/events", conversation, query=Since, streams=True),
 )

@@ -1,15 +1,17 @@
-"""Conversations: listed, read, named, branched, and the tree of forks and reviews they form."""
+"""Conversations: listed, searched, read, named, branched, and the tree of forks and reviews they form."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from hone.core.model import total
 from hone.core.ports import SessionSummary
+from hone.core.recall import Hit, Passage, Query, excerpt
 from hone.core.secrets import redact
 from hone.core.turn import Origin
-from hone.features.traces.export import lineage
-from hone.runtime.export import to_data
+from hone.runtime.export import lineage, to_data
+from hone.tools.recall import nothing
 from hone.web.events import spent
 from hone.web.operation import Nothing, Operation, OperationCall
 
@@ -98,10 +100,57 @@ async def branch(call: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
     return {"session": await hone.branch(id, call.body.at)}
 
 
+class SearchQuery(msgspec.Struct, frozen=True):
+    """A whole question, or words, "phrases" and prefix*."""
+
+    query: Annotated[str, msgspec.Meta(max_length=2_000)]
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+
+
+async def search(call: OperationCall[SearchQuery, Nothing]) -> dict[str, Any]:
+    """Passages that may answer a question, the best first. Where there is none, `explanation` says why."""
+    state, question = call.state, call.query
+    today = state.clock.now().astimezone().date()
+    found = await state.hone.recall.search(Query(question.query, question.limit, today=today))
+    return {
+        "hits": [_hit(each, found.tried) for each in found.hits],
+        "tried": found.tried,
+        "dropped": found.dropped,
+        "waiting": found.waiting,
+        "explanation": "" if found.hits else nothing(found),
+    }
+
+
+def _hit(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:
+    header = hit.header
+    return {
+        "session": header.id,
+        "tree": hit.tree,
+        "title": header.title,
+        "origin": header.origin,
+        "left": hit.left,
+        "score": hit.score,
+        "passage": _passage(hit.passage, terms),
+        "before": _passage(hit.before, terms) if hit.before else None,
+        "after": _passage(hit.after, terms) if hit.after else None,
+    }
+
+
+def _passage(passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
+    return {
+        "number": passage.number,
+        "role": passage.role,
+        "trust": passage.trust.name.lower(),
+        "at": passage.at.isoformat(),
+        "text": redact(excerpt(passage.text, terms)),
+    }
+
+
 OPERATIONS = (
     Operation("GET", "/api/sessions", listed, query=SessionQuery),
     Operation("GET", "/api/sessions/{session}", one),
     Operation("PATCH", "/api/sessions/{session}", rename, body=Title),
     Operation("GET", "/api/sessions/{session}/tree", tree),
     Operation("POST", "/api/sessions/{session}/branch", branch, body=BranchRequest, status=201),
+    Operation("GET", "/api/search", search, query=SearchQuery),
 )
