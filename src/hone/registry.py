@@ -25,7 +25,12 @@ FEATURES = (
         part="hone.features.backends.part:MemoryPart",
         hooks=("ready", "tools", "remind", "attend", "notify", "finish", "close"),
     ),
-    Feature("curator", part="hone.features.curator.part:CuratorPart", hooks=("tend",)),
+    Feature(
+        "curator",
+        operations="hone.features.curator.operations",
+        part="hone.features.curator.part:CuratorPart",
+        hooks=("tend",),
+    ),
     Feature("imports"),
     Feature(
         "local_models",

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
@@ -130,7 +130,8 @@ class Session:
         self.opening = opening
         self._busy = self._cancelled = False
         self._queued = False
-        self._turn: asyncio.Task[Turn] | None = None
+        self._turn: asyncio.Task[object] | None = None
+        self._interrupts = 0
 
     @property
     def id(self) -> SessionId:
@@ -164,23 +165,33 @@ class Session:
             self._services.beside.occupied(busy)
 
     async def _take_turn(self, emit: Emit) -> Turn:
-        """The turn runs as a task of its own, so that `cancel` stops the turn and not the caller."""
-        task = asyncio.create_task(self._run(emit))
+        """Run the turn in the caller's task. `cancel` ends the turn and nothing else; if the caller's task is
+        cancelled, the turn ends in the same order and the caller is cancelled after it."""
+        task = asyncio.current_task()
+        assert task is not None
+        from_outside = task.cancelling()
+        self._turn = task
+        if self._cancelled:
+            self.cancel()
         try:
-            await asyncio.sleep(0)  # a task that has not begun could not end its turn in order
-            self._turn = task
-            if self._cancelled:
-                task.cancel()
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait([task])
-            raise
+            turn = await self._run(emit)
+            self._turn = None
+            if self._interrupts:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0)  # takes one that came with the turn's last step
+        finally:
+            for _ in range(self._interrupts):
+                task.uncancel()
+            self._interrupts = 0
+        if task.cancelling() > from_outside:
+            raise asyncio.CancelledError
+        return turn
 
     def cancel(self) -> None:
         """Stops the model or the tool at once; the turn ends as interrupted and the session can go on. One
         that has not begun ends as soon as the user's words are stored."""
         if self._turn:
+            self._interrupts += 1
             self._turn.cancel()
         else:
             self._cancelled = self._busy

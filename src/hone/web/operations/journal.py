@@ -54,12 +54,12 @@ class Lines(msgspec.Struct, frozen=True):
     edits: list[JournalEntryEdit]
 
 
-async def read(asked: OperationCall[Folder, Nothing]) -> dict[str, Any]:
+async def read(call: OperationCall[Folder, Nothing]) -> dict[str, Any]:
     """The parts of the journal, and the folders that have one of their own."""
-    keeper = asked.house.hone.keeper
-    found = await sections(keeper, await _folder(asked.house, asked.query.folder))
-    parts = [await _part(asked.house.hone, each) for each in found]
-    return {"parts": parts, "folders": await _folders(asked.house)}
+    keeper = call.state.hone.keeper
+    found = await sections(keeper, await _folder(call.state, call.query.folder))
+    parts = [await _part(call.state.hone, each) for each in found]
+    return {"parts": parts, "folders": await _folders(call.state)}
 
 
 async def _part(hone: Hone, section: Section) -> dict[str, Any]:
@@ -72,42 +72,42 @@ async def _part(hone: Hone, section: Section) -> dict[str, Any]:
     return {**part, "entries": entries, "text": section.text, "seen": digest(section.text.encode())}
 
 
-async def write(asked: OperationCall[Folder, JournalText]) -> dict[str, Any]:
+async def write(call: OperationCall[Folder, JournalText]) -> dict[str, Any]:
     """A part as a whole, unless somebody else wrote first."""
-    edit = SetText(asked.body.text, asked.body.seen or digest(b""))
-    return await _noted(asked.house, await _target(asked), [edit], ChangeKind.EDIT)
+    edit = SetText(call.body.text, call.body.seen or digest(b""))
+    return await _noted(call.state, await _target(call), [edit], ChangeKind.EDIT)
 
 
-async def change(asked: OperationCall[Folder, Lines]) -> dict[str, Any]:
+async def change(call: OperationCall[Folder, Lines]) -> dict[str, Any]:
     """Some entries of a part."""
-    return await _noted(asked.house, await _target(asked), [each.edit() for each in asked.body.edits])
+    return await _noted(call.state, await _target(call), [each.edit() for each in call.body.edits])
 
 
 async def _noted(
-    house: ServerState, target: Target, edits: Sequence[Edit], kind: ChangeKind | None = None
+    state: ServerState, target: Target, edits: Sequence[Edit], kind: ChangeKind | None = None
 ) -> dict[str, Any]:
     made: Sequence[Entry] = ()
     if edits:
-        made = await house.hone.keeper.note([(target, edit) for edit in edits], OWNER, kind)
-    return {"changes": await rows(house, made)}
+        made = await state.hone.keeper.note([(target, edit) for edit in edits], OWNER, kind)
+    return {"changes": await rows(state, made)}
 
 
-async def _target(asked: OperationCall[Folder, Any]) -> Target:
-    found = targets(await _folder(asked.house, asked.query.folder)).get(asked.path["part"])
+async def _target(call: OperationCall[Folder, Any]) -> Target:
+    found = targets(await _folder(call.state, call.query.folder)).get(call.path["part"])
     if found is None:
         raise Missing("The parts of the journal are memory, user and project.")
     return found
 
 
-async def _folder(house: ServerState, wanted: str) -> Path:
-    if wanted and wanted not in await _folders(house):
+async def _folder(state: ServerState, wanted: str) -> Path:
+    if wanted and wanted not in await _folders(state):
         raise Missing("There is no journal of that folder.")
-    return Path(wanted) if wanted else house.hone.folder
+    return Path(wanted) if wanted else state.hone.folder
 
 
-async def _folders(house: ServerState) -> list[str]:
-    held = await house.hone.ledger.holdings(PROJECT)
-    return sorted({str(house.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
+async def _folders(state: ServerState) -> list[str]:
+    held = await state.hone.ledger.holdings(PROJECT)
+    return sorted({str(state.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
 
 
 OPERATIONS = (

@@ -1,4 +1,4 @@
-"""Figures: what was spent a day, on conversations and on learning, and how the skills stand."""
+"""Usage on the page: what was spent a day, on conversations and on learning, and how the skills stand."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -50,17 +50,17 @@ def _sum(rows: Sequence[Spending]) -> dict[str, Any]:
     }
 
 
-async def figures(asked: OperationCall[Span, Nothing]) -> dict[str, Any]:
+async def figures(call: OperationCall[Span, Nothing]) -> dict[str, Any]:
     """Cost, tokens and cached share per day; skills by state and by origin."""
-    house = asked.house
-    today = house.clock.now().astimezone().date()
-    spendings = await house.hone.sessions.spending()
-    skills = await house.hone.library.listed(archived=True)
+    state = call.state
+    today = state.clock.now().astimezone().date()
+    spendings = await state.hone.sessions.spending()
+    skills = await state.hone.library.listed(archived=True)
     active = [each for each in skills if not each.archived]
-    aged = await house.hone.part(CuratorPart).curator.ages()
+    aged = await state.hone.part(CuratorPart).curator.ages()
     births = sorted({each.birth for each in skills})
     return {
-        "days": daily(spendings, today, asked.query.days),
+        "days": daily(spendings, today, call.query.days),
         "skills": {
             "active": len(active),
             "pinned": sum(each.pinned for each in active),
