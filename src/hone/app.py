@@ -60,7 +60,7 @@ from hone.runtime.triggers import Intervals
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
-from hone.stores.home import Stores, opened
+from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class Hone:
     def _opened(self) -> Stores:
         """What is kept, opened when it is first needed."""
         if self._stores is None:
-            self._stores = opened(self.home)
+            self._stores = open_stores(self.home)
             if self._stores.closed:
                 self._say(self._stores.closed)
         return self._stores

@@ -31,8 +31,8 @@ from hone.files.tree import FileTree
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
-from hone.stores.reference import InMemoryLedger
 from tests.given import NOON
+from tests.reference.ledger import InMemoryLedger
 
 JOB = Job(JobId(1), SessionId("s"), SessionId("s"), 2, frozenset({Topic.MEMORY}), NOON, "10 turns")
 

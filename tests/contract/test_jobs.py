@@ -16,16 +16,13 @@ from hypothesis import strategies as st
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Job, JobId, Jobs, State, Topic
-from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind, ChangeState, Delta, Ledger
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind, ChangeState, Delta
 from hone.core.messages import digest
-from hone.core.ports import Header, Sessions
+from hone.core.ports import Header
 from hone.runtime.triggers import Ending, Intervals, counted
-from hone.stores.database import Database
-from hone.stores.inmemory import InMemoryJobs, InMemorySessions
-from hone.stores.jobs import SqliteJobs
-from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger
-from hone.stores.sqlite import SqliteSessions
+from hone.stores.home import Stores
+from tests.contract.kinds import KINDS as STORES
+from tests.contract.kinds import all_kinds, kept, sqlite
 from tests.contract.test_sessions import NOW, OTHER, A, B, C, D, begin, branch, said
 
 BOTH = frozenset(Topic)
@@ -38,32 +35,10 @@ THIRD: Count = partial(counted, turn=Ending(iterations=1), every=Intervals(turns
 """Every third turn of a tree sets a review off."""
 
 
-@dataclass(frozen=True)
-class Stores:
-    """All that one home keeps."""
-
-    sessions: Sessions
-    ledger: Ledger
-    jobs: Jobs
-
-
-def in_memory() -> Stores:
-    sessions, ledger = InMemorySessions(), InMemoryLedger()
-    return Stores(sessions, ledger, InMemoryJobs(ledger, sessions))
-
-
-def in_sqlite(database: Database) -> Stores:
-    return Stores(SqliteSessions(database), SqliteLedger(database), SqliteJobs(database))
-
-
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=STORES)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    if request.param == "inmemory":
-        yield in_memory()
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield in_sqlite(database)
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores
 
 
 def note(before: str | None, after: str | None) -> Change:
@@ -406,30 +381,30 @@ async def outcome(stores: Stores, call: Callable[[Stores], Any]) -> Any:
     return result if isinstance(result, Job | tuple) else None
 
 
-async def agree(path: Path, deeds: Sequence[Deed]) -> None:
-    reference, database = in_memory(), Database.open(path)
-    sqlite = in_sqlite(database)
-    for stores in (reference, sqlite):
-        await stores.ledger.record([], BODIES, NOW)
-        await begin(stores.sessions, A)
-        await branch(stores.sessions, B, A, 2, "x")
-        await stores.jobs.enqueue(B, 1, BOTH, "by hand", NOW)
-    for deed in deeds:
-        call = await made(deed, reference)
-        expected = await outcome(reference, call)
-        refused = isinstance(expected, tuple) and expected and isinstance(expected[0], str)
-        event(f"{deed.kind}: {expected[0] if refused else type(expected).__name__}")
-        assert await outcome(sqlite, call) == expected
-        seen = await view(sqlite)
-        assert seen == await view(reference)
-        assert {job.session for job in seen[2]} <= set(seen[0]), "what waits has its session"
-    await database.close()
-    again = Database.open(path)
-    assert await view(in_sqlite(again)) == await view(reference)
+async def agree(folder: Path, deeds: Sequence[Deed]) -> None:
+    async with all_kinds(folder) as (reference, *others):
+        for stores in (reference, *others):
+            await stores.ledger.record([], BODIES, NOW)
+            await begin(stores.sessions, A)
+            await branch(stores.sessions, B, A, 2, "x")
+            await stores.jobs.enqueue(B, 1, BOTH, "by hand", NOW)
+        for deed in deeds:
+            call = await made(deed, reference)
+            expected = await outcome(reference, call)
+            refused = isinstance(expected, tuple) and expected and isinstance(expected[0], str)
+            event(f"{deed.kind}: {expected[0] if refused else type(expected).__name__}")
+            seen = await view(reference)
+            assert {job.session for job in seen[2]} <= set(seen[0]), "what waits has its session"
+            for stores in others:
+                assert await outcome(stores, call) == expected
+                assert await view(stores) == seen
+        last = await view(reference)
+    again = sqlite("sqlite", folder)
+    assert await view(again) == last
     await again.close()
 
 
 @given(st.lists(DEEDS, min_size=5, max_size=20))
 def test_sqlite_and_the_reference_agree_over_any_history_and_after_reopening(deeds: list[Deed]) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(agree(Path(folder) / "hone.db", deeds))
+        asyncio.run(agree(Path(folder), deeds))

@@ -34,8 +34,9 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.stores.inmemory import InMemorySessions
 from hone.stores.sqlite import SqliteSessions
+from tests.contract.kinds import KINDS as STORES
+from tests.contract.kinds import all_kinds, kept
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PREFIX = Prefix("scripted/one", "You help.", ('{"name":"read"}',))
@@ -48,13 +49,10 @@ BOTH = frozenset(Topic)
 NOTHING: Topics = frozenset()
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=STORES)
 def sessions(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sessions]:
-    store: Sessions = (
-        InMemorySessions() if request.param == "inmemory" else SqliteSessions.open(tmp_path / "sessions.db")
-    )
-    yield store
-    asyncio.run(store.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores.sessions
 
 
 def said(*words: str, on: Transcript | None = None, prefix: Prefix = PREFIX) -> Transcript:
@@ -378,8 +376,7 @@ async def test_a_branch_after_a_move_keeps_what_it_shares_and_no_more(
     child = await branch(sessions, B, A, 1, "its own")
     await sessions.delete(A)
     assert facts((await sessions.load(B)).transcript.nodes) == facts(child.nodes)
-    if isinstance(sessions, SqliteSessions):
-        path = tmp_path / "sessions.db"
+    if (path := tmp_path / "hone.db").exists():
         assert set(rows(path, "SELECT digest FROM contents")) == {node.digest for node in child.nodes}
         assert rows(path, "SELECT count(*) FROM nodes") == [3]
         await sessions.delete(B)
@@ -644,26 +641,29 @@ def rows(path: Path, query: str) -> list[Any]:
         connection.close()
 
 
-async def agree(path: Path, steps: Sequence[Step]) -> None:
-    reference, store = InMemorySessions(), SqliteSessions.open(path)
-    for sessions in (reference, store):
-        await begin(sessions, A)
-        await branch(sessions, B, A, 2, "x")
-    for number, step in enumerate(steps):
-        ids = [each.header.id for each in await reference.list(origin=None)]
-        known = {id: await reference.load(id) for id in ids}
-        made = call(step, SessionId(f"s{number}"), known)
-        expected = await outcome(reference, made)
-        event(f"{step.kind}: {expected[0] if isinstance(expected, tuple) else 'done'}")
-        assert await outcome(store, made) == expected
-        seen = await view(reference)
-        assert await view(store) == seen
-        kept = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
-        assert set(rows(path, "SELECT digest FROM contents")) == kept
-    while left := await store.list(origin=None):
-        await store.delete(left[0].header.id)
-    assert await store.spending() == await reference.spending()
-    await store.close()
+async def agree(folder: Path, steps: Sequence[Step]) -> None:
+    path = folder / "hone.db"
+    async with all_kinds(folder) as kinds:
+        reference, *others = [stores.sessions for stores in kinds]
+        for sessions in (reference, *others):
+            await begin(sessions, A)
+            await branch(sessions, B, A, 2, "x")
+        for number, step in enumerate(steps):
+            ids = [each.header.id for each in await reference.list(origin=None)]
+            known = {id: await reference.load(id) for id in ids}
+            made = call(step, SessionId(f"s{number}"), known)
+            expected = await outcome(reference, made)
+            event(f"{step.kind}: {expected[0] if isinstance(expected, tuple) else 'done'}")
+            seen = await view(reference)
+            for store in others:
+                assert await outcome(store, made) == expected
+                assert await view(store) == seen
+            contents = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
+            assert set(rows(path, "SELECT digest FROM contents")) == contents
+        for store in others:
+            while left := await store.list(origin=None):
+                await store.delete(left[0].header.id)
+            assert await store.spending() == await reference.spending()
     for table in ("sessions", "nodes", "chains", "contents", "prefixes", "counters"):
         assert rows(path, f"SELECT count(*) FROM {table}") == [0], table
 
@@ -673,7 +673,7 @@ def test_sqlite_and_the_reference_agree_over_any_history_and_nothing_is_left_beh
     steps: list[Step],
 ) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(agree(Path(folder) / "sessions.db", steps))
+        asyncio.run(agree(Path(folder), steps))
 
 
 @given(st.lists(st.tuples(ANY_MESSAGE, st.sampled_from(Trust), TIMES), min_size=1, max_size=5))

@@ -14,8 +14,8 @@ from hone.core.ledger import Entry
 from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
 from hone.learning.review import Reviewer
 from hone.models.polite import Aside, unhindered
-from hone.stores.inmemory import InMemoryJobs, InMemorySessions
-from hone.stores.reference import InMemoryLedger
+from tests.reference.ledger import InMemoryLedger
+from tests.reference.sessions import InMemoryJobs, InMemorySessions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A = SessionId("a")
