@@ -56,7 +56,7 @@ from hone.runtime.model_factory import ModelFactory
 from hone.runtime.permissions import Consent
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import ToolboxDeps, ToolboxFactory
-from hone.runtime.triggers import Intervals
+from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
@@ -392,7 +392,7 @@ class Hone:
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=self.memories.reminding(),
-            every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
+            topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
 
