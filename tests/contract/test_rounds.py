@@ -1,22 +1,19 @@
 """What every store of the curator's rounds promises, and that both of them say the same."""
 
-import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns, RoundId
+from hone.core.curation import UNNUMBERED, CuratorRun, RoundId
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta, Ledger
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.messages import digest, sound
-from hone.stores.curator_runs import SqliteCuratorRuns
-from hone.stores.database import Database
-from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryCuratorRuns, InMemoryLedger
+from hone.stores.home import Stores
+from tests.contract.kinds import KINDS, kept
 from tests.given import NOON
 
 BODY = b"one"
@@ -25,21 +22,10 @@ CHANGE = Change(MEMORY, ChangeKind.EDIT, (Delta("MEMORY.md", None, ONE),), Autho
 FIRST = CuratorRun(NOON, "a week has passed", SessionId("s"), "0" * 64, "", "## Done")
 
 
-@dataclass(frozen=True)
-class Stores:
-    ledger: Ledger
-    rounds: CuratorRuns
-
-
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    if request.param == "inmemory":
-        ledger = InMemoryLedger()
-        yield Stores(ledger, InMemoryCuratorRuns(ledger))
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield Stores(SqliteLedger(database), SqliteCuratorRuns(database))
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores
 
 
 async def test_a_round_is_recorded_with_what_it_changed(stores: Stores) -> None:

@@ -32,12 +32,12 @@ from hone.features.local_models.weights import ENGINE, SMOLLM2, ModelCache, Mode
 from hone.models.retrying import Retrying
 from hone.models.scripted import call
 from hone.runtime.session import Session, SessionDeps, new_id
-from hone.stores.inmemory import InMemorySessions
 from hone.tools.define import tool
 from tests.conftest import Figures
 from tests.given import NOON, transcript
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
+from tests.reference.sessions import InMemorySessions
 
 GGUF = "toy_weights/toy.gguf"
 TOY = Weights(

@@ -30,7 +30,7 @@ from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.stores.inmemory import InMemorySessions
+from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others
 

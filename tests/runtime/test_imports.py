@@ -37,9 +37,9 @@ from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.stores.inmemory import InMemorySessions
 from tests.conftest import Figures, Tier
 from tests.core.test_visible import SCRIPTS, invisibles
+from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others
 

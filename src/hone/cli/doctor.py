@@ -71,12 +71,13 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
 
 
 async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
-    from hone.stores.home import FILE, examined
+    from hone.stores.home import FILE
+    from hone.stores.maintenance import examine_home
 
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
-    damages = await examined(hone.home)
+    damages = await examine_home(hone.home)
     for line in damages:
         yield False, f"database: {line}"
     if damages:
@@ -110,10 +111,10 @@ async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     from datetime import datetime
 
     from hone.settings import home_folder
-    from hone.stores.home import repaired
+    from hone.stores.maintenance import repair_home
 
     home = options.home or home_folder()
-    made = await repaired(home, datetime.now().astimezone())
+    made = await repair_home(home, datetime.now().astimezone())
     if made is None:
         yield True, "database: nothing is damaged; nothing was changed"
         return

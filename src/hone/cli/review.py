@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hone.cli.main import FAILED, INTERRUPTED, Options, complain
-from hone.core.jobs import Job, State, Topic
+from hone.core.jobs import Job, State
+from hone.core.topics import NAMES
 
 if TYPE_CHECKING:
     from hone.app import Hone
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Look back over a conversation now, for what is worth keeping.")
 @click.argument("session", default="")
-@click.option(
-    "--about", type=click.Choice([each.value for each in Topic]), help="Only for this. [default: both]"
-)
+@click.option("--about", type=click.Choice(sorted(NAMES)), help="Only for this. [default: both]")
 @click.pass_obj
 def review(options: Options, session: str, about: str | None) -> int:
     """Look back over SESSION, your latest one if none is named, for what is worth keeping.
@@ -27,7 +26,7 @@ def review(options: Options, session: str, about: str | None) -> int:
     from hone.cli.home import with_home
     from hone.learning.reports import queued
 
-    topics = frozenset({Topic(about)}) if about else frozenset(Topic)
+    topics = frozenset({about}) if about else NAMES
 
     async def act(hone: "Hone") -> int:
         job = await queued(hone, session, topics, datetime.now(UTC))

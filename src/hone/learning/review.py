@@ -12,11 +12,13 @@ from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
-from hone.core.jobs import Job, JobId, Jobs, State
+from hone.core.jobs import Job, JobId, Jobs, State, Topics
 from hone.core.ledger import Change, Entry
+from hone.core.permit import Effect, Permit
 from hone.core.permits import REVIEW
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.tool import Tool
+from hone.core.topics import TOPICS
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
@@ -116,7 +118,7 @@ class Reviewer:
         warm = shares and is_warm(self._reading(stored, source, agent))
         own = (*knowledge_tools(library, stored.header.folder, source), *bench.more(source))
         tools = map(bench.wall, own)
-        agent = _narrowed(agent, tools, bench.bounds)
+        agent = _narrowed(agent, job.topics, tools, bench.bounds)
         agent = replace(agent, model=Polite(agent.model, aside))
         shared = len(nodes) if warm else 0
         header = Header(
@@ -180,8 +182,9 @@ class Reviewer:
             return  # it is no longer ours
 
 
-def _narrowed(agent: Agent, staged: Iterable[Tool], bounds: Bounds) -> Agent:
+def _narrowed(agent: Agent, topics: Topics, staged: Iterable[Tool], bounds: Bounds) -> Agent:
     """The same schemas, other hands: what the tools of a review write is staged."""
     toolbox = {**agent.toolbox, **{tool.spec.name: tool for tool in staged}}
-    narrow = agent.narrowed(REVIEW, Limits(calls=bounds.calls))
+    effects = frozenset[Effect]().union(*(topic.effects for topic in TOPICS if topic.name in topics))
+    narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls))
     return replace(narrow, toolbox=toolbox, model=Metered(agent.model, bounds.tokens))

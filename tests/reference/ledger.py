@@ -34,9 +34,9 @@ from hone.core.skill import (
 )
 from hone.stores import checks
 from hone.stores import words as wording
+from hone.stores.skill_catalog import WEIGHTS
 
 WORD = regex(r"[^\W_]+")
-WEIGHTS = (10.0, 5.0, 1.0)
 
 
 class InMemoryLedger:
