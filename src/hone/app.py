@@ -49,14 +49,12 @@ from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
-from hone.runtime.lists import OwnersList
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
-from hone.runtime.permissions import Consent
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Consent, Folders, OwnersList
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores

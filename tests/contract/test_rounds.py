@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hone.core.curation import UNNUMBERED, CuratorRun, RoundId
+from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
@@ -29,30 +29,30 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
 
 
 async def test_a_round_is_recorded_with_what_it_changed(stores: Stores) -> None:
-    made, [entry] = await stores.rounds.complete(FIRST, UNNUMBERED, [CHANGE], {ONE: BODY})
-    assert made == replace(FIRST, id=RoundId(1), changes=(entry.id,))
-    assert await stores.rounds.rounds() == (made,)
+    made, [entry] = await stores.curator_runs.complete(FIRST, UNNUMBERED, [CHANGE], {ONE: BODY})
+    assert made == replace(FIRST, id=CuratorRunId(1), changes=(entry.id,))
+    assert await stores.curator_runs.runs() == (made,)
     assert await stores.ledger.entries(group="g") == (entry,)
     assert await stores.ledger.entries(group="other") == ()
 
 
 async def test_rounds_come_newest_first_whatever_the_clock_says(stores: Stores) -> None:
-    first, _ = await stores.rounds.complete(FIRST, UNNUMBERED, (), {})
+    first, _ = await stores.curator_runs.complete(FIRST, UNNUMBERED, (), {})
     earlier = replace(FIRST, at=NOON - timedelta(days=900), error="no\ud800thing", report="\udfff")
-    second, _ = await stores.rounds.complete(earlier, first.id, (), {})
+    second, _ = await stores.curator_runs.complete(earlier, first.id, (), {})
     assert (second.error, second.report) == (sound("no\ud800thing"), sound("\udfff"))
-    assert await stores.rounds.rounds() == (second, first)
-    assert await stores.rounds.rounds(1) == (second,)
+    assert await stores.curator_runs.runs() == (second, first)
+    assert await stores.curator_runs.runs(1) == (second,)
 
 
 @pytest.mark.parametrize("after", [0, 2, -1])
 async def test_of_two_rounds_that_began_alike_one_is_a_conflict_and_changes_nothing(
     stores: Stores, after: int
 ) -> None:
-    first, _ = await stores.rounds.complete(FIRST, UNNUMBERED, (), {})
+    first, _ = await stores.curator_runs.complete(FIRST, UNNUMBERED, (), {})
     with pytest.raises(Conflict, match="Another round"):
-        await stores.rounds.complete(FIRST, RoundId(after), [CHANGE], {ONE: BODY})
-    assert await stores.rounds.rounds() == (first,)
+        await stores.curator_runs.complete(FIRST, CuratorRunId(after), [CHANGE], {ONE: BODY})
+    assert await stores.curator_runs.runs() == (first,)
     assert await stores.ledger.entries() == ()
 
 
@@ -68,6 +68,6 @@ async def test_a_change_that_cannot_be_recorded_leaves_no_round(
     stores: Stores, change: Change, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        await stores.rounds.complete(FIRST, UNNUMBERED, [CHANGE, change], {ONE: BODY})
-    assert await stores.rounds.rounds() == ()
+        await stores.curator_runs.complete(FIRST, UNNUMBERED, [CHANGE, change], {ONE: BODY})
+    assert await stores.curator_runs.runs() == ()
     assert await stores.ledger.entries() == ()

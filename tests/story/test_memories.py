@@ -15,6 +15,7 @@ from hone.core.messages import assistant
 from hone.core.topics import NAMES
 from hone.core.trust import Trust
 from hone.core.turn import Stop
+from hone.features.backends.evaluation import describe
 from hone.features.backends.part import MemoryPart
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
@@ -382,7 +383,7 @@ async def test_a_backend_that_is_down_gets_every_change_once_it_is_up_and_nobody
         await hone.part(MemoryPart).worker.drain()
         post = await hone.stores.outbox.post()
         assert (post.waiting, post.error) == (1, "The memory backend odd failed with RuntimeError.")
-        assert "1 wait" in "\n".join(await hone.part(MemoryPart).info())
+        assert "1 wait" in "\n".join(await describe(hone))
     backend.mood = "well"
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
         await hone.part(MemoryPart).worker.drain()

@@ -16,9 +16,8 @@ from hone.core.recall import Query
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
-from hone.features.templates.examples import HEADING
 from hone.features.templates.part import TemplatesPart
-from hone.features.templates.seeding import TemplateOptions
+from hone.features.templates.seeding import HEADING, TemplateOptions
 from hone.features.templates.values import Template, Work
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, rounds, rules

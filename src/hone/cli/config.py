@@ -186,12 +186,12 @@ def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def rows(settings: "Settings", origin: Mapping[str, str]) -> Iterator[str]:
     import msgspec
 
-    from hone.features.backends.choice import shown
+    from hone.core.secrets import mask_password
 
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():
         provider["key"] = variable(provider["key"])
-    values["memory"]["url"] = shown(values["memory"]["url"])
+    values["memory"]["url"] = mask_password(values["memory"]["url"])
     for key, (explanation, _) in KEYS.items():
         yield f"{key} = {msgspec.json.encode(values[key]).decode()}  ({origin.get(key, 'default')})"
         yield f"    {explanation}"

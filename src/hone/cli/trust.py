@@ -31,8 +31,7 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
     If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
     """
     from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
-    from hone.runtime.lists import OwnersList
-    from hone.runtime.trust import Folders
+    from hone.runtime.trust import Folders, OwnersList
     from hone.settings import home_folder
 
     home = options.home or home_folder()

@@ -33,7 +33,7 @@ class Stores:
     shelf: SkillCatalog
     jobs: Jobs
     recall: Recall
-    rounds: CuratorRuns
+    curator_runs: CuratorRuns
     outbox: Outbox
     close: Callable[[], Awaitable[None]]
     closed: str = ""

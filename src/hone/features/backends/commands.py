@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hone.cli.main import Options
+from hone.features.backends.evaluation import describe
+from hone.features.backends.evaluation import evaluate as measure
 from hone.features.backends.part import MemoryPart
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def info(options: Options, as_json: bool) -> None:
     from hone.core.visible import visible
 
     async def act(hone: "Hone") -> tuple[list[str], dict[str, object]]:
-        lines = await hone.part(MemoryPart).info()
+        lines = await describe(hone)
         backing, post = hone.part(MemoryPart).backing, await hone.stores.outbox.post()
         choice = await backing.choose()
         return lines, {
@@ -173,11 +175,11 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
     from hone.cli.log import echo_json
 
     async def act(hone: "Hone") -> "list[Measured]":
-        return await hone.part(MemoryPart).measured(names, lambda name: _survives(hone, options, name))
+        return await measure(hone, names, lambda name: _survives(hone, options, name))
 
     found = with_home(options, act)
     if svg:
-        from hone.features.backends.chart import svg as drawn
+        from hone.features.backends.report import svg as drawn
 
         svg.write_text(drawn(found), encoding="utf-8")
     if as_json:
@@ -193,7 +195,7 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
         )
         return
     from hone.core.visible import visible
-    from hone.features.backends.table import table
+    from hone.features.backends.report import table
 
     click.echo(visible(table(found)))
 

@@ -10,6 +10,7 @@ import click
 from hone.cli.main import Options
 from hone.core.errors import HoneError, Missing, Refused
 from hone.features.experiments.part import ExperimentsPart
+from hone.features.experiments.runner import ExperimentRunner
 from hone.features.experiments.values import PAIRS, Check, LessonKind
 
 if TYPE_CHECKING:
@@ -220,14 +221,14 @@ def run(
         raise click.UsageError("Name the lesson: --skill, --entry or --template.")
 
     async def act(hone: "Hone") -> "tuple[Finding, list[str]]":
-        laboratory = hone.part(ExperimentsPart).runner
-        task = laboratory.studies.task(name)
+        runner = ExperimentRunner(hone)
+        task = runner.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
         with Bar(f"{name}: {subject.lesson}", pairs) as bar:
-            study = await laboratory.run(task, subject, model or options.model, pairs, bar.tell)
+            study = await runner.run(task, subject, model or options.model, pairs, bar.tell)
         finding = found(study)
         now = await find(hone, Path(task.folder), wanted[0], subject.entry or wanted[1])
-        return finding, await conclude(hone, laboratory.studies, now, finding)
+        return finding, await conclude(hone, runner.studies, now, finding)
 
     finding, lines = with_home(options, act)
     click.echo("\n".join((*table(finding), *lines)))

@@ -44,11 +44,11 @@ async def _import(hone: "Hone", source: str, path: Path, foreign: bool, *, dry_r
     from hone.cli.home import ledger_of
     from hone.features.imports.plan import survey
     from hone.features.imports.proposals import fresh, gather
-    from hone.features.imports.sources import portions
+    from hone.features.imports.sources import source_files
 
     keeper = ledger_of(hone)
-    there = portions(source, path)
-    with _progress("Reading", sum(portion.size for portion in there)) as told:
+    there = source_files(source, path)
+    with _progress("Reading", sum(source_file.size for source_file in there)) as told:
         found = await survey(hone.sessions, source, there, told, foreign=foreign)
     _tell(found, len(there), foreign=foreign)
     learned = gather(path) if source == "hermes" else None
@@ -105,14 +105,14 @@ def _tell(found: "ImportPlan", files: int, *, foreign: bool) -> None:
 
 
 def _tell_left(found: "ImportPlan") -> None:
-    account = found.account
-    if left := +account.left:
+    report = found.report
+    if left := +report.left:
         click.echo("Not taken over:")
         for kind, number in left.most_common():
             click.echo(f"  {number:,} {kind}")
-    if account.malformed:
-        click.echo(f"{_count(account.malformed, 'line')} cannot be read and are left out:")
-        _list(account.faults, account.malformed)
+    if report.malformed:
+        click.echo(f"{_count(report.malformed, 'line')} cannot be read and are left out:")
+        _list(report.faults, report.malformed)
     for sentence in found.unreadable:
         click.echo(visible(sentence), err=True)
 
