@@ -47,8 +47,8 @@ from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.models.windowed import Windowed
 from hone.plugins import load
-from hone.prompt.compose import compose, ordered, plain, surroundings
-from hone.prompt.news import news as tell
+from hone.prompt.compose import compose, order_sections, plain, surroundings
+from hone.prompt.news import describe_news as tell
 from hone.prompt.sections import instructions, journal
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.lists import OwnersList
@@ -154,7 +154,7 @@ class Hone:
             keeper = Keeper(
                 stores.ledger, FileTree(self.home), self._clock, self._say, self._rules(stores.closed)
             )
-            self._library = Library(keeper, stores.shelf, self._clock)
+            self._library = Library(keeper, stores.catalog, self._clock)
         return self._library
 
     @cached_property
@@ -409,7 +409,7 @@ class Hone:
 
     def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
         day = self._clock.now().astimezone().date()
-        return ordered(
+        return order_sections(
             self._plugins.sections,
             index(known.skills, known.total),
             self._instructed(folder),

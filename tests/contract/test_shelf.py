@@ -63,7 +63,7 @@ class Library:
         """A skill with its card; facts by the name without the @."""
         text = f"{name}\n{description}\n{body}"
         await self.write(name, {DOCUMENT: text} | {f"@{key}": value for key, value in facts.items()})
-        await self.shelf.card({digest(sound(text).encode()): SkillSummary(name, description, body)})
+        await self.shelf.save_summaries({digest(sound(text).encode()): SkillSummary(name, description, body)})
 
     async def names(self, **wanted: Any) -> list[str]:
         return [each.name for each in await self.shelf.listed(**wanted)]
@@ -94,15 +94,15 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
     await library.write("twin", {DOCUMENT: "text"})
     await library.write("no-document", {"references/a.md": "more", ORIGIN: "user"})
     await library.write("archived", {DOCUMENT: "old", ARCHIVED: "1"})
-    assert sorted(await library.shelf.uncarded()) == sorted([digest(b"text"), digest(b"old")])
+    assert sorted(await library.shelf.unsummarized()) == sorted([digest(b"text"), digest(b"old")])
     assert (await library.names(archived=True), await library.ranks(), await library.found("text")) == (
         [],
         [],
         [],
     )
     assert await library.shelf.names() == {"plain": False, "twin": False, "archived": True}
-    await library.shelf.card({digest(b"text"): SkillSummary("plain", "words", "")})
-    assert await library.shelf.uncarded() == (digest(b"old"),)
+    await library.shelf.save_summaries({digest(b"text"): SkillSummary("plain", "words", "")})
+    assert await library.shelf.unsummarized() == (digest(b"old"),)
     assert await library.names(archived=True) == ["plain", "twin"]
 
 
@@ -116,8 +116,8 @@ async def test_what_waits_or_is_no_skill_is_not_on_the_shelf(library: Library) -
     )
     note = Change(MEMORY, ChangeKind.ADD, (Delta(DOCUMENT, None, digest(b"x")),), Author(Actor.OWNER))
     await library.ledger.record([waiting, note], {digest(b"x"): b"x"}, NOW)
-    assert await library.shelf.uncarded() == ()
-    await library.shelf.card({digest(b"x"): SkillSummary("waits", "words", "")})
+    assert await library.shelf.unsummarized() == ()
+    await library.shelf.save_summaries({digest(b"x"): SkillSummary("waits", "words", "")})
     assert (await library.names(archived=True), await library.found("words")) == ([], [])
 
 
@@ -125,16 +125,20 @@ async def test_a_card_counts_only_while_the_document_is_held(library: Library) -
     await library.add("deploy", "the old way")
     await library.write("deploy", {DOCUMENT: "changed"})
     assert (await library.names(), await library.found("old"), await library.ranks()) == ([], [], [])
-    await library.shelf.card({digest(b"changed"): SkillSummary("deploy", "the new way", "")})
+    await library.shelf.save_summaries({digest(b"changed"): SkillSummary("deploy", "the new way", "")})
     assert (await library.found("old"), await library.found("new")) == ([], ["deploy"])
     await library.write("deploy", {DOCUMENT: None})
-    assert (await library.names(), await library.found("new"), await library.shelf.uncarded()) == ([], [], ())
+    assert (await library.names(), await library.found("new"), await library.shelf.unsummarized()) == (
+        [],
+        [],
+        (),
+    )
 
 
 async def test_a_card_can_be_made_anew_and_one_for_nobody_is_no_trouble(library: Library) -> None:
     await library.add("deploy", "first words")
     text = b"deploy\nfirst words\n"
-    await library.shelf.card(
+    await library.shelf.save_summaries(
         {digest(text): SkillSummary("deploy", "second words", ""), digest(b"?"): SkillSummary("x", "y", "z")}
     )
     assert (await library.shelf.listed())[0].description == "second words"
@@ -143,7 +147,7 @@ async def test_a_card_can_be_made_anew_and_one_for_nobody_is_no_trouble(library:
         ["deploy"],
         [],
     )
-    await library.shelf.card({"\udcff": SkillSummary("\udcff", "\udcff", "\udcff")})
+    await library.shelf.save_summaries({"\udcff": SkillSummary("\udcff", "\udcff", "\udcff")})
 
 
 async def test_a_line_says_all_that_is_known_without_reading(library: Library) -> None:
@@ -153,13 +157,13 @@ async def test_a_line_says_all_that_is_known_without_reading(library: Library) -
     await library.use("full")
     bare, full, odd = await library.shelf.listed(archived=True)
     assert (full.name, full.description) == ("full", "Grüße\0 \ufffd\ufffd\ufffd")
-    assert (full.birth, full.pinned, full.archived) == (SkillOrigin.USER, True, True)
-    assert (full.project, full.tally) == ("/tmp/ä b", UsageCounts(uses=1, last_use=TODAY))
+    assert (full.origin, full.pinned, full.archived) == (SkillOrigin.USER, True, True)
+    assert (full.project, full.counts) == ("/tmp/ä b", UsageCounts(uses=1, last_use=TODAY))
     assert bare == ListedSkill("bare", "", digest(b"bare\n\n"))
-    assert odd.birth is SkillOrigin.USER, "what is not known is protected"
+    assert odd.origin is SkillOrigin.USER, "what is not known is protected"
     await library.write("full", {PINNED: None, ARCHIVED: None, ORIGIN: None, PROJECT: None})
     assert (await library.shelf.listed())[1] == replace(
-        full, birth=SkillOrigin.AGENT, pinned=False, archived=False, project=""
+        full, origin=SkillOrigin.AGENT, pinned=False, archived=False, project=""
     )
 
 
@@ -214,7 +218,7 @@ async def test_a_use_counts_once_a_session_and_its_last_day_is_kept(library: Lib
     for days, session in ((0, S1), (0, S1), (3, S1), (1, S2)):
         await library.use("deploy", session, TODAY + timedelta(days=days))
     await library.use("other", S1)
-    tallies = await library.shelf.tallies()
+    tallies = await library.shelf.usage_counts()
     assert tallies == {
         "deploy": UsageCounts(uses=2, last_use=TODAY + timedelta(days=3)),
         "other": UsageCounts(uses=1, last_use=TODAY),
@@ -234,8 +238,8 @@ async def test_a_look_of_a_review_or_the_curator_never_counts_as_use(library: Li
     for actor in (Actor.REVIEW, Actor.CURATOR):
         await library.shelf.count("again", SkillEvent.USE, actor, S1, TODAY)
     expected = UsageCounts(2, 2, 2, 3, 3, TODAY)
-    assert await library.shelf.tallies() == {"deploy": expected}
-    assert [each.tally for each in await library.shelf.listed()] == [UsageCounts(), expected]
+    assert await library.shelf.usage_counts() == {"deploy": expected}
+    assert [each.counts for each in await library.shelf.listed()] == [UsageCounts(), expected]
     later = TODAY + timedelta(days=1)
     for actor in (Actor.REVIEW, Actor.CURATOR):
         await library.shelf.count("again", SkillEvent.USE, actor, S1, later)
@@ -247,7 +251,7 @@ async def test_a_tally_is_kept_of_bundled_skills_and_outlives_the_skill(library:
     await library.add("mine")
     await library.use("mine")
     await library.write("mine", {DOCUMENT: None})
-    assert await library.shelf.tallies() == {
+    assert await library.shelf.usage_counts() == {
         "comes-with-hone": UsageCounts(views=1),
         "mine": UsageCounts(uses=1, last_use=TODAY),
     }
@@ -341,15 +345,17 @@ async def take(library: Library, step: Step) -> Any:
     await library.shelf.count(step.name, step.deed, step.actor, step.session, day)
     texts = ["one words", "two words", "three"]
     before = await library.names(archived=True)
-    await library.shelf.card({digest(text.encode()): SkillSummary("name", text, text) for text in texts})
+    await library.shelf.save_summaries(
+        {digest(text.encode()): SkillSummary("name", text, text) for text in texts}
+    )
     return (
         before,
         await library.shelf.names(),
-        await library.shelf.uncarded(),
+        await library.shelf.unsummarized(),
         await library.shelf.listed(),
         await library.shelf.listed(archived=True),
         [await library.shelf.ranked("/here", TODAY + timedelta(days=days), 2) for days in (-2, 0, 1)],
-        await library.shelf.tallies(),
+        await library.shelf.usage_counts(),
         sorted(await library.found("words", "three")),
     )
 
@@ -418,9 +424,11 @@ async def test_how_a_use_went_is_counted_once_a_session_and_can_be_said_anew(lib
     for session in (S1, S2, S3):
         await library.shelf.rate("a", session, SkillResult.SUCCEEDED)
     await library.shelf.rate("b", S1, SkillResult.CORRECTED)
-    assert [(each.succeeded, each.corrected) for each in (await library.shelf.tallies()).values()] == [(2, 0)]
+    assert [(each.succeeded, each.corrected) for each in (await library.shelf.usage_counts()).values()] == [
+        (2, 0)
+    ]
     await library.shelf.rate("a", S1, SkillResult.CORRECTED)
     await library.shelf.rate("a", S2, SkillResult.UNKNOWN)
-    (tally,) = (await library.shelf.tallies()).values()
+    (tally,) = (await library.shelf.usage_counts()).values()
     assert (tally.uses, tally.succeeded, tally.corrected) == (2, 0, 1)
-    assert (await library.shelf.listed())[0].tally == tally
+    assert (await library.shelf.listed())[0].counts == tally

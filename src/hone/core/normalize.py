@@ -24,7 +24,7 @@ class NormalizedReply:
     faults: Mapping[str, str]
 
 
-def settle(message: Message, taken: Collection[str], number: int) -> NormalizedReply:
+def normalize(message: Message, taken: Collection[str], number: int) -> NormalizedReply:
     """Ids become unique among `taken`, names and arguments well-formed; what had to change is a fault."""
     parts: list[Part] = []
     used = set(taken)

@@ -161,7 +161,7 @@ class Reviewer:
         async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
             return await bench.jobs.complete(job.id, changes, contents, cached, bench.clock.now())
 
-        entries = await bench.library.keeper.settle(staged, finish)
+        entries = await bench.library.keeper.commit(staged, finish)
         emit(Learned(await bench.jobs.job(job.id), tuple(entries)))
         await self._rate(job, source, entries)
         return entries

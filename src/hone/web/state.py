@@ -9,8 +9,7 @@ from hone.core.clock import Clock
 from hone.core.errors import HoneError, StoreError
 from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import START
-from hone.knowledge.descriptions import told
-from hone.knowledge.learned import line
+from hone.knowledge.descriptions import describe, summarize
 from hone.web.bus import Bus
 from hone.web.events import shown
 from hone.web.keys import Keys
@@ -68,7 +67,7 @@ class ServerState:
         """What is learned is in the ledger, whether or not it can be told."""
         kind, data = shown(learned)
         with suppress(HoneError):
-            data = {**data, "line": line(await told(self.hone.library.keeper, learned.entries), "")}
+            data = {**data, "line": summarize(await describe(self.hone.library.keeper, learned.entries), "")}
         self.bus.publish(EVERYWHERE, kind, data)
         if learned.job.session in self.talks.busy or self.talks.find(learned.job.session):
             self.bus.publish(learned.job.session, kind, data)

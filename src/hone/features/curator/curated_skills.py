@@ -67,7 +67,7 @@ async def stock(library: Library) -> CuratedSkills:
 
 
 def is_own(skill: ListedSkill) -> bool:
-    return skill.birth is SkillOrigin.AGENT and not skill.pinned and not skill.archived
+    return skill.origin is SkillOrigin.AGENT and not skill.pinned and not skill.archived
 
 
 def _is_curators(entry: Entry) -> bool:

@@ -40,7 +40,7 @@ from hone.features.curator.question import SkillOffer, question
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
-from hone.knowledge.drafts import Batch, Move
+from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.metered import Metered
@@ -274,7 +274,7 @@ class Curator:
 
 def _offers(known: CuratedSkills) -> list[SkillOffer]:
     return [
-        SkillOffer(name, listed.description, known.shelf[name][DOCUMENT].decode(), listed.tally.uses)
+        SkillOffer(name, listed.description, known.shelf[name][DOCUMENT].decode(), listed.counts.uses)
         for name, listed in sorted(known.listed.items())
     ]
 

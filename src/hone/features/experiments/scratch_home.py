@@ -96,7 +96,7 @@ async def furnish(house: HomeAccess, home: Path, stock: HomeContents) -> None:
             place.write_text(text, "utf-8")
             await house.library.keeper.text(target)
     for name, files in sorted(stock.skills.items()):
-        await house.library.keeper.shelve(name, folder.SetFiles(files), OWNER)
+        await house.library.keeper.edit_skill(name, folder.SetFiles(files), OWNER)
     if stock.template:
         await house.templates.add(replace(stock.template, uses=(), effect=None))
 

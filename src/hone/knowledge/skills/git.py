@@ -16,7 +16,7 @@ from time import monotonic
 from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.visible import one_line
-from hone.knowledge.skills.source_tree import SourceTree, hostile, refuse
+from hone.knowledge.skills.source_tree import SourceTree, find_fault, refuse
 
 PATIENCE = 120.0
 """Seconds."""
@@ -47,7 +47,7 @@ def address(source: str) -> str:
 
 
 @contextmanager
-def fetched(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
+def fetch(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
     """Its files, and the commit they are of. Raises Refused with git's own words."""
     if not _ADDRESS.fullmatch(url) or ref.startswith("-"):
         raise Refused("A repository is named by https://…, ssh://…, file://… or user@host:path.")
@@ -75,7 +75,7 @@ def _cargo(folder: Path, commit: str) -> SourceTree:
             faults[path] = _KINDS[mode]
         else:
             sizes[path] = int(size)
-    refuse(f"{path!r} {hostile(path)}" for path in (*sizes, *faults) if hostile(path))
+    refuse(f"{path!r} {find_fault(path)}" for path in (*sizes, *faults) if find_fault(path))
 
     def read(paths: Sequence[str]) -> Mapping[str, bytes]:
         return {path: _git(folder, "cat-file", "blob", objects[path]) for path in paths}

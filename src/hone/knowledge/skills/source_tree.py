@@ -6,7 +6,7 @@ from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.knowledge.skills.install import InstallPlan, is_left, parcel
+from hone.knowledge.skills.install import InstallPlan, is_left, plan_install
 from hone.knowledge.skills.paths import BYTES, FILE_BYTES, FILES
 
 SHOWN = 20
@@ -29,7 +29,7 @@ def pick(cargo: SourceTree, folder: str = "", name: str = "") -> InstallPlan:
     wanted = {path: paths[path] for path in sorted(paths) if path not in left}
     _sound(cargo, wanted)
     data = cargo.read(tuple(wanted.values()))
-    return parcel({path: data[whole] for path, whole in wanted.items()}, left, name)
+    return plan_install({path: data[whole] for path, whole in wanted.items()}, left, name)
 
 
 def _root(cargo: SourceTree, folder: str) -> str:
@@ -74,7 +74,7 @@ def refuse(faults: Iterable[str]) -> None:
         raise Refused(f"Nothing was installed. A skill holds plain files only:{listed}{more}")
 
 
-def hostile(path: str) -> str:
+def find_fault(path: str) -> str:
     """Why no honest archive has such a path; empty if one may."""
     if "\0" in path or "\\" in path or any(ord(letter) < 32 for letter in path):
         return "has signs in its name that are no part of a path"

@@ -6,7 +6,6 @@ import msgspec
 
 from hone.core.errors import Refused
 from hone.core.tool_context import Answer
-from hone.runtime.preload import use
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.operation import Nothing, Operation, OperationCall
 from hone.web.state import ServerState
@@ -51,7 +50,7 @@ async def say(asked: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
 async def _say(house: ServerState, talk: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
     if not text.strip():
         raise Refused("A message needs words.")
-    aside = await use(house.hone.library, skills, talk.session.id) if skills else ""
+    aside = await house.hone.library.use(skills, talk.session.id) if skills else ""
     await house.talks.start(talk, Words(text, aside=aside, watched=True))
     return {"session": talk.session.id, "messages": len(talk.session.transcript)}
 

@@ -13,7 +13,7 @@ from hone.features.experiments.findings import beside
 from hone.features.experiments.subjects import of_skill
 from hone.features.experiments.values import LessonKind
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.skills.facts import facts, parted
+from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.folder import (
     Archive,
     Create,
@@ -74,11 +74,11 @@ def _row(each: ListedSkill) -> dict[str, Any]:
     return {
         "name": each.name,
         "description": each.description,
-        "origin": each.birth,
+        "origin": each.origin,
         "pinned": each.pinned,
         "archived": each.archived,
         "project": each.project,
-        "usage": _usage(each.tally),
+        "usage": _usage(each.counts),
     }
 
 
@@ -88,25 +88,25 @@ async def listed(asked: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
     if not query.query.strip():
         every = await library.listed(archived=query.archived)
         return {"skills": [_row(each) for each in every if each.archived is query.archived]}
-    tallies = await library.tallies()
+    counts = await library.usage_counts()
     found = await library.search(query.query, FOUND)
-    return {"skills": [_row(replace(each, tally=tallies.get(each.name, each.tally))) for each in found]}
+    return {"skills": [_row(replace(each, counts=counts.get(each.name, each.counts))) for each in found]}
 
 
 async def one(asked: OperationCall[History, Nothing]) -> dict[str, Any]:
     """A skill with its files, what it was used for, what experiments found, and its history."""
     library, name = asked.house.hone.library, asked.path["name"]
     held = await library.files(name)
-    known, files = facts(held), parted(held)[0]
+    known, files = facts(held), split_facts(held)[0]
     history = await library.keeper.ledger.entries(target=skill(name), limit=asked.query.limit)
     return {
         "name": name,
-        "origin": known.birth,
+        "origin": known.origin,
         "pinned": known.pinned,
         "archived": known.archived,
         "project": known.project,
         "source": known.source,
-        "usage": _usage((await library.tallies()).get(name, UsageCounts())),
+        "usage": _usage((await library.usage_counts()).get(name, UsageCounts())),
         "measured": beside(asked.house.hone.home, LessonKind.SKILL, name, of_skill(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
         "history": await rows(asked.house, history),
@@ -164,7 +164,7 @@ async def mark(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def _shelve(house: ServerState, name: str, edit: Edit) -> dict[str, Any]:
-    [made] = await rows(house, [await house.hone.library.keeper.shelve(name, edit, OWNER)])
+    [made] = await rows(house, [await house.hone.library.keeper.edit_skill(name, edit, OWNER)])
     return made
 
 

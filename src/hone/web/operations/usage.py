@@ -57,7 +57,7 @@ async def figures(asked: OperationCall[Span, Nothing]) -> dict[str, Any]:
     skills = await house.hone.library.listed(archived=True)
     active = [each for each in skills if not each.archived]
     aged = await house.hone.curator.ages()
-    births = sorted({each.birth for each in skills})
+    origins = sorted({each.origin for each in skills})
     return {
         "days": daily(spendings, today, asked.query.days),
         "skills": {
@@ -65,7 +65,7 @@ async def figures(asked: OperationCall[Span, Nothing]) -> dict[str, Any]:
             "pinned": sum(each.pinned for each in active),
             "stale": sum(each.grade is not Grade.ACTIVE for each in aged),
             "archived": len(skills) - len(active),
-            "by_origin": {birth: sum(each.birth is birth for each in active) for birth in births},
+            "by_origin": {origin: sum(each.origin is origin for each in active) for origin in origins},
         },
     }
 
