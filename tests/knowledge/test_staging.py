@@ -126,7 +126,7 @@ async def law(path: Path, steps: Sequence[Deed]) -> None:
         await furnished(keeper)
         await furnished(direct)
         before, files, latest = await held(keeper), printed(path / "a"), await keeper.ledger.latest()
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         for step in steps:
             assert await step.do(apart, REVIEW) == await step.do(direct, REVIEW), step
             assert await held(apart) == await held(direct)
@@ -150,7 +150,7 @@ def test_settled_on_what_it_saw_it_is_what_the_same_edits_make_and_before_it_is_
 async def meet(path: Path, steps: Sequence[Deed], others: Sequence[Deed]) -> None:
     async with house(path / "a") as keeper:
         await furnished(keeper)
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         done = [await step.do(apart, REVIEW) for step in steps]
         view = await held(apart)
         for other in others:
@@ -181,7 +181,7 @@ def test_whatever_the_owner_does_meanwhile_the_ledger_is_sound_and_nothing_is_fo
 async def test_what_meets_a_later_change_waits_whole_and_the_rest_takes_effect(home: Path) -> None:
     async with house(home) as keeper:
         await furnished(keeper)
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         await apart.note([(MEMORY, ReplaceEntry("one", "uno"))], REVIEW)
         await apart.edit_skill(NAME, Patch("two", "due"), REVIEW)
         await keeper.note([(MEMORY, ReplaceEntry("one", "eins"))], OWNER)
@@ -198,7 +198,7 @@ async def test_if_the_end_cannot_be_recorded_nothing_is(home: Path) -> None:
 
     async with house(home) as keeper:
         await furnished(keeper)
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         await apart.note([(MEMORY, Add("four"))], REVIEW)
         before = (await held(keeper), printed(home), await keeper.ledger.latest())
         with pytest.raises(StoreError):

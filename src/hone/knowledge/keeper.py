@@ -111,7 +111,7 @@ class Keeper:
         if self.file_sync:
             self.file_sync.close()
 
-    def staged(self) -> tuple["Keeper", StagedLedger]:
+    def stage(self) -> tuple["Keeper", StagedLedger]:
         """Return a keeper for changes that nobody else sees until `commit` makes them."""
         ledger = StagedLedger(self.ledger)
         return Keeper(ledger, None, self._clock, self._say, self.rules), ledger

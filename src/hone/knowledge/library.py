@@ -190,9 +190,9 @@ class Library:
             contents = await self.keeper.ledger.contents(digests)
             await self._catalog.save_summaries({name: _summarize(data) for name, data in contents.items()})
 
-    def staged(self) -> tuple["Library", StagedLedger]:
+    def stage(self) -> tuple["Library", StagedLedger]:
         """Return a library for a run whose changes nobody else shall see yet."""
-        keeper, ledger = self.keeper.staged()
+        keeper, ledger = self.keeper.stage()
         return Library(keeper, self._catalog, self._clock), ledger
 
     @property

@@ -94,7 +94,7 @@ class Reviewer:
         stored = await bench.sessions.load(job.session)
         whole = await self._whole(job, stored)
         source = CitedMessage(job.session, whole.upto(job.messages))
-        library, staged = bench.library.staged()
+        library, staged = bench.library.stage()
         session, asked = await self._session(job, stored, source, library)
         session.agent = replace(session.agent, model=Polite(session.agent.model, aside))
         await bench.jobs.begin(job.id, session.id)

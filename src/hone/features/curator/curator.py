@@ -162,7 +162,7 @@ class Curator:
     async def preview(self, *, again: bool = False) -> Preview:
         """The same thoughts, on a ledger that nobody else sees."""
         thought = await self._think("dry run", await self._room.rounds.rounds(), again=again)
-        library, _ = self._room.library.staged()
+        library, _ = self._room.library.stage()
         reasons: list[str] = []
 
         async def close(

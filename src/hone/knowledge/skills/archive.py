@@ -1,4 +1,4 @@
-"""An archive (zip, tar, tar.gz) as cargo, read in memory: nothing of it is laid out on the disk."""
+"""An archive (zip, tar, tar.gz) as a source tree, read in memory: nothing of it is laid out on the disk."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""A git repository as cargo: fetched bare and shallow, read object by object, never checked out.
+"""A git repository as a source tree: fetched bare and shallow, read object by object, never checked out.
 
 So nothing of it runs: no hook, no filter, no submodule, and no link is made that something could follow.
 """
@@ -59,10 +59,10 @@ def fetch(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
         commit = _git(folder, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
         if not _COMMIT.fullmatch(commit):
             raise Refused("The repository has no commit to install from.")
-        yield _cargo(folder, commit), commit
+        yield _source_tree(folder, commit), commit
 
 
-def _cargo(folder: Path, commit: str) -> SourceTree:
+def _source_tree(folder: Path, commit: str) -> SourceTree:
     sizes: dict[str, int] = {}
     faults: dict[str, str] = {}
     objects: dict[str, str] = {}
