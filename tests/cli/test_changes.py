@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.changes import Told, called, diff, gist, heading, line, stat, table
+from hone.cli.changes import DescribedChange, called, diff, gist, heading, line, stat, table
 from hone.cli.paint import Paint
 from hone.core.ledger import (
     MEMORY,
@@ -36,7 +36,7 @@ def step(before: str | bytes | None, after: str | bytes | None, path: str = "MEM
 
 def made(
     *steps: Step, target: Target = MEMORY, fate: str = "", reason: str = "", confirmed: bool = False
-) -> Told:
+) -> DescribedChange:
     deltas = tuple(Delta(each.path, "0" * 64, "1" * 64) for each in steps)
     waits = fate == "waits"
     change = Change(
@@ -48,7 +48,7 @@ def made(
         confirmed,
         "it rests on foreign text" if waits else "",
     )
-    return Told(Entry(ChangeId(42), NOON, change), steps, fate)
+    return DescribedChange(Entry(ChangeId(42), NOON, change), steps, fate)
 
 
 def test_an_end_of_line_that_changes_can_be_seen() -> None:

@@ -206,7 +206,7 @@ print(code, sorted(set(sys.argv[1].split()) & set(sys.modules)))
 """
 DRAWING = "rich pygments markdown_it prompt_toolkit"
 SELDOM = (
-    "yaml starlette uvicorn jinja2 tomllib difflib shutil tempfile secrets statistics http.client email "
+    "yaml starlette uvicorn jinja2 tomllib shutil tempfile secrets statistics http.client email "
     "hone.web hone.cli.chat hone.learning.review hone.features.curator.curator "
     "hone.features.experiments.runner hone.features.templates.store hone.features.imports "
     "hone.features.backends.reminding hone.features.backends.evaluate hone.features.backends.postgres "

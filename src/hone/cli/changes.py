@@ -7,16 +7,28 @@ from hone.cli.paint import Paint
 from hone.cli.render import WIDE
 from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
-from hone.knowledge import descriptions as telling
-from hone.knowledge.descriptions import Sign, Told, data, fate, rows, stat, steps, told, whole
+from hone.knowledge import descriptions
+from hone.knowledge.descriptions import (
+    DescribedChange,
+    Sign,
+    data,
+    describe,
+    describe_groups,
+    fate,
+    rows,
+    stat,
+    steps,
+)
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import MARK
 
 __all__ = [
-    "Told",
+    "DescribedChange",
     "account",
     "called",
     "data",
+    "describe",
+    "describe_groups",
     "diff",
     "fate",
     "gist",
@@ -26,27 +38,25 @@ __all__ = [
     "stat",
     "steps",
     "table",
-    "told",
-    "whole",
 ]
 
 PLAIN = Paint()
 TITLES = ("id", "when", "by", "target", "change", "lines", "about")
 
 
-def table(changes: Sequence[Told], width: int = WIDE, paint: Paint = PLAIN) -> str:
+def table(changes: Sequence[DescribedChange], width: int = WIDE, paint: Paint = PLAIN) -> str:
     rows = [TITLES, *map(_cells, changes)]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     room = max(20, width - sum(widths) - 2 * len(widths))
     return "\n".join(_row(row, widths, room, paint) for row in rows)
 
 
-def line(change: Told, width: int = WIDE) -> str:
+def line(change: DescribedChange, width: int = WIDE) -> str:
     """One change by itself."""
     return one_line("  ".join(cell for cell in _cells(change) if cell), width)
 
 
-def _cells(change: Told) -> tuple[str, ...]:
+def _cells(change: DescribedChange) -> tuple[str, ...]:
     entry = change.entry
     actor, about = entry.change.author.actor, entry.change.about
     kind = one_line(entry.change.kind, 20) + (f" {about}" if about else "")
@@ -71,7 +81,7 @@ def called(target: Target) -> str:
     return one_line(target, 70)
 
 
-def gist(change: Told, width: int = WIDE) -> str:
+def gist(change: DescribedChange, width: int = WIDE) -> str:
     """Why it was made, or else the first words that came, or that went."""
     if change.entry.change.author.reason:
         return one_line(change.entry.change.author.reason, width)
@@ -84,7 +94,7 @@ def gist(change: Told, width: int = WIDE) -> str:
     return ""
 
 
-def heading(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
+def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
     """What it is, by whom, why."""
     entry = change.entry
     made, author = entry.change, entry.change.author
@@ -106,7 +116,7 @@ def heading(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
         yield f"reason: {one_line(author.reason, 500)}"
 
 
-def account(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
+def account(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
     """All that must be seen before somebody agrees."""
     for each in (change, *change.others):
         yield from heading(each, paint)
@@ -128,5 +138,5 @@ def diff(target: Target, steps: Iterable[Step], paint: Paint = PLAIN) -> Iterato
         Sign.PLACE: paint.dim,
         Sign.END: paint.dim,
     }
-    for sign, text in telling.diff(target, steps):
+    for sign, text in descriptions.diff(target, steps):
         yield colours[sign](text) if sign in colours else text

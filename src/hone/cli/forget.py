@@ -11,7 +11,7 @@ from hone.core.ledger import ChangeKind
 
 if TYPE_CHECKING:
     from hone.app import Hone
-    from hone.cli.changes import Told
+    from hone.cli.changes import DescribedChange
     from hone.core.ids import SessionId
     from hone.core.ledger import Entry
     from hone.knowledge.keeper import Keeper
@@ -32,7 +32,7 @@ def forget(options: Options, source: str, yes: bool) -> int:
 
     beginning, message = parsed(source)
 
-    async def look(hone: "Hone", keeper: "Keeper") -> "list[Told]":
+    async def look(hone: "Hone", keeper: "Keeper") -> "list[DescribedChange]":
         return await resting(keeper, [await _session(hone, keeper, beginning)], message)
 
     found = with_keeper(options, look)
@@ -70,18 +70,18 @@ async def _session(hone: "Hone", keeper: "Keeper", beginning: str) -> "SessionId
 
 async def resting(
     keeper: "Keeper", sessions: "Iterable[SessionId]", message: int | None = None
-) -> "list[Told]":
+) -> "list[DescribedChange]":
     """What rests on any of them, the newest first."""
-    from hone.cli.changes import told
-    from hone.knowledge.forgetting import derived
+    from hone.cli.changes import describe
+    from hone.knowledge.sources import find_derived
 
-    found = {entry.id: entry for each in sessions for entry in await derived(keeper, each, message)}
-    return await told(keeper, [found[id] for id in sorted(found, reverse=True)])
+    found = {entry.id: entry for each in sessions for entry in await find_derived(keeper, each, message)}
+    return await describe(keeper, [found[id] for id in sorted(found, reverse=True)])
 
 
 async def withdrawn(keeper: "Keeper", entries: "Sequence[Entry]") -> int:
     """Withdraws, says so, and gives the exit code."""
-    from hone.knowledge.forgetting import withdraw
+    from hone.knowledge.sources import withdraw
 
     result = await withdraw(keeper, entries)
     for made in result.entries:
@@ -92,5 +92,5 @@ async def withdrawn(keeper: "Keeper", entries: "Sequence[Entry]") -> int:
     return FAILED if result.left else 0
 
 
-def counted(found: "Sequence[Told]") -> str:
+def counted(found: "Sequence[DescribedChange]") -> str:
     return "1 change" if len(found) == 1 else f"{len(found):,} changes"

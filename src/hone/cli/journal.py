@@ -9,7 +9,7 @@ from hone.cli.paint import Paint
 from hone.core.ledger import PROJECT, Entry
 from hone.core.messages import digest
 from hone.core.visible import one_line, visible
-from hone.knowledge.journal import Block, blocks, entries, printed
+from hone.knowledge.journal import Block, blocks, entries, format_entry
 from hone.knowledge.places import place_of
 from hone.knowledge.sections import Section, data, section, sections, targets
 
@@ -39,7 +39,7 @@ def _block(block: Block, section: Section, paint: Paint) -> Iterator[str]:
     if block.entry is None:
         yield from (paint.dim(f"  │ {row}") for row in visible(block.raw).rstrip("\n").split("\n"))
         return
-    yield from (f"  {row}" for row in printed(visible(block.entry)).rstrip("\n").split("\n"))
+    yield from (f"  {row}" for row in format_entry(visible(block.entry)).rstrip("\n").split("\n"))
     yield paint.dim(f"      {_origin(section.brought.get(block.entry))}")
 
 

@@ -50,7 +50,7 @@ def log(
 
     start = moment_of(since) if since else None
 
-    async def act(hone: "Hone", keeper: "Keeper") -> "list[changes.Told]":
+    async def act(hone: "Hone", keeper: "Keeper") -> "list[changes.DescribedChange]":
         await look_around(hone)
         entries = await keeper.ledger.entries(
             target=target_of(target, str(hone.folder)) if target else "",
@@ -58,7 +58,7 @@ def log(
             since=start,
             limit=limit,
         )
-        return await changes.told(keeper, entries)
+        return await changes.describe(keeper, entries)
 
     found = with_keeper(options, act)
     if as_json:
@@ -84,10 +84,10 @@ def show(options: Options, id: "ChangeId", as_json: bool) -> None:
 
     paint = paint_for(sys.stdout)
 
-    async def act(hone: "Hone", keeper: "Keeper") -> tuple[changes.Told, list[str]]:
+    async def act(hone: "Hone", keeper: "Keeper") -> tuple[changes.DescribedChange, list[str]]:
         entry = await keeper.ledger.entry(id)
         grounds = [each async for each in _grounds(hone, entry)]
-        return (await changes.told(keeper, [entry]))[0], grounds
+        return (await changes.describe(keeper, [entry]))[0], grounds
 
     change, grounds = with_keeper(options, act)
     if as_json:
@@ -100,14 +100,14 @@ def show(options: Options, id: "ChangeId", as_json: bool) -> None:
 
 
 async def _grounds(hone: "Hone", entry: "Entry") -> AsyncIterator[str]:
-    from hone.runtime.evidence_text import words
+    from hone.knowledge.sources import quote
 
     author = entry.change.author
     if author.parent:
         yield f"its session is a fork or branch of {author.parent}"
     for each in author.evidence:
         place = f"message {each.message} of session {each.session}"
-        yield f"rests on {place} ({each.trust.name.lower()}): {await words(hone.sessions, each)}"
+        yield f"rests on {place} ({each.trust.name.lower()}): {await quote(hone.sessions, each)}"
     if author.evidence:
         yield f"least trusted in the conversation so far: {author.trust_floor.name.lower()}"
     for source in entry.change.sources:

@@ -107,18 +107,18 @@ def edit(options: Options, part: str) -> None:
 
     async def before(hone: "Hone", keeper: "Keeper") -> tuple[Path, int]:
         target = targets(hone.folder)[part]
-        await _taken_in(keeper, target)
+        await _sync(keeper, target)
         return hone.home / place_of(target), await keeper.ledger.latest()
 
     file, known = with_keeper(options, before)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     open_editor(file)
 
-    async def after(hone: "Hone", keeper: "Keeper") -> "list[changes.Told]":
+    async def after(hone: "Hone", keeper: "Keeper") -> "list[changes.DescribedChange]":
         target = targets(hone.folder)[part]
-        await _taken_in(keeper, target)
+        await _sync(keeper, target)
         made = await keeper.ledger.entries(target=target)
-        return await changes.told(keeper, [each for each in made if each.id > known])
+        return await changes.describe(keeper, [each for each in made if each.id > known])
 
     found = with_keeper(options, after)
     for change in reversed(found):
@@ -127,13 +127,13 @@ def edit(options: Options, part: str) -> None:
         click.echo("Nothing has changed.")
 
 
-async def _taken_in(keeper: "Keeper", target: "Target") -> None:
+async def _sync(keeper: "Keeper", target: "Target") -> None:
     """Unlike a mere look, this raises StoreError if the file cannot be read."""
     from hone.core.waiting import uninterrupted
 
     async def take() -> None:
-        async with keeper.press.locked():
-            await keeper.press.taken_in(target)
+        async with keeper.lock():
+            await keeper.sync(target)
 
     await uninterrupted(take())
 
@@ -167,7 +167,7 @@ async def _holder(keeper: "Keeper", targets: "Mapping[str, Target]", match: str)
     from hone.core.visible import visible
     from hone.knowledge import journal
 
-    wanted = journal.normal(match)
+    wanted = journal.normalize(match)
     having = [
         name
         for name, target in targets.items()

@@ -10,7 +10,7 @@ from hone.cli.main import FAILED, Options, complain
 
 if TYPE_CHECKING:
     from hone.app import Hone
-    from hone.cli.changes import Told
+    from hone.cli.changes import DescribedChange
     from hone.core.ledger import ChangeId
     from hone.knowledge.keeper import Keeper
 
@@ -28,8 +28,10 @@ def pending(options: Options, as_json: bool) -> None:
     from hone.cli.log import echo_json
     from hone.cli.paint import paint_for
 
-    async def act(_: "Hone", keeper: "Keeper") -> "list[Told]":
-        return await (changes.told if as_json else changes.whole)(keeper, await keeper.ledger.pending())
+    async def act(_: "Hone", keeper: "Keeper") -> "list[DescribedChange]":
+        return await (changes.describe if as_json else changes.describe_groups)(
+            keeper, await keeper.ledger.pending()
+        )
 
     found = with_keeper(options, act)
     if as_json:
@@ -67,7 +69,7 @@ def approve(options: Options, ids: "tuple[ChangeId, ...]", yes: bool) -> int:
     return 0 if done and len(agreed) == len(found) else FAILED
 
 
-def _agreed(change: "Told", *, yes: bool) -> bool:
+def _agreed(change: "DescribedChange", *, yes: bool) -> bool:
     from hone.cli import changes
     from hone.cli.paint import paint_for
 
@@ -98,12 +100,14 @@ def reject(options: Options, ids: "tuple[ChangeId, ...]") -> int:
     return 0 if with_keeper(options, act) else FAILED
 
 
-async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[Told]":
+async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[DescribedChange]":
     """Raises Missing or Refused if one of them does not wait: then none is answered."""
     from hone.cli import changes
     from hone.core.errors import Refused
 
-    found = await changes.whole(keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)])
+    found = await changes.describe_groups(
+        keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)]
+    )
     for change in found:
         if change.fate != "waits":
             became = f"was {change.fate}" if change.fate else "took effect when it was made"
@@ -111,7 +115,7 @@ async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[Told]":
     return found
 
 
-async def _settled(keeper: "Keeper", change: "Told", *, approved: bool) -> bool:
+async def _settled(keeper: "Keeper", change: "DescribedChange", *, approved: bool) -> bool:
     from hone.core.errors import Refused
 
     id, word = change.entry.id, "approved" if approved else "rejected"

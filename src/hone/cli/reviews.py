@@ -13,7 +13,7 @@ from hone.core.value import dataclass
 
 if TYPE_CHECKING:
     from hone.app import Hone
-    from hone.cli.changes import Told
+    from hone.cli.changes import DescribedChange
     from hone.cli.paint import Paint
     from hone.cli.review_rows import Report
     from hone.core.ports import StoredSession
@@ -59,7 +59,7 @@ class Whole:
 
     report: "Report"
     stored: "StoredSession | None"
-    changes: "Sequence[Told]"
+    changes: "Sequence[DescribedChange]"
 
 
 @reviews.command(short_help="Print what was said in a review, and what it changed.")
@@ -78,7 +78,7 @@ def show(options: Options, id: JobId, full: bool, as_json: bool) -> None:
     async def act(hone: "Hone", keeper: "Keeper") -> Whole:
         [report] = await jobs.reports(hone, [await hone.jobs.job(id)])
         made = [await keeper.ledger.entry(each) for each in report.job.changes]
-        return Whole(report, await _stored(hone, report), await changes.told(keeper, made))
+        return Whole(report, await _stored(hone, report), await changes.describe(keeper, made))
 
     whole = with_keeper(options, act)
     if as_json:

@@ -117,11 +117,10 @@ async def _once(options: Options, task: RunTask, emit: "Emit") -> tuple[str, "Tu
     from hone.cli.interrupt import Interrupts
     from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
     from hone.core.events import Notice
-    from hone.runtime.preload import use
 
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)
-        aside = await use(hone.library, task.skills, session.id)
+        aside = await hone.library.use(task.skills, session.id)
         count = await count_waiting(hone)
         for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))

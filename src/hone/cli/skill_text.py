@@ -16,7 +16,7 @@ TITLES = ("name", "origin", "uses", "last used", "about")
 
 def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
     rows = [
-        (each.name, _origin(each), f"{each.tally.uses:,}", _last(each.tally), each.description)
+        (each.name, _origin(each), f"{each.counts.uses:,}", _last(each.counts), each.description)
         for each in skills
     ]
     widths = [max(len(row[column]) for row in (TITLES, *rows)) for column in range(4)]
@@ -32,7 +32,7 @@ def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
 
 def _origin(skill: ListedSkill | Facts) -> str:
     marks = ("pinned" if skill.pinned else "", "archived" if skill.archived else "")
-    return ", ".join(each for each in (str(skill.birth), *marks) if each)
+    return ", ".join(each for each in (str(skill.origin), *marks) if each)
 
 
 def _last(tally: UsageCounts) -> str:
@@ -46,16 +46,16 @@ def as_json(skills: Sequence[ListedSkill]) -> str:
         [
             {
                 "name": each.name,
-                "origin": each.birth,
+                "origin": each.origin,
                 "pinned": each.pinned,
                 "archived": each.archived,
                 "project": each.project,
-                "uses": each.tally.uses,
-                "views": each.tally.views,
-                "patches": each.tally.patches,
-                "succeeded": each.tally.succeeded,
-                "corrected": each.tally.corrected,
-                "last_use": each.tally.last_use.isoformat() if each.tally.last_use else None,
+                "uses": each.counts.uses,
+                "views": each.counts.views,
+                "patches": each.counts.patches,
+                "succeeded": each.counts.succeeded,
+                "corrected": each.counts.corrected,
+                "last_use": each.counts.last_use.isoformat() if each.counts.last_use else None,
                 "description": each.description,
             }
             for each in skills

@@ -75,9 +75,9 @@ async def listed(library: "Library", query: str, *, archived: bool = False) -> "
         return [
             each for each in every if any(word in f"{each.name} {each.description}".lower() for word in words)
         ]
-    tallies = await library.tallies()
+    counts = await library.usage_counts()
     found = await library.search(query, FOUND)
-    return [replace(each, tally=tallies.get(each.name, each.tally)) for each in found]
+    return [replace(each, counts=counts.get(each.name, each.counts)) for each in found]
 
 
 @skills.command()
@@ -90,18 +90,18 @@ def show(options: Options, name: str, file: str) -> None:
     from hone.cli.skill_text import heading, readable
     from hone.core.errors import Missing
     from hone.core.skill import DOCUMENT, UsageCounts
-    from hone.knowledge.skills.facts import content_digest, facts, parted, seal
+    from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
 
     async def act(hone: "Hone") -> "tuple[Files, UsageCounts, list[str]]":
-        files, tallies = await hone.library.files(name), await hone.library.tallies()
+        files, counts = await hone.library.files(name), await hone.library.usage_counts()
         return (
             files,
-            tallies.get(name, UsageCounts()),
+            counts.get(name, UsageCounts()),
             await hone.findings("skill", name, content_digest(files)),
         )
 
     files, tally, measured = _with(options, act)
-    paths = sorted(parted(files)[0])
+    paths = sorted(split_facts(files)[0])
     wanted = file or DOCUMENT
     if wanted not in paths:
         raise Missing(f"{name} has no file {one_line(file, 100)!r}; it has {', '.join(paths)}.")
@@ -109,7 +109,7 @@ def show(options: Options, name: str, file: str) -> None:
     if text is None:
         raise Missing(f"{wanted} is not text ({len(files[wanted]):,} bytes).")
     if not file:
-        head = heading(name, facts(files), tally, paint_for(sys.stdout), seal(files))
+        head = heading(name, facts(files), tally, paint_for(sys.stdout), digest_files(files))
         click.echo("\n".join((*head, *measured, "")))
     click.echo(visible(text).rstrip("\n"))
     if not file and len(paths) > 1:
@@ -127,15 +127,15 @@ def new(options: Options, name: str, source: str) -> int:
     """
     from hone.cli.typed import at_terminal
     from hone.core.skill import SkillOrigin
-    from hone.knowledge.skills.document import parse, written
+    from hone.knowledge.skills.document import parse, write_document
     from hone.knowledge.skills.folder import Create
-    from hone.knowledge.skills.naming import classed
+    from hone.knowledge.skills.naming import check_class
 
-    text = _taken(source) if source else written(classed(name), DESCRIPTION, SKELETON)
+    text = _taken(source) if source else write_document(check_class(name), DESCRIPTION, SKELETON)
 
     async def act(hone: "Hone") -> "tuple[Entry, Sequence[ListedSkill], Path]":
-        near = await hone.library.alike(name, parse(text).description) if source else ()
-        entry = await hone.keeper.shelve(name, Create(text, SkillOrigin.USER), _owner())
+        near = await hone.library.find_similar(name, parse(text).description) if source else ()
+        entry = await hone.keeper.edit_skill(name, Create(text, SkillOrigin.USER), _owner())
         return entry, near, _place(hone, name)
 
     entry, near, place = _with(options, act)
@@ -148,7 +148,7 @@ def new(options: Options, name: str, source: str) -> int:
 def _taken(source: str) -> str:
     from hone.cli.typed import read_piped
     from hone.core.errors import Refused
-    from hone.knowledge.skills.document import decoded
+    from hone.knowledge.skills.document import decode
 
     if source == "-":
         return read_piped()
@@ -156,7 +156,7 @@ def _taken(source: str) -> str:
         data = Path(source).expanduser().read_bytes()
     except OSError as error:
         raise Refused(f"{source} cannot be read: {error.strerror}. Nothing was written.") from error
-    return decoded(source, data)
+    return decode(source, data)
 
 
 @skills.command(short_help="Open a skill in an editor, and take in what changed.")
@@ -170,7 +170,7 @@ def edit(options: Options, name: str) -> int:
 
     async def act(hone: "Hone") -> Path:
         known = facts(await hone.library.files(name))
-        if known.birth is SkillOrigin.BUNDLED:
+        if known.origin is SkillOrigin.BUNDLED:
             raise Refused(f"{name} comes with Hone and stays as it is. Write your own: hone skills new NAME")
         if known.archived:
             raise Refused(f"{name} is archived. Take it out first: hone skills restore {name}")
@@ -330,7 +330,7 @@ async def _inspected(hone: "Hone", name: str | None) -> "tuple[Sequence[Inspecte
 def _shelve(options: Options, name: str, edit: "Edit", done: str) -> None:
     async def act(hone: "Hone") -> "Entry":
         await hone.library.files(name)
-        return await hone.keeper.shelve(name, edit, _owner())
+        return await hone.keeper.edit_skill(name, edit, _owner())
 
     entry = _with(options, act)
     click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")

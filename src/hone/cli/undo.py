@@ -33,7 +33,7 @@ def undo(options: Options, id: "ChangeId") -> None:
     async def act(_: "Hone", keeper: "Keeper") -> None:
         entry = await keeper.ledger.entry(id)
         if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
-            [change] = await changes.whole(keeper, [entry])
+            [change] = await changes.describe_groups(keeper, [entry])
             for each in (change, *change.others):
                 back = [step.reverse for step in each.steps]
                 for row in changes.heading(each, paint):

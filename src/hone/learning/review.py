@@ -96,7 +96,7 @@ class Reviewer:
         stored = await deps.sessions.load(job.session)
         whole = await self._whole(job, stored)
         source = Source(job.session, whole.upto(job.messages))
-        library, staged = deps.library.staged()
+        library, staged = deps.library.stage()
         session, asked = await self._session(job, stored, source, library, aside)
         await deps.jobs.begin(job.id, session.id)
         async with deps.clock.timeout(deps.bounds.seconds):
@@ -163,7 +163,7 @@ class Reviewer:
         async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
             return await deps.jobs.complete(job.id, changes, contents, cached, deps.clock.now())
 
-        entries = await deps.library.keeper.settle(staged, finish)
+        entries = await deps.library.keeper.commit(staged, finish)
         emit(Learned(await deps.jobs.job(job.id), tuple(entries)))
         await self._rate(job, source, entries)
         return entries

@@ -38,7 +38,7 @@ from hone.features.curator.curated_skills import CuratedSkills, is_own, load_ski
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
-from hone.knowledge.drafts import Batch, Move
+from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.metered import Metered
@@ -160,7 +160,7 @@ class Curator:
     async def preview(self, *, again: bool = False) -> Preview:
         """The same thoughts, on a ledger that nobody else sees."""
         thought = await self._think("dry run", await self._deps.runs.runs(), again=again)
-        library, _ = self._deps.library.staged()
+        library, _ = self._deps.library.stage()
         reasons: list[str] = []
 
         async def close(

@@ -11,7 +11,7 @@ from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.knowledge.skills.document import FENCE, decoded, parse, validate
+from hone.knowledge.skills.document import FENCE, decode, parse, validate
 from hone.knowledge.skills.paths import BYTES, DEEPEST, FILE_BYTES, FILES
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -31,21 +31,21 @@ class InstallPlan:
     left: tuple[str, ...] = ()
 
 
-def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> InstallPlan:
+def plan_folder(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> InstallPlan:
     """The folder as a skill named as its document says, or `name`. `adapt` makes the document one of the open
     format, if it is another one. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
         raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is no skill.")
-    return parcel(*_gathered(folder), name, adapt)
+    return plan_install(*_gathered(folder), name, adapt)
 
 
-def parcel(
+def plan_install(
     files: dict[str, bytes], left: tuple[str, ...], name: str = "", adapt: Callable[[str], str] = str
 ) -> InstallPlan:
     """Files from wherever as a skill. Raises Refused with advice."""
     if DOCUMENT not in files:
         raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
-    text = adapt(decoded(DOCUMENT, files[DOCUMENT]))
+    text = adapt(decode(DOCUMENT, files[DOCUMENT]))
     files[DOCUMENT] = text.encode()
     document = parse(text)
     if name and name != document.name:
