@@ -1,12 +1,11 @@
 """A short list of the owner's in a file of its own: whole or not at all, and for the owner only."""
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from hone.core.errors import StoreError
-from hone.files.atomic import draft
+from hone.files.atomic import write
 
 
 class OwnersList:
@@ -30,11 +29,6 @@ class OwnersList:
 
     def _write(self, items: Iterable[str]) -> None:
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with draft(self.path.parent, 0o600) as (file, path):
-                file.write(json.dumps(sorted(items), indent=1, ensure_ascii=False).encode())
-                file.flush()
-                os.fsync(file.fileno())
-                path.replace(self.path)
+            write(self.path, json.dumps(sorted(items), indent=1, ensure_ascii=False).encode())
         except OSError as error:
             raise StoreError(f"{self.path} cannot be written: {error.strerror}.") from error

@@ -12,7 +12,7 @@ from hone.core.messages import ToolCall, digest, sound
 from hone.core.tool import Outcome, Tool, ToolSpec
 from hone.core.tool_context import ToolContext
 from hone.core.value import dataclass
-from hone.files.atomic import draft
+from hone.files.atomic import write
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,7 @@ def keep(folder: Path, name: str, text: str) -> Path:
     """Writes the text to a file that only its owner can read, once per content."""
     data = sound(text).encode()
     path = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:64]}-{digest(data)[:16]}.txt"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with draft(folder, 0o600) as (file, temporary):
-        file.write(data)
-        file.flush()
-        temporary.replace(path)
+    write(path, data, durable=False)
     return path
 
 

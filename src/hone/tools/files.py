@@ -15,7 +15,8 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.visible import amend
 from hone.core.visible import find as seen
-from hone.files.atomic import draft
+from hone.files.atomic import draft, sync, sync_folder
+from hone.files.opening import open_file
 from hone.tools.define import tool
 
 LARGEST = 64 * 2**20
@@ -105,7 +106,7 @@ def load(path: Path) -> bytes:
     """The content of a regular file. Raises OSError, also for what is no file."""
     _insist(os.stat(path))  # opening a device can already do something
     # A pipe put there meanwhile must not block; it is turned down below.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open_file(path, follow=True) as file:
         status = os.fstat(file.fileno())
         _insist(status)
         if status.st_size > LARGEST:
@@ -133,10 +134,10 @@ def store(path: Path, data: bytes) -> int | None:
         if old:
             _dress(file.fileno(), old)
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        sync(file)
         temporary.replace(target)
-    _settle(target.parent)
+    with contextlib.suppress(PermissionError):  # a folder one may write to and not read
+        sync_folder(target.parent)
     return old.st_size if old else None
 
 
@@ -158,16 +159,6 @@ def _dress(file: int, like: os.stat_result) -> None:
     with contextlib.suppress(PermissionError):  # somebody else's file in a shared folder becomes ours
         os.fchown(file, like.st_uid, like.st_gid)
     os.fchmod(file, stat.S_IMODE(like.st_mode))
-
-
-def _settle(folder: Path) -> None:
-    """Makes a new name in the folder survive a power cut."""
-    with contextlib.suppress(PermissionError):  # a folder one may write to and not read
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _nearby(path: Path) -> str:
