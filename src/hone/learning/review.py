@@ -14,7 +14,7 @@ from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
 from hone.core.jobs import Job, JobId, Jobs, State
 from hone.core.ledger import Change, Entry
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.tool import Tool
 from hone.core.transcript import Transcript

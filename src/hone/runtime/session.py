@@ -17,8 +17,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
-from hone.core.permit import Permit
-from hone.core.permits import COMPACT, DELEGATE
+from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.tool import Toolbox
 from hone.core.tool_context import Ask, nobody

@@ -27,7 +27,7 @@ from hone.core.ledger import (
     Evidence,
     skill,
 )
-from hone.core.permits import CURATE
+from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
