@@ -45,7 +45,7 @@ from hone.knowledge.skills.index import index
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
-from hone.models.windowed import Windowed
+from hone.models.wrappers import Windowed
 from hone.plugins import load
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib import import_module
 
 from hone.core.backend import Backend
 from hone.core.errors import SettingsError
+from hone.core.loading import import_object
 from hone.core.model import Model
 from hone.core.tool import Tool
 
@@ -24,9 +24,8 @@ class Registry:
 def load(names: Iterable[str]) -> Registry:
     registry = Registry()
     for name in names:
-        module, _, function = name.partition(":")
         try:
-            register = getattr(import_module(module), function)
+            register = import_object(name)
         except (ImportError, AttributeError, ValueError) as error:
             raise SettingsError(f"The plugin {name!r} cannot be loaded: {error}.") from error
         register(registry)

@@ -13,7 +13,7 @@ from hone.core.jobs import Job, JobId, State, Topic
 from hone.core.ledger import Entry
 from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
 from hone.learning.review import Reviewer
-from hone.models.polite import Aside, unhindered
+from hone.models.wrappers import Aside, unhindered
 from hone.stores.inmemory import InMemoryJobs, InMemorySessions
 from hone.stores.reference import InMemoryLedger
 

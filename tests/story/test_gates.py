@@ -22,7 +22,7 @@ from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.tools import CitedMessage, knowledge_tools
 from hone.models.scripted import Scripted, call, lines
-from hone.tools.safe import SafeTool
+from hone.tools.wrappers import SafeTool
 from tests.rig import Memory, Puppet, agent, asked, take_turn
 
 SAID = "I always want tabs."

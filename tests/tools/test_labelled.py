@@ -10,7 +10,7 @@ from hone.core.tool import Outcome
 from hone.core.trust import Trust
 from hone.runtime.lists import OwnersList
 from hone.runtime.trust import Folders
-from hone.tools.labelled import Labelled
+from hone.tools.wrappers import Labelled
 from tests.tools.calls import EMPTY, Puppet
 
 

@@ -11,7 +11,7 @@ from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
 from hone.features.backends.outbox_worker import OutboxWorker
-from hone.models.polite import Aside
+from hone.models.wrappers import Aside
 from hone.runtime.session import ignore
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from hone.knowledge.tools import CitedMessage, knowledge_tools
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.learning.outcomes import result
 from hone.learning.warmth import Reading, is_warm
-from hone.models.metered import Metered
-from hone.models.polite import Aside, Polite, unhindered
 from hone.models.priced import Price
+from hone.models.wrappers import Aside, Metered, Polite, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id

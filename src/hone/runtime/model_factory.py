@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from hone.core.clock import Clock
 from hone.core.model import Model
 from hone.core.value import dataclass
-from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.priced import FREE, PRICES, Price, Priced
-from hone.models.providers import KNOWN, Provider, address, choose
+from hone.models.providers import KNOWN, Provider, choose, connect
 from hone.models.retrying import Patience, Retrying
 from hone.settings import Settings
 
@@ -99,21 +98,7 @@ class ModelFactory:
         return Connection(whole, self._patient(priced), window, plain=True)
 
     def _adapter(self, provider: Provider, name: str) -> Model:
-        key = self._environ.get(provider.key, "")
-        url = address(provider, self._environ)
-        adapter: Model
-        if provider.format == "anthropic":
-            from hone.models.anthropic import AnthropicMessages
-
-            headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-            endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
-            adapter = AnthropicMessages(self.http, self._clock, endpoint)
-        else:
-            from hone.models.openai import OpenAIChat
-
-            headers = {"authorization": f"Bearer {key}"} if key else {}
-            endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
-            adapter = OpenAIChat(self.http, self._clock, endpoint, cache_key=provider.caches_by_key)
+        adapter = connect(provider, self._environ, self.http, self._clock)
         return self._patient(Priced(adapter, self.price(name)))
 
     def _patient(self, model: Model) -> Model:

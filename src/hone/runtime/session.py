@@ -28,7 +28,7 @@ from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
-from hone.models.windowed import Windowed
+from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, plan, question, shortened, state, unseeded
 from hone.prompt.news import known
 from hone.runtime.triggers import Intervals, counted, ending, why

@@ -5,6 +5,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -162,8 +163,6 @@ def _dress(file: int, like: os.stat_result) -> None:
 
 
 def _nearby(path: Path) -> str:
-    from difflib import get_close_matches
-
     try:
         names = get_close_matches(path.name, os.listdir(path.parent), n=3)
     except OSError:
@@ -249,8 +248,6 @@ def _ambiguous(text: str, starts: list[int]) -> str:
 
 def _closest(text: str, find: str) -> str:
     """The lines that look most like the first line to be found."""
-    from difflib import get_close_matches
-
     wanted = next((line.strip() for line in find.split("\n") if line.strip()), "")[:200]
     lines: dict[str, str] = {}
     for number, line in enumerate(_lines(text)[:20_000], 1):
@@ -275,8 +272,6 @@ def _difference(before: list[str], after: list[str]) -> str:
 
 
 def _hunks(old: list[str], new: list[str], start: int) -> Iterator[str]:
-    from difflib import SequenceMatcher
-
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]
         yield f"@@ -{start + first + 1},{last - first} +{start + second + 1},{end - second} @@"

@@ -43,7 +43,7 @@ from hone.knowledge.admission import LearningMode, stricter
 from hone.knowledge.drafts import Batch, Move
 from hone.knowledge.library import Library
 from hone.learning.budget import USUAL, Bounds, spent
-from hone.models.metered import Metered
+from hone.models.wrappers import Metered
 from hone.prompt.review import text
 from hone.runtime.claims import claim
 from hone.runtime.session import Session, SessionDeps, new_id
