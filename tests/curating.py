@@ -14,7 +14,7 @@ from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Author, Evidence
 from hone.core.messages import assistant, user
 from hone.core.model import Usage
-from hone.core.permits import USER
+from hone.core.permit import USER
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.skill import SkillCatalog, SkillEvent, SkillOrigin
 from hone.core.transcript import Transcript

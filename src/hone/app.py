@@ -24,7 +24,7 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part, SessionSeed
-from hone.core.permits import USER
+from hone.core.permit import USER
 from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
@@ -43,7 +43,7 @@ from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
 from hone.learning.review import ReviewDeps, Reviewer
-from hone.models.windowed import Windowed
+from hone.models.wrappers import Windowed
 from hone.prompt.compose import compose, order_sections, plain, surroundings
 from hone.prompt.news import describe_news as tell
 from hone.prompt.sections import instructions, journal

@@ -41,10 +41,10 @@ S1, S2, S3 = SessionId("s1"), SessionId("s2"), SessionId("s3")
 
 @dataclass(frozen=True)
 class Library:
-    """A ledger with its shelf, and a short way to put skills on it."""
+    """A ledger with its catalog of skills, and a short way to write some."""
 
     ledger: Ledger
-    shelf: SkillCatalog
+    catalog: SkillCatalog
 
     async def write(self, name: str, files: Mapping[str, str | None]) -> None:
         """Makes the skill hold these; None: it holds it no more."""

@@ -13,8 +13,7 @@ from hone.cli.main import perform
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, ChangeId, ChangeState, Entry, Evidence, skill
 from hone.core.messages import Message, Role, ToolCall, assistant
-from hone.core.permit import EVERYTHING
-from hone.core.permits import CURATE, REVIEW
+from hone.core.permit import CURATE, REVIEW, USER
 from hone.core.skill import SkillOrigin, UsageCounts
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
@@ -506,7 +505,7 @@ async def test_a_patch_counts_for_whoever_made_it(home: Path) -> None:
     async with Hone(home=home, model=Scripted(patches)) as owner:
         session = await owner.session()
         await session.send("Greet to Thank")
-        await session.fork(REVIEW & EVERYTHING, Origin.REVIEW).send("Thank to Praise")
+        await session.fork(REVIEW & USER, Origin.REVIEW).send("Thank to Praise")
         tally = (await owner.library.usage_counts())[NAME]
         assert (tally.patches, tally.background_patches, tally.views, tally.uses) == (1, 1, 0, 0)
         [proposal] = await owner.library.keeper.ledger.pending()

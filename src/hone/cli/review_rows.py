@@ -8,9 +8,9 @@ from hone.cli.render import WIDE
 from hone.core.jobs import State, Topics
 from hone.core.model import Usage, total
 from hone.core.visible import one_line
-from hone.learning.reports import Report, data, is_claimed, reports
+from hone.learning.reports import Report, data, reports
 
-__all__ = ["Report", "about", "data", "heading", "is_claimed", "percent", "reports", "table"]
+__all__ = ["Report", "about", "data", "heading", "percent", "reports", "table"]
 
 TITLES = ("id", "when", "session", "about", "state", "tokens", "cached", "cost", "changes", "why")
 RIGHT = frozenset({"id", "tokens", "cached", "cost"})

@@ -18,8 +18,7 @@ from hone.core.jobs import Count, Topic, Topics
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
-from hone.core.permit import Permit
-from hone.core.permits import COMPACT, DELEGATE
+from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.tool import Toolbox
 from hone.core.tool_context import Ask, nobody
@@ -30,7 +29,7 @@ from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
-from hone.models.windowed import Windowed
+from hone.models.wrappers import Windowed
 from hone.prompt.compaction import (
     Cut,
     digest,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
+from hone.files.atomic import append
+
 REACH = 256 * 1024
 """Bytes that are read back, from the end."""
 
@@ -39,13 +41,8 @@ class KeptHistory(History):
                 yield text
 
     def store_string(self, string: str) -> None:
-        line = f"{json.dumps(string)}\n".encode()
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+            append(self._path, f"{json.dumps(string)}\n".encode())
         except OSError as error:
             self._tell(error)
 

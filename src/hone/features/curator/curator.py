@@ -27,7 +27,7 @@ from hone.core.ledger import (
     Evidence,
     skill,
 )
-from hone.core.permits import CURATE
+from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
@@ -41,7 +41,7 @@ from hone.knowledge.admission import LearningMode, stricter
 from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
 from hone.learning.budget import USUAL, Bounds, spent
-from hone.models.metered import Metered
+from hone.models.wrappers import Metered
 from hone.prompt.review import text
 from hone.runtime.claims import claim
 from hone.runtime.session import Session, SessionDeps, new_id
