@@ -185,7 +185,7 @@ def tree(options: Options, session: str | None, limit: int) -> None:
     import shutil
 
     from hone.cli.sessions import with_store
-    from hone.features.traces.export import lineage
+    from hone.runtime.export import lineage
 
     async def act(store: "Sessions") -> list[str]:
         found = await store.list(None, None)

@@ -8,8 +8,7 @@ from hone.core.model import total
 from hone.core.ports import SessionSummary
 from hone.core.secrets import redact
 from hone.core.turn import Origin
-from hone.features.traces.export import lineage
-from hone.runtime.export import to_data
+from hone.runtime.export import lineage, to_data
 from hone.web.events import spent
 from hone.web.operation import Nothing, Operation, OperationCall
 
