@@ -119,9 +119,8 @@ def test_without_a_feature_a_conversation_begins_and_an_old_one_continues(lackin
     with Provider(Say("Hello."), Say("Yes.")) as provider:
         assert lacking.said("run", "-q", "hi", provider=provider) == "Hello.\n"
         assert lacking.said("run", "-q", "-r", SESSIONS["seeded"], "Are they?", provider=provider) == "Yes.\n"
-    first, second = (
-        [tool["function"]["name"] for tool in json.loads(body)["tools"]] for body in provider.bodies
-    )
+    offered = (json.loads(body)["tools"] for body in provider.bodies)
+    first, second = ({tool["function"]["name"] for tool in tools} for tools in offered)
     assert ("memory_backend" in first) == ("memory_backend" in second) == (lacking.feature != "backends")
     assert {"memory", "skill_view", "session_search"} <= set(first)
 
@@ -145,8 +144,10 @@ def test_without_a_feature_a_due_review_runs_and_the_home_is_examined(lacking: H
     assert (lacking.path / "USER.md").read_text().endswith("- Name months in full.\n")
     job = json.loads(lacking.said("reviews", "show", "2", "--json"))
     assert (job["state"], len(job["made"])) == ("done", 1)
-    examined = lacking.hone("doctor", "--deep").out
+    (lacking.path / "memories.db").unlink()
+    examined = lacking.said("doctor", "--deep")
     assert f"home: {lacking.path}" in examined
+    assert ("templates: all of them can be read (1)" in examined) == (lacking.feature != "templates")
 
 
 def test_without_a_feature_a_session_is_deleted_and_nothing_asks_for_the_feature(lacking: Home) -> None:
@@ -178,8 +179,8 @@ def test_without_templates_one_that_is_asked_for_is_refused_in_a_sentence(tmp_pa
 
 def test_without_local_models_one_that_is_asked_for_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ended = Home(tmp_path / "old", "local_models").hone("run", "-q", "-m", "local/smollm2", "hi")
-    assert (ended.code, ended.out) == (1, "")
-    assert "local" in ended.err
+    assert (ended.code, ended.out) == (2, "")
+    assert "'local/smollm2' names no known provider" in ended.err
 
 
 def parts(home: Path) -> Iterator[tuple[Feature, Part]]:
