@@ -3,16 +3,17 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.app import Hone
+from hone.cli.options import FAILED, Options
+from hone.core.errors import HoneError
 from hone.core.visible import visible
-
-if TYPE_CHECKING:
-    from hone.app import Hone
+from hone.settings import home_folder
+from hone.stores.home import FILE, examined, repaired
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
@@ -43,9 +44,6 @@ def doctor(options: Options, *, deep: bool, repair: bool) -> int:
 
 async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
     """What was found, line by line, and whether it is as it should be."""
-    from hone.app import Hone
-    from hone.core.errors import HoneError
-
     async with Hone(home=options.home) as hone:
         yield _home(hone.home)
         if deep:
@@ -70,9 +68,7 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
             yield held or number > 0, line
 
 
-async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
-    from hone.stores.home import FILE, examined
-
+async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
@@ -87,10 +83,8 @@ async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
         yield found
 
 
-async def _files(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
+async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     """What is printed from the ledger, and what is kept beside it."""
-    from hone.core.errors import HoneError
-
     keeper, same, edited = hone.library.keeper, 0, 0
     for target in await keeper.ledger.holdings(""):
         try:
@@ -110,11 +104,6 @@ async def _files(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
 
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     """What was saved and what is gone."""
-    from datetime import datetime
-
-    from hone.settings import home_folder
-    from hone.stores.home import repaired
-
     home = options.home or home_folder()
     made = await repaired(home, datetime.now().astimezone())
     if made is None:

@@ -1,26 +1,29 @@
 """`hone curator`: how the skills that were learned are kept few, and what to say about it."""
 
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Sequence
 
 import click
 
+from hone.app import Hone
 from hone.cli import skills
-from hone.cli.main import FAILED, Options
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.paint import Paint
-    from hone.core.curation import CuratorRun
-    from hone.core.ledger import Entry
-    from hone.features.curator.curator import Preview
-    from hone.features.curator.retention import Aged
+from hone.cli.changes import diff, indented
+from hone.cli.context import ledger_of, with_home
+from hone.cli.options import FAILED, Options
+from hone.cli.output import echo
+from hone.cli.render import Paint, paint_for
+from hone.core.curation import CuratorRun
+from hone.core.errors import Conflict, Missing
+from hone.core.ledger import Actor, ChangeState, Entry, skill
+from hone.core.visible import visible
+from hone.features.curator.curator import Preview, report
+from hone.features.curator.reports import markdown
+from hone.features.curator.retention import Aged
+from hone.knowledge.folding import steps
 
 SHOWN = 20
 """Skills in the status, those that were not used longest first."""
 NONE = "There was no round yet."
-Result = TypeVar("Result")
 
 
 @click.group()
@@ -42,17 +45,14 @@ for _command in (skills.pin, skills.unpin, skills.archive, skills.restore):
 @click.pass_obj
 def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
-    from hone.core.errors import Conflict
 
-    async def act(hone: "Hone") -> "tuple[CuratorRun, tuple[Entry, ...]]":
+    async def act(hone: Hone) -> tuple[CuratorRun, tuple[Entry, ...]]:
         done = await _closed(hone).curator.work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
-    round, entries = _with(options, act)
-    from hone.features.curator.reports import markdown
-
+    round, entries = with_home(options, act)
     click.echo(markdown(round))
     click.echo(summary(round, entries))
     return FAILED if round.error else 0
@@ -63,21 +63,12 @@ def run(options: Options, again: bool) -> int:
 @click.pass_obj
 def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
-    from hone.cli.paint import paint_for
-
-    preview = _with(options, lambda hone: _closed(hone).curator.preview(again=again))
-    for row in previewed(preview, paint_for(sys.stdout)):
-        click.echo(row)
+    preview = with_home(options, lambda hone: _closed(hone).curator.preview(again=again))
+    echo(previewed(preview, paint_for(sys.stdout)))
     return FAILED if preview.refused or preview.thought.advice.error else 0
 
 
-def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
-    from hone.cli.changes import diff, indented
-    from hone.core.ledger import ChangeState, skill
-    from hone.core.visible import visible
-    from hone.features.curator.curator import report
-    from hone.knowledge.folding import steps
-
+def previewed(preview: Preview, paint: Paint) -> Iterator[str]:
     yield visible(report(preview.thought, [each.change for each in preview.entries], preview.refused))
     standing = {each.change.target: each.change.standing for each in preview.entries}
     for batch in preview.thought.batches:
@@ -93,9 +84,8 @@ def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
 @click.pass_obj
 def status(options: Options) -> None:
     """Show when the curator was last at work, what waits, and how long learned skills were not used."""
-    from hone.core.ledger import Actor
 
-    async def act(hone: "Hone") -> list[str]:
+    async def act(hone: Hone) -> list[str]:
         keeper = hone.curator
         rounds = await hone.rounds.rounds(1)
         lines = [_state(rounds, paused=keeper.is_paused, due=await keeper.due())]
@@ -104,11 +94,10 @@ def status(options: Options) -> None:
             lines.append("What it would like to do waits for you: hone pending")
         return [*lines, *_ages(await keeper.ages())]
 
-    for line in _with(options, act):
-        click.echo(line)
+    echo(with_home(options, act))
 
 
-def _state(rounds: "Sequence[CuratorRun]", *, paused: bool, due: str) -> str:
+def _state(rounds: Sequence[CuratorRun], *, paused: bool, due: str) -> str:
     last = f"The last round was {rounds[0].id}, {_when(rounds[0])}." if rounds else NONE
     if paused:
         return f"{last} It is paused: hone curator resume"
@@ -118,7 +107,7 @@ def _state(rounds: "Sequence[CuratorRun]", *, paused: bool, due: str) -> str:
     return f"{last} The next one comes {when} has used Hone for two hours."
 
 
-def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
+def _ages(aged: Sequence[Aged]) -> Iterator[str]:
     if not aged:
         yield "No learned skill can age."
         return
@@ -134,15 +123,13 @@ def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
 @click.pass_obj
 def show(options: Options, id: int | None, as_list: bool) -> None:
     """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
-    from hone.core.errors import Missing
-    from hone.features.curator.reports import markdown
 
-    async def act(hone: "Hone") -> "Sequence[CuratorRun]":
+    async def act(hone: Hone) -> Sequence[CuratorRun]:
         rounds = await hone.rounds.rounds()
         hone.curator.reports.catch_up(rounds)
         return rounds
 
-    rounds = _with(options, act)
+    rounds = with_home(options, act)
     if as_list:
         for each in rounds:
             click.echo(f"{each.id:>4}  {_when(each)}  {len(each.changes)} changes  {each.why}")
@@ -160,10 +147,10 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
 def pause(options: Options) -> None:
     """Begin no round until `hone curator resume`."""
 
-    async def act(hone: "Hone") -> None:
+    async def act(hone: Hone) -> None:
         _closed(hone).curator.reports.pause()
 
-    _with(options, act)
+    with_home(options, act)
     click.echo("The curator is paused. Let it go on with: hone curator resume")
 
 
@@ -172,14 +159,14 @@ def pause(options: Options) -> None:
 def resume(options: Options) -> None:
     """Begin rounds again."""
 
-    async def act(hone: "Hone") -> None:
+    async def act(hone: Hone) -> None:
         _closed(hone).curator.reports.resume()
 
-    _with(options, act)
+    with_home(options, act)
     click.echo("The curator goes on.")
 
 
-def summary(round: "CuratorRun", entries: "Sequence[Entry]") -> str:
+def summary(round: CuratorRun, entries: Sequence[Entry]) -> str:
     """One line on a round that has ended."""
     groups: dict[str, Entry] = {}
     for entry in entries:
@@ -190,26 +177,16 @@ def summary(round: "CuratorRun", entries: "Sequence[Entry]") -> str:
     return f"curator, round {round.id}: {said}"
 
 
-def _answer(first: "Entry") -> str:
-    from hone.core.ledger import ChangeState
-
+def _answer(first: Entry) -> str:
     waits = first.change.standing is ChangeState.PENDING
     return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"
 
 
-def _when(round: "CuratorRun") -> str:
+def _when(round: CuratorRun) -> str:
     return round.at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _closed(hone: "Hone") -> "Hone":
+def _closed(hone: Hone) -> Hone:
     """Raises Refused where nothing can be changed."""
-    from hone.cli.home import ledger_of
-
     ledger_of(hone)
     return hone
-
-
-def _with(options: Options, act: "Callable[[Hone], Awaitable[Result]]") -> Result:
-    from hone.cli.home import with_home
-
-    return with_home(options, act)
