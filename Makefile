@@ -8,16 +8,19 @@ INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-long trials check format lock bench peer pictures clean packages
+.PHONY: help demo test test-rights test-long trials check format lock bench peer pictures clean packages
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed ## run the main job with a scripted model: no key, no server
 	@$(BIN)/hone demo
 
 test: check packages ## install what the tests need, then run linters and tests
 	$(BIN)/pytest -n $(WORKERS)
+
+test-rights: $(VENV)/.installed-dev packages ## as an ordinary user, the tests that turn on what a user may do
+	@scripts/as-ordinary-user.sh $(BIN)/pytest -n $(WORKERS) -m rights -p no:cacheprovider
 
 test-long: check packages ## the same with the full counts
 	$(BIN)/pytest -n $(WORKERS) --long --timeout 7200

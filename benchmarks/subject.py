@@ -8,10 +8,11 @@ from typing import Annotated
 from benchmarks.talk import Wire, history, spoken
 from hone import Hone
 from hone.core.messages import Message, ToolCall, answer, assistant, user
+from hone.core.part import Part
 from hone.core.ports import Header
-from hone.core.transcript import Transcript
+from hone.core.tool import Tool
+from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
-from hone.plugins import Registry
 from hone.runtime.session import Session, new_id
 from hone.tools.define import tool
 
@@ -22,9 +23,14 @@ def probe(left: Annotated[int, "how many are left"]) -> str:
     return spoken(left)
 
 
-def register(registry: Registry) -> None:
+class Probing(Part):
+    def tools(self, folder: Path, source: Source | None = None) -> list[Tool]:
+        return [probe]
+
+
+def register(_: Hone) -> Part:
     """As a plugin, for a server."""
-    registry.tools.append(probe)
+    return Probing()
 
 
 class Subject:

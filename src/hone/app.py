@@ -1,42 +1,38 @@
-"""The composition root: settings in, a Hone out. The one place that puts the rooms together."""
+"""The composition root: settings in, a Hone out. The one place that puts the packages together.
+
+Everything is built when it is first used: a command that takes back one change opens no connection, no
+sandbox and no memory backend.
+"""
 
 import asyncio
-import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-import msgspec
+from typing import Self, TypeVar
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock, SystemClock
-from hone.core.curation import CuratorRuns
-from hone.core.errors import Refused, StoreError
+from hone.core.errors import Refused
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs
 from hone.core.knowledge import Snapshot
-from hone.core.ledger import MEMORY, Actor, ChangeId
+from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
-from hone.core.outbox import Outbox
+from hone.core.part import Part, SessionSeed
 from hone.core.permits import USER
 from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
 from hone.core.tool_context import Ask, nobody
-from hone.core.transcript import Transcript
+from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
-from hone.features.backends.current import BackendOptions, CurrentBackend
-from hone.features.backends.memories import Memories
-from hone.features.backends.outbox_worker import OutboxWorker
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
@@ -45,17 +41,20 @@ from hone.knowledge.skills.index import index
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
+from hone.learning.budget import Bounds
+from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.windowed import Windowed
-from hone.plugins import load
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
+from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.lists import OwnersList
 from hone.runtime.model_factory import ModelFactory
+from hone.runtime.parts import Parts
 from hone.runtime.permissions import Consent
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
-from hone.runtime.toolbox_factory import ToolboxDeps, ToolboxFactory
+from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import Intervals
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
@@ -63,24 +62,19 @@ from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, opened
 from hone.tools.recall import recall_tool
 
-if TYPE_CHECKING:
-    from hone.features.curator.curator import Curator
-    from hone.features.experiments.runner import ExperimentRunner
-    from hone.features.templates.seeding import Seeding, TemplateOptions
-    from hone.features.templates.store import Templates
-    from hone.features.templates.values import Template
-    from hone.learning.review import Reviewer
-
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
+
+P = TypeVar("P", bound=Part)
 
 
 class Hone:
     """An agent with a home. `async with Hone() as hone:` closes what it opened.
 
     home:    where sessions and settings live (default: $HONE_HOME or ~/.hone)
-    model:   provider/name (default: hone.toml, $HONE_MODEL, the keys and servers present), or a Model
-    folder:  the working folder of its tools (default: where the process is)
+    model:   provider/name (default: hone.toml, $HONE_MODEL, the keys and servers present), a Model, or the
+             `models` of another Hone, which stay its own to close
+    folder:  the working folder of its tools (default: the current one), or an Enclosure they cannot leave
     tools:   further tools, beside the built-in ones
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
@@ -90,8 +84,8 @@ class Hone:
         self,
         *,
         home: Path | str | None = None,
-        model: str | Model = "",
-        folder: Path | str | None = None,
+        model: str | Model | ModelFactory = "",
+        folder: Path | str | Enclosure | None = None,
         tools: Iterable[Tool] = (),
         system: str = "",
         ask: Ask = nobody,
@@ -99,25 +93,20 @@ class Hone:
         clock: Clock | None = None,
     ) -> None:
         self.home = Path(home) if home else home_folder()
-        self.folder = Path(folder or Path.cwd()).resolve()
+        self.enclosure = folder if isinstance(folder, Enclosure) else None
+        place = folder.folder if isinstance(folder, Enclosure) else folder
+        self.folder = Path(place or Path.cwd()).resolve()
         self.settings = settings or read(self.home)
+        self.clock = clock or SystemClock()
+        self.tools = tuple(tools)
+        self.system = system
         self.notices: list[str] = []
-        self._said: set[str] = set()
         self.folders = Folders(OwnersList(self.home / "trusted.json"))
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
+        self._said: set[str] = set()
+        self._model = model
         self._ask = ask
-        self._clock = clock or SystemClock()
-        self._plugins = load(self.settings.plugins)
-        self._plugins.tools.extend(tools)
-        self._plugins.sections.append(system)
-        self._models = ModelFactory(self.settings, self.home, self._clock, model, self._plugins.models)
-        self.memories = self._memories()
-        self._owns_models = True
-        self._shed = self._toolshed(Sandbox(hidden=(self.home,), clock=self._clock))
-        self._stores: Stores | None = None
-        self._library: Library | None = None
-        self._background: Background | None = None
-        self.courier = OutboxWorker(self.memories.mirror, self.home, self._clock)
+        self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,242 +115,112 @@ class Hone:
         await self.close()
 
     async def close(self) -> None:
-        if self._background:
-            await self._background.close()
-        await self.courier.close()
-        if self._owns_models:
-            await self._models.close()
-        await self._shed.close()
-        await self.memories.backing.close()
-        if self._library:
-            self._library.keeper.close()
-        if self._stores:
-            await self._stores.close()
+        """Close what was opened, what depends on others first."""
+        built = vars(self)
+        if "background" in built:
+            await self.background.close()
+        await self._parts.close()
+        if "models" in built and self.models is not self._model:
+            await self.models.close()
+        if "toolboxes" in built:
+            await self.toolboxes.close()
+        if "keeper" in built:
+            self.keeper.close()
+        if "stores" in built:
+            await self.stores.close()
+
+    # What is stored
+
+    @cached_property
+    def stores(self) -> Stores:
+        stores = opened(self.home)
+        if stores.closed:
+            self.say(stores.closed)
+        return stores
 
     @property
     def sessions(self) -> Sessions:
-        return self._opened.sessions
+        return self.stores.sessions
 
     @property
     def recall(self) -> Recall:
-        return self._opened.recall
+        """Search over all sessions."""
+        return self.stores.recall
 
     @property
+    def jobs(self) -> Jobs:
+        """Reviews that are queued, running and done."""
+        return self.stores.jobs
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every change of what is known."""
+        return self.keeper.ledger
+
+    @cached_property
+    def keeper(self) -> Keeper:
+        """The one way to change what is known."""
+        return Keeper(self.stores.ledger, FileTree(self.home), self.clock, self.say, self._rules())
+
+    @cached_property
     def library(self) -> Library:
-        """The skills; its keeper has the journal and the ledger."""
-        if self._library is None:
-            stores = self._opened
-            keeper = Keeper(
-                stores.ledger, FileTree(self.home), self._clock, self._say, self._rules(stores.closed)
-            )
-            self._library = Library(keeper, stores.shelf, self._clock)
-        return self._library
+        """The skills."""
+        return Library(self.keeper, self.stores.shelf, self.clock)
 
     @cached_property
     def _known(self) -> SnapshotCache:
         return SnapshotCache(self.library)
 
-    @cached_property
-    def templates(self) -> "Templates":
-        from hone.features.templates.store import Templates
+    def _rules(self) -> KeeperRules:
+        memory, learning = self.settings.memory, self.settings.learning
+        limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
+        modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
+        named = {actor: LearningMode(mode) for actor, mode in modes.items()}
+        return KeeperRules(limits, named, self.stores.closed, LearningMode(learning.merges))
 
-        return Templates(self.home)
-
-    @property
-    def jobs(self) -> Jobs:
-        return self._opened.jobs
-
-    @property
-    def rounds(self) -> CuratorRuns:
-        return self._opened.rounds
-
-    @property
-    def outbox(self) -> Outbox:
-        """What the memory backend has yet to be told."""
-        return self._opened.outbox
-
-    @property
-    def background(self) -> Background:
-        """What learns beside the conversations. It works once it is told to `attend`."""
-        if self._background is None:
-            pause = QUIET if self._models.is_local else 0.0
-            self._background = Background(
-                self.jobs, lambda: self.reviewer, self._clock, pause, self._tend, self.courier
-            )
-        return self._background
-
-    async def _tend(self, emit: Emit) -> None:
-        await self.curator.tend(emit)
-
-    @property
-    def reviewer(self) -> "Reviewer":
-        from hone.learning.budget import Bounds
-        from hone.learning.review import ReviewDeps, Reviewer
-
-        stores, bounds = self._opened, Bounds(daily=self.settings.learning.daily)
-        services = SessionDeps(stores.sessions, self._clock, guard=self._shed.guard)
-        return Reviewer(
-            ReviewDeps(
-                self.home,
-                stores.sessions,
-                stores.jobs,
-                self.library,
-                self._clock,
-                self._reader,
-                services,
-                self._shed.wall,
-                self._models.price,
-                bounds,
-                self.memories.tools,
-            )
-        )
-
-    @property
-    def curator(self) -> "Curator":
-        from hone.features.curator.curator import Curator, CuratorDeps
-        from hone.learning.budget import Bounds
-
-        stores = self._opened
-        return Curator(
-            CuratorDeps(
-                self.home,
-                stores.sessions,
-                stores.rounds,
-                self.library,
-                self._clock,
-                self._librarian,
-                SessionDeps(stores.sessions, self._clock, guard=self._shed.guard),
-                Bounds(daily=self.settings.learning.daily),
-            )
-        )
-
-    async def _librarian(self) -> Agent:
-        """Whom the curator asks."""
-        toolbox = self._shed.show(self.folder)
-        return (await self._agent(self.settings.learning.model, self.folder, toolbox))[0]
-
-    async def _reader(self, stored: StoredSession) -> Agent:
-        """Who reviews a conversation: the agent that had it, on its own prefix, if both are still there."""
-        wanted = self.settings.learning.model or _model_of(stored)
-        folder = Path(stored.header.folder or self.folder)
-        await self.memories.used()
-        toolbox = self._shed.show(folder)
-        agent, _ = await self._agent(wanted, folder, toolbox)
-        same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
-        return replace(agent, prefix=stored.prefix) if same else agent
-
-    @property
-    def _opened(self) -> Stores:
-        """What is kept, opened when it is first needed."""
-        if self._stores is None:
-            self._stores = opened(self.home)
-            if self._stores.closed:
-                self._say(self._stores.closed)
-        return self._stores
+    # Sessions
 
     async def session(
         self, model: str = "", template: str = "", *, id: str = "", told: Sequence[Message] = ()
     ) -> Session:
-        """A new conversation. It is stored with its first message. `template` names the one it begins with,
-        or is "auto". `id` is one that nobody has yet; `told` is what somebody says was said before, which is
-        worth no more than anybody's word."""
-        await self.memories.used()
-        agent, known = await self._agent(model, self.folder, self._shed.lend(self.folder))
-        header = Header(SessionId(id) if id else new_id(), self._clock.now(), folder=str(self.folder))
-        services = await self._services(self.folder)
-        opening = await self._seeding(template, agent.toolbox) if template else None
+        """Open a new conversation. It is stored with its first message. `template` names the one it begins
+        with, or is "auto". `id` must be unused. `told` is what a client claims was said before; it counts as
+        foreign text."""
+        await self.ready()
+        agent, known = await self._agent(model, self.folder, self.toolboxes.lend(self.folder))
+        header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=str(self.folder))
+        deps = await self._session_deps(self.folder)
+        opening = await self._seed(template, agent.toolbox) if template else None
         start = Transcript(agent.prefix.digest)
         for message in told:
             start = start.then(message, Trust.FOREIGN, header.created)
         if told:
             await self.sessions.start(header, agent.prefix, start.nodes)
-        return Session(header, agent, start, services, stored=bool(told), informed=known, opening=opening)
-
-    async def _seeding(self, template: str, toolbox: Toolbox) -> "Seeding":
-        from hone.features.templates.seeding import Seeding
-        from hone.features.templates.store import AUTO
-
-        opening = Seeding(self.templates, template, self._clock)
-        if template != AUTO:
-            await opening.named(toolbox)  # what cannot be had is said now, not after the first message
-        return opening
+        return Session(header, agent, start, deps, stored=bool(told), informed=known, opening=opening)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
-        """Goes on with a stored conversation, in its folder and if possible on the prefix it began with."""
+        """Resume a stored conversation in its folder and, if possible, on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
-        await self.memories.used()
-        agent, _ = await self._agent(model or _model_of(stored), folder, self._shed.lend(folder))
-        services = await self._services(folder)
+        await self.ready()
+        agent, _ = await self._agent(model or _model_of(stored), folder, self.toolboxes.lend(folder))
+        deps = await self._session_deps(folder)
         session = Session(
-            stored.header, replace(agent, prefix=stored.prefix), stored.transcript, services, stored=True
+            stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
         )
-        await self._note_use(stored)
-        same = (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
+        for part in self._parts.having("resumed"):
+            await part.resumed(stored)
         # What begins with foreign words may have been brought in from elsewhere, system text and all.
-        if not same or stored.transcript.nodes[0].trust is Trust.FOREIGN:
+        if not _same(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
             await session.switch(agent)
             self.notices.append(
                 f"This conversation goes on with {agent.prefix.model} and the tools of today."
             )
         return session
 
-    async def model(self) -> str:
-        """Who is asked where nobody is named. Raises SettingsError if there is nobody."""
-        return (await self._models.find("")).name
-
-    async def release(self, session: Session) -> None:
-        """Closes what a conversation has open; it can be resumed. For whoever has many of them."""
-        await self._shed.release(session.agent.toolbox)
-
-    async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
-        """A new conversation with the first messages of another one (default: all of them)."""
-        return await branch(self.sessions, beginning, shared, self._clock.now())
-
-    async def template(self, beginning: str, wish: "TemplateOptions | None" = None) -> "Template":
-        """Keeps calls of a session that worked, as a template for others."""
-        from hone.features.templates.seeding import TemplateOptions, make
-
-        toolbox = self._shed.show(self.folder)
-        return await make(
-            self.templates, self.sessions, beginning, toolbox, wish or TemplateOptions(), self._clock
-        )
-
-    @property
-    def laboratory(self) -> "ExperimentRunner":
-        """Where lessons are measured."""
-        from hone.features.experiments.runner import ExperimentRunner
-        from hone.features.experiments.store import Studies
-
-        return ExperimentRunner(self, self.home, Studies(self.home), self._beside, self._clock)
-
-    def _beside(self, home: Path, folder: Path, sandbox: Sandbox) -> "Hone":
-        """The same agent with other knowledge, at work elsewhere, and its file tools stay there. It speaks
-        through this one's connections, and nobody is there to be asked."""
-        memory = msgspec.structs.replace(self.settings.memory, backend="null")
-        settings = msgspec.structs.replace(self.settings, plugins=(), memory=memory)
-        other = Hone(home=home, folder=folder, settings=settings, clock=self._clock)
-        other._models, other._owns_models = self._models, False
-        other._plugins, other._shed = self._plugins, other._toolshed(sandbox, penned=True)
-        return other
-
-    async def _note_use(self, stored: StoredSession) -> None:
-        """A process that was killed may have begun with a template and not have said so."""
-        first = stored.transcript.nodes[0]
-        if first.message.template and stored.header.parent is None:
-            with suppress(StoreError, Refused):  # it may be gone by now
-                await self.templates.count(first.message.template, stored.header.id, first.at)
-
     async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
-        """One task in a session of its own."""
+        """Do one task in a session of its own."""
         return await (await self.session(model, template)).send(task, emit)
-
-    async def sandbox(self) -> tuple[bool, list[str]]:
-        """Whether commands are confined in the working folder, and what there is to say about it."""
-        sandbox = self._shed.sandbox
-        cell = sandbox.cell(self.folder)
-        choice = await sandbox.choose(cell)
-        return not choice.missing(network=False), await sandbox.describe(cell)
 
     def run_sync(self, task: str) -> Turn:
         """`run` for programs without an event loop. Closes this Hone."""
@@ -372,45 +231,175 @@ class Hone:
 
         return asyncio.run(whole())
 
-    def _folder_of(self, header: Header) -> Path:
-        if not header.folder:
-            return self.folder
-        if Path(header.folder).is_dir():
-            return Path(header.folder)
-        self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
-        return self.folder
+    async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
+        """Start a new conversation with the first messages of another one (default: all of them)."""
+        return await branch(self.sessions, beginning, shared, self.clock.now())
 
-    async def _services(self, folder: Path) -> SessionDeps:
-        fallback = self.settings.fallback
-        spare, _ = await self._agent(fallback, folder, self._shed.lend(folder)) if fallback else (None, 0)
-        return SessionDeps(
-            self.sessions,
-            self._clock,
-            guard=self._shed.guard,
-            fallback=lambda agent: relief(agent, spare),
-            equip=lambda: self._shed.equip(folder),
-            ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
-            brief=lambda known, session: self._brief(folder, known, session),
-            remind=self.memories.reminding(),
-            every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
-            beside=self.background,
+    def is_from_plugin(self, model: str) -> bool:
+        """Tell whether a plugin brings this model."""
+        return self._parts.connect(model.partition("/")[0], own=True) is not None
+
+    async def release(self, session: Session) -> None:
+        """Close what a conversation has open; it can be resumed."""
+        await self.toolboxes.release(session.agent.toolbox)
+
+    async def model(self) -> str:
+        """Return the name of the default model. Raises SettingsError if there is none."""
+        return (await self.models.find("")).name
+
+    async def sandbox(self) -> tuple[bool, list[str]]:
+        """Tell whether commands are confined in the working folder, and what there is to say about it."""
+        sandbox = self.toolboxes.sandbox
+        cell = sandbox.cell(self.folder)
+        choice = await sandbox.choose(cell)
+        return not choice.missing(network=False), await sandbox.describe(cell)
+
+    # Features and plugins
+
+    def part(self, kind: type[P]) -> P:
+        """Return a feature's part of this Hone."""
+        part = self._parts.get(kind.name)
+        assert isinstance(part, kind)
+        return part
+
+    def parts(self, hook: str) -> Iterator[Part]:
+        """Yield the parts that implement this method of `Part`."""
+        return self._parts.having(hook)
+
+    async def ready(self) -> None:
+        """Let features and plugins prepare what their tools need."""
+        for part in self._parts.having("ready"):
+            await part.ready()
+
+    async def findings(self, kind: str, name: str, digest: str) -> list[str]:
+        """Return what was measured about a lesson (`skill`, `entry` or `template`), one line each."""
+        return [
+            line
+            for part in self._parts.having("findings")
+            for line in await part.findings(kind, name, digest)
+        ]
+
+    async def leftovers(self, sessions: Sequence[SessionId]) -> list[str]:
+        """Say what else holds text of these sessions."""
+        return [line for part in self._parts.having("leftovers") for line in await part.leftovers(sessions)]
+
+    async def checks(self) -> list[tuple[bool, str]]:
+        """Check what features and plugins keep, for `hone doctor --deep`."""
+        return [check for part in self._parts.having("checks") for check in await part.checks()]
+
+    async def _seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed:
+        for part in self._parts.having("seed"):
+            if seed := await part.seed(wanted, toolbox):
+                return seed
+        raise Refused("This installation of Hone has no templates.")
+
+    # Learning
+
+    @cached_property
+    def background(self) -> Background:
+        """What learns beside the conversations. It starts to work with `attend`."""
+        pause = QUIET if self.models.is_local else 0.0
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What learning may cost."""
+        return Bounds(daily=self.settings.learning.daily)
+
+    @property
+    def reviewer(self) -> Reviewer:
+        stores = self.stores
+        return Reviewer(
+            ReviewDeps(
+                self.home,
+                stores.sessions,
+                stores.jobs,
+                self.library,
+                self.clock,
+                self._reader,
+                self.quiet_deps(),
+                self.toolboxes.wall,
+                self.models.price,
+                self.bounds,
+                lambda source: self._part_tools(self.folder, source),
+            )
         )
 
+    def quiet_deps(self) -> SessionDeps:
+        """Return what a session needs that runs in the background: nobody is asked, nothing is queued."""
+        return SessionDeps(self.sessions, self.clock, guard=self.toolboxes.guard)
+
+    async def agent(self, model: str = "", folder: Path | None = None) -> Agent:
+        """Return an agent that is shown its tools and runs none: what a review or the curator needs."""
+        await self.ready()
+        place = folder or self.folder
+        return (await self._agent(model, place, self.toolboxes.show(place)))[0]
+
+    async def _reader(self, stored: StoredSession) -> Agent:
+        """Return the reviewer of a conversation: the agent that had it, on its own prefix, if possible."""
+        wanted = self.settings.learning.model or _model_of(stored)
+        agent = await self.agent(wanted, Path(stored.header.folder or self.folder))
+        return replace(agent, prefix=stored.prefix) if _same(agent, stored) else agent
+
+    # Agents
+
+    @cached_property
+    def models(self) -> ModelFactory:
+        """From a name to a model that answers."""
+        if isinstance(self._model, ModelFactory):
+            return self._model
+        own = self.settings.providers
+        return ModelFactory(
+            self.settings,
+            self.clock,
+            self._model,
+            lambda provider: self._parts.connect(provider, own=provider in own),
+        )
+
+    @cached_property
+    def toolboxes(self) -> ToolboxFactory:
+        """From a folder to the tools that work in it."""
+        sandbox = self.enclosure.sandbox if self.enclosure else Sandbox(hidden=(self.home,), clock=self.clock)
+        return ToolboxFactory(
+            ToolboxDeps(
+                self.home,
+                self.settings,
+                self.folders,
+                sandbox,
+                self.clock,
+                self.models.http,
+                self._tools,
+                scoped=self.enclosure is not None,
+            )
+        )
+
+    def _tools(self, folder: Path) -> Iterable[Tool]:
+        return (
+            recall_tool(self.recall, self.sessions, self.clock),
+            *knowledge_tools(self.library, str(folder)),
+            *self._part_tools(folder),
+            *self.tools,
+        )
+
+    def _part_tools(self, folder: Path, source: Source | None = None) -> Sequence[Tool]:
+        return [tool for part in self._parts.having("tools") for tool in part.tools(folder, source)]
+
     async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
-        """And the last change that its prefix knows of."""
-        found = await self._models.find(wanted)
+        """Return the agent, and the last change that its prefix knows of."""
+        found = await self.models.find(wanted)
         room = Windowed(found.model, found.window, self.settings.compact_at)
         if found.plain:
             prefix = compose(found.name, (plain(),), (), self.settings.sampling)
-            return Agent(prefix, room, {}, USER, Limits()), await self.library.keeper.ledger.latest()
+            return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()
         known = await self._known.snapshot(folder)
         prefix = compose(found.name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
     def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
-        day = self._clock.now().astimezone().date()
+        day = self.clock.now().astimezone().date()
+        added = [text for part in self._parts.having("sections") for text in part.sections()]
         return ordered(
-            self._plugins.sections,
+            (*added, self.system),
             index(known.skills, known.total),
             self._instructed(folder),
             redact(journal(known)),
@@ -420,60 +409,61 @@ class Hone:
     def _instructed(self, folder: Path) -> str:
         found = self.instructions.of(folder)
         if isinstance(found, UnusedInstructions):
-            self._say(found.why)
+            self.say(found.why)
         return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""
 
+    async def _session_deps(self, folder: Path) -> SessionDeps:
+        fallback = self.settings.fallback
+        spare, _ = await self._agent(fallback, folder, self.toolboxes.lend(folder)) if fallback else (None, 0)
+        reminders = (part.remind() for part in self._parts.having("remind"))
+        return SessionDeps(
+            self.sessions,
+            self.clock,
+            guard=self.toolboxes.guard,
+            fallback=lambda agent: relieve(agent, spare),
+            equip=lambda: self.toolboxes.equip(folder),
+            ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
+            brief=lambda known, session: self._brief(folder, known, session),
+            remind=next((remind for remind in reminders if remind), None),
+            every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
+            beside=self.background,
+        )
+
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
-        """What a running conversation has to be told before the user's next words."""
+        """Return what a running conversation has to be told before the user's next words."""
         if self.settings.memory.freshness == "next-session":
             return None
         if known is None:
-            return SystemNote("", await self.library.keeper.ledger.latest())
+            return SystemNote("", await self.ledger.latest())
         found = await self._known.news(folder, ChangeId(known), session)
         return tell(found) or (SystemNote("", found.upto) if found.upto != known else None)
 
-    def _memories(self) -> Memories:
-        memory = self.settings.memory
-        wish = BackendOptions(memory.backend, memory.url, memory.owner, memory.deadline)
-        backing = CurrentBackend(
-            self.home, self._clock, wish, self._plugins.backends, self._say, dict(os.environ)
-        )
-        return Memories(backing, lambda: self._opened, self._clock, redact)
+    def _folder_of(self, header: Header) -> Path:
+        if not header.folder:
+            return self.folder
+        if Path(header.folder).is_dir():
+            return Path(header.folder)
+        self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
+        return self.folder
 
-    def _rules(self, closed: str) -> KeeperRules:
-        memory, learning = self.settings.memory, self.settings.learning
-        limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
-        modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
-        named = {actor: LearningMode(mode) for actor, mode in modes.items()}
-        return KeeperRules(limits, named, closed, LearningMode(learning.merges))
-
-    def _say(self, sentence: str) -> None:
+    def say(self, sentence: str) -> None:
+        """Leave a notice for the owner, each sentence once."""
         if sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)
 
-    def _toolshed(self, sandbox: Sandbox, *, penned: bool = False) -> ToolboxFactory:
-        def more(folder: Path) -> Iterable[Tool]:
-            return (
-                recall_tool(self.recall, self.sessions, self._clock),
-                *knowledge_tools(self.library, str(folder)),
-                *self.memories.tools(),
-                *self._plugins.tools,
-            )
 
-        http = self._models.http
-        return ToolboxFactory(
-            ToolboxDeps(self.home, self.settings, self.folders, sandbox, self._clock, http, more, penned)
-        )
+def _same(agent: Agent, stored: StoredSession) -> bool:
+    return (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
 
 
 def _model_of(stored: StoredSession) -> str:
-    """Empty for a conversation with another agent: whoever is asked now goes on with it."""
+    """Return the model of a conversation; empty if it was imported: the default model continues it."""
     return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
 
 
-def relief(agent: Agent, spare: Agent | None) -> Agent | None:
-    """The spare agent with the rights of the one it relieves; None if that one is the spare itself."""
+def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
+    """Return the spare agent with the rights of the one it relieves; None if that one is the spare itself."""
     if spare is None or spare.prefix.model == agent.prefix.model:
         return None
     return replace(spare, permit=agent.permit, limits=agent.limits)

@@ -1,4 +1,7 @@
-"""The table of commands and features: strings only, so that `hone --help` loads nothing else."""
+"""The table of commands and features: strings only, so that reading it loads nothing.
+
+Deleting a feature means deleting its folder below `features/` and its entry here.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -36,19 +39,20 @@ COMMANDS: Commands = {
 
 
 class Feature(NamedTuple):
-    """One package below `hone.features`, by the names of what it adds. `after` is the kernel command that its
-    commands follow in the help."""
+    """One feature by name. `after` is the kernel's command that its own follow in the help, `operations` a
+    module that `hone serve` loads, `part` a class below `Part`, `hooks` are the methods that it implements,
+    `providers` the model providers it brings; nothing else loads it."""
 
     name: str
     after: str
     commands: Commands
     operations: str = ""
-    """A module with OPERATIONS, loaded by `hone serve`."""
     part: str = ""
-    """ "module:function", called with a Hone."""
+    hooks: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
 
 
-FEATURES: tuple[Feature, ...] = (
+FEATURES = (
     Feature(
         "traces",
         "sessions",
@@ -73,6 +77,8 @@ FEATURES: tuple[Feature, ...] = (
                 "Memory by key: what keeps it, and how well.",
             )
         },
+        part="hone.features.backends.part:MemoryPart",
+        hooks=("ready", "tools", "remind", "attend", "notify", "finish", "close"),
     ),
     Feature(
         "templates",
@@ -83,6 +89,8 @@ FEATURES: tuple[Feature, ...] = (
                 "Keep calls that worked as examples for new sessions.",
             )
         },
+        part="hone.features.templates.part:TemplatesPart",
+        hooks=("seed", "resumed", "leftovers", "checks"),
     ),
     Feature(
         "curator",
@@ -93,16 +101,16 @@ FEATURES: tuple[Feature, ...] = (
                 "See and steer what keeps the learned skills few.",
             )
         },
+        operations="hone.features.curator.operations",
+        part="hone.features.curator.part:CuratorPart",
+        hooks=("tend",),
     ),
     Feature(
         "experiments",
         "skills",
-        {
-            "experiment": (
-                "hone.features.experiments.commands:experiment",
-                "Measure whether a lesson helps.",
-            )
-        },
+        {"experiment": ("hone.features.experiments.commands:experiment", "Measure whether a lesson helps.")},
+        part="hone.features.experiments.part:ExperimentsPart",
+        hooks=("findings", "leftovers"),
     ),
     Feature(
         "local_models",
@@ -113,6 +121,9 @@ FEATURES: tuple[Feature, ...] = (
                 "Models that run on this machine: list, add, remove.",
             )
         },
+        part="hone.features.local_models.part:LocalModelsPart",
+        hooks=("models", "close"),
+        providers=("local",),
     ),
 )
 

@@ -100,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     search: str = ""
     """The address of a SearXNG-compatible server, for web_search."""
     plugins: tuple[str, ...] = ()
-    """package.module:function, each called with a Registry."""
+    """package.module:function, each called with the Hone and returning a Part."""
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
     learning: Learning = Learning()

@@ -31,7 +31,7 @@ def test_a_history_of_any_even_length_is_one_a_provider_would_take(count: int) -
 @pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/messages"])
 @given(st.integers(0, 99), st.integers(0, 10**9))
 def test_a_canned_answer_calls_with_one_less_until_none_is_left(path: bytes, left: int, number: int) -> None:
-    assembly = (openai if b"chat" in path else anthropic).Assembly(ENDPOINT)
+    assembly = openai.ChatAssembly(ENDPOINT) if b"chat" in path else anthropic.AnthropicAssembly(ENDPOINT)
     _, _, body = Can().answer(path, left, number).partition(b"\r\n\r\n")
     chunked = Chunked()
     for data in Events().feed(b"".join(chunked.feed(body))):

@@ -133,7 +133,7 @@ async def opened(
     tab = Tab(page, visit.url, Trouble())
     tab.trouble.watch(page, visit.url)
     try:
-        await page.goto(f"{visit.url}/login?ticket={visit.house.keys.ticket()}")
+        await page.goto(f"{visit.url}/login?ticket={visit.state.keys.ticket()}")
         await tab.ready()
         yield tab
     finally:

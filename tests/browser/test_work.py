@@ -146,7 +146,7 @@ async def test_a_review_that_failed_is_seen_and_tried_again(home: Path, tmp_path
         chromium() as browser,
         opened(browser, visit) as tab,
     ):
-        page, hone, now = tab.page, visit.house.hone, datetime.now(UTC)
+        page, hone, now = tab.page, visit.state.hone, datetime.now(UTC)
         await say(page, "Good morning.")
         await expect(page.locator(".said.assistant footer")).to_be_visible()
         await page.get_by_role("link", name="Reviews").click()

@@ -75,7 +75,7 @@ async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
     await hone.background.drain()
     job = await hone.jobs.enqueue(session.id, length, topics, text, now)
     await hone.jobs.fail(job.id, text, now, again=False)
-    keeper, name = hone.library.keeper, f"{NAMES[number % 5]}-{NAMES[number // 5]}-notes"
+    keeper, name = hone.keeper, f"{NAMES[number % 5]}-{NAMES[number // 5]}-notes"
     await keeper.note([(USER, Add(text))], OWNER)
     described = f"---\nname: {name}\ndescription: {json.dumps(' '.join(text.split()))}\n---\n\n{text}\n"
     await keeper.shelve(name, Create(described, SkillOrigin.USER), OWNER)

@@ -10,8 +10,10 @@ import pytest
 
 from hone import Hone
 from hone.cli.main import perform
+from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.subjects import find
 from hone.features.experiments.values import LessonKind
+from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.models.scripted import Scripted
 from tests.runtime.test_experiment import HARMING, HELPING, WORK, recorded, stored, taught
@@ -57,13 +59,13 @@ async def tried(home: Path, folder: Path) -> None:
     async with Hone(home=home, folder=folder, model=Scripted(WORK)) as hone:
         noted, _ = await taught(hone)
         task = await recorded(hone, folder)
-        await hone.template(task.session, TemplateOptions(name="rows"))
+        await hone.part(TemplatesPart).create(task.session, TemplateOptions(name="rows"))
         for kind, name, outcomes in (
             (LessonKind.SKILL, "counting-rows", HARMING),
             (LessonKind.ENTRY, str(noted.id), HELPING),
             (LessonKind.TEMPLATE, "rows", HELPING[:3]),
         ):
-            stored(hone.laboratory.studies, await find(hone, folder, kind, name), outcomes)
+            stored(hone.part(ExperimentsPart).runner.studies, await find(hone, folder, kind, name), outcomes)
 
 
 def test_what_cannot_be_done_says_why(context: Desk) -> None:

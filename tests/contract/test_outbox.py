@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Conflict
-from hone.core.ledger import MEMORY, Change, ChangeId, Ledger
+from hone.core.ledger import MEMORY, Change, ChangeId, ChangeKind, Ledger
 from hone.core.outbox import Outbox, OutboxItem, OutboxStatus
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.inmemory import InMemoryOutbox
@@ -51,7 +51,7 @@ async def test_what_waits_for_the_owner_has_no_letter_until_it_takes_effect(stor
     assert await ids(outbox) == []
     await put(ledger, verdict(other))
     assert await ids(outbox) == []
-    approved = verdict(waiting, *waiting.change.deltas, deed="approve")
+    approved = verdict(waiting, *waiting.change.deltas, kind=ChangeKind.APPROVE)
     [entry] = await put(ledger, approved)
     assert await ids(outbox) == [entry.id]
 

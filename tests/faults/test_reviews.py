@@ -86,10 +86,10 @@ async def aftermath(context: Scene, tally: Tally, story: str = "") -> None:
         hone.background.attend(ignore)
         await hone.background.drain()
         jobs = list(reversed(await hone.jobs.jobs()))
-        learned = await hone.library.keeper.ledger.entries(actor=Actor.REVIEW)
+        learned = await hone.ledger.entries(actor=Actor.REVIEW)
         wrong = [*missing(jobs, context), *await astray(hone, jobs, learned)]
-        assert isinstance(hone.library.keeper.ledger, SqliteLedger)
-        wrong += [f"unsound: {each}" for each in await hone.library.keeper.ledger.unsound()]
+        assert isinstance(hone.ledger, SqliteLedger)
+        wrong += [f"unsound: {each}" for each in await hone.ledger.unsound()]
         (talk,) = await hone.sessions.list()
         said = [message.text for message in (await hone.sessions.load(talk.header.id)).transcript]
         if said.count("Done.") != context.turns or talk.messages != 2 * context.turns:

@@ -203,8 +203,8 @@ async def examined(hone: Hone, soak: Soak, provider: Provider) -> list[str]:
         wrong += [f"{session}: lost: {due} reviews were due, {made} were made"] if made < due else []
         wrong += [f"{session}: doubled: {due} reviews were due, {made} were made"] if made > due else []
     wrong += [f"doubled: {words}" for words, count in provider.seen.items() if count > 1]
-    assert isinstance(hone.library.keeper.ledger, SqliteLedger)
-    wrong += [f"unsound: {each}" for each in await hone.library.keeper.ledger.unsound()]
+    assert isinstance(hone.ledger, SqliteLedger)
+    wrong += [f"unsound: {each}" for each in await hone.ledger.unsound()]
     sane = integrity(hone.home)
     return wrong if sane == "ok" else [*wrong, f"unsound: {sane}"]
 

@@ -41,6 +41,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.rights
 @pytest.mark.parametrize("format", FORMATS)
 async def test_with_a_read_only_home_the_chat_goes_on_in_memory_and_says_so_once(
     format: Format, open_folder: Path
@@ -56,6 +57,7 @@ async def test_with_a_read_only_home_the_chat_goes_on_in_memory_and_says_so_once
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.rights
 async def test_a_home_that_cannot_be_made_is_told_on_the_command_line_once(tmp_path: Path) -> None:
     home = "/proc/hone"
     async with FakeProvider(SCRIPT) as stage:

@@ -264,6 +264,7 @@ def test_a_file_over_the_limit_is_not_read(disk: FileTree) -> None:
         disk.read("MEMORY.md", limit=4)
 
 
+@pytest.mark.rights
 def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
     with as_nobody() as area:
         home, disk = area / "home", FileTree(area / "home")
@@ -285,6 +286,7 @@ def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
         assert set(content(home).values()) == {b"old"}
 
 
+@pytest.mark.rights
 def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
     with as_nobody() as place:
         home, disk = place / "home", FileTree(place / "home")
@@ -306,6 +308,7 @@ def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
         assert inventory(place) == before
 
 
+@pytest.mark.rights
 def test_a_file_somebody_made_read_only_stays_as_it_is() -> None:
     with as_nobody() as place:
         disk = FileTree(place)

@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Holding, Target
@@ -115,6 +117,7 @@ class Hands:
                 return
 
 
+@pytest.mark.rights
 async def test_whatever_hands_and_other_processes_do_the_next_look_has_it(home: Path, tier: Tier) -> None:
     clock = ManualClock()
     random = tier.random()

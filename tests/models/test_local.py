@@ -271,9 +271,9 @@ import asyncio, sys
 from pathlib import Path
 from hone.core.clock import SystemClock
 from hone.features.local_models.local import Local
-from hone.features.local_models.weights import Stock
+from hone.features.local_models.weights import ModelFiles
 async def main():
-    local = Local(Stock(Path(sys.argv[1]), 4096, Path(sys.argv[2])), SystemClock())
+    local = Local(ModelFiles(Path(sys.argv[1]), 4096, Path(sys.argv[2])), SystemClock())
     await local._serving()
     print(local.pid, flush=True)
     await asyncio.sleep(600)

@@ -412,6 +412,8 @@ HOSTILE = [
         "sk-",
         "sk-ant-",
         "eyJ.",
+        "eyJaaaaaaaa-",
+        "eyJaaaaaaaa.",
         "1:",
     ),
     *(
@@ -427,6 +429,8 @@ HOSTILE = [
     *(
         "-----BEGIN ",
         "-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\\n",
+        "-----BEGIN PRIVATE KEY-----" + "A" * 40 + "-",
         "Private-Lines: 1\n",
         "A" * 64 + "\n",
         "secret: Ab-Ab-!",
@@ -445,6 +449,19 @@ def test_long_runs_made_to_be_slow_come_to_an_end(tier: Tier) -> None:
     size = tier.size(short=50_000, full=1_000_000)
     for unit in HOSTILE:
         text = unit * (size // len(unit))
+        once = redact(text)
+        assert redact(once) == once
+
+
+@pytest.mark.parametrize("filler", ["- ", "\\n", " ", "A", "A" * 64 + "\n", "A" * 64 + "\\n", "A-A"])
+def test_a_key_with_a_long_body_and_no_end_comes_to_an_end(filler: str, tier: Tier) -> None:
+    size = tier.size(short=50_000, full=1_000_000)
+    for start in (
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----" + "A" * 40,
+        "Private-Lines: 1\nA",
+    ):
+        text = f"{start}{filler * (size // len(filler))}!----"
         once = redact(text)
         assert redact(once) == once
 

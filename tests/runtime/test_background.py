@@ -11,6 +11,7 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, State, Topic
 from hone.core.ledger import Entry
+from hone.core.part import Part
 from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
 from hone.learning.review import Reviewer
 from hone.models.polite import Aside, unhindered
@@ -74,7 +75,7 @@ def made(*ids: int, pause: float = 0.0, clock: ManualClock | None = None) -> tup
     queue = Queue(*ids)
     bench = Bench(queue)
     bench.gate.set()
-    return Background(queue, lambda: bench, clock or ManualClock(), pause), bench
+    return Background(queue, lambda: bench, clock or ManualClock(), pause=pause), bench
 
 
 def silent(_: object) -> None:
@@ -301,11 +302,13 @@ async def test_other_work_is_looked_for_at_the_beginning_after_each_queue_and_fr
     bench = Bench(queue)
     bench.gate.set()
 
-    async def tend(_: object) -> None:
-        assert bench.now == 0
-        looks.append(len(bench.done))
+    class Curious(Part):
+        async def tend(self, _: object) -> None:
+            assert bench.now == 0
+            looks.append(len(bench.done))
 
-    background = Background(queue, lambda: bench, clock, tend=tend)
+    part = Curious()
+    background = Background(queue, lambda: bench, clock, lambda hook: [part] if hook == "tend" else [])
     background.attend(silent)
     await settle()
     assert looks == [1]

@@ -20,12 +20,14 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.experiments.checks import holds
 from hone.features.experiments.findings import beside, conclude, forget, found
+from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
 from hone.features.experiments.runner import Progress
 from hone.features.experiments.statistics import EffectVerdict
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
 from hone.features.experiments.values import PAIRS, Arm, Check, Lesson, LessonKind, Study, Task
+from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions as Pattern
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import OWNER
@@ -64,12 +66,12 @@ async def recorded(hone: Hone, folder: Path, check: Check = CHECK, **wish: objec
     await session.send("Count the rows of a.txt.")
     made = RecordingOptions("rows", check=check, **wish)  # type: ignore[arg-type]
     made_of = await record(hone.sessions, session.id, made, (), ManualClock())
-    hone.laboratory.studies.add(made_of.task)
-    return hone.laboratory.studies.task("rows")
+    hone.part(ExperimentsPart).runner.studies.add(made_of.task)
+    return hone.part(ExperimentsPart).runner.studies.task("rows")
 
 
 async def taught(hone: Hone) -> tuple[Entry, Entry]:
-    keeper = hone.library.keeper
+    keeper = hone.keeper
     [noted] = await keeper.note([(MEMORY, Add("Rows are counted from zero."))], LEARNED)
     await keeper.note([(MEMORY, Add("Files end with a newline."))], OWNER)
     shelved = await keeper.shelve("counting-rows", Create(DOCUMENT, SkillOrigin.AGENT), LEARNED)
@@ -139,12 +141,12 @@ async def test_a_task_that_was_changed_by_hand_is_not_run(home: Path, tmp_path: 
         assert path.stat().st_mode & 0o777 == 0o600
         path.write_text(path.read_text().replace("two rows", "rows"))
         with pytest.raises(Corrupt, match="changed outside of Hone"):
-            hone.laboratory.studies.task("rows")
+            hone.part(ExperimentsPart).runner.studies.task("rows")
         with pytest.raises(Conflict, match="already"):
             await recorded(hone, tmp_path)
         for name in ("../rows", "", "Rows", "a" * 65):
             with pytest.raises(Refused, match="cannot be the name"):
-                hone.laboratory.studies.task(name)
+                hone.part(ExperimentsPart).runner.studies.task(name)
 
 
 async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp_path: Path) -> None:
@@ -154,14 +156,14 @@ async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp
         task = await recorded(hone, tmp_path)
         with pytest.raises(Refused, match="code-review comes with Hone"):
             await find(hone, tmp_path, LessonKind.SKILL, "code-review")
-        before = await hone.library.keeper.ledger.latest(), len(await hone.sessions.list())
+        before = await hone.ledger.latest(), len(await hone.sessions.list())
         for kind, name, words in (
             (LessonKind.ENTRY, str(noted.id), "Rows are counted from zero."),
             (LessonKind.SKILL, "counting-rows", "counting-rows"),
         ):
             model.calls.clear()
             subject = await find(hone, tmp_path, kind, name)
-            done = await hone.laboratory.run(task, subject, "", 2)
+            done = await hone.part(ExperimentsPart).runner.run(task, subject, "", 2)
             assert [run.place for run in done.runs] == [
                 *((1, Arm.WITH), (1, Arm.WITHOUT), (2, Arm.WITHOUT), (2, Arm.WITH))
             ]
@@ -174,7 +176,7 @@ async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp
             assert all("Files end with a newline." in system for system in systems)
             assert all("naming-files" in system for system in systems)
             assert all(run.success for run in done.runs)
-        assert (await hone.library.keeper.ledger.latest(), len(await hone.sessions.list())) == before
+        assert (await hone.ledger.latest(), len(await hone.sessions.list())) == before
         assert sorted(each.name for each in (home / "experiments" / "rows").glob(".*")) == [".lock"]
 
 
@@ -182,15 +184,17 @@ async def test_a_template_is_tried_against_a_cold_start(home: Path, tmp_path: Pa
     model = Watched(WORK)
     async with Hone(home=home, folder=tmp_path, model=model) as hone:
         task = await recorded(hone, tmp_path)
-        await hone.template(task.session, Pattern(name="rows"))
+        await hone.part(TemplatesPart).create(task.session, Pattern(name="rows"))
         subject = await find(hone, tmp_path, LessonKind.TEMPLATE, "rows")
         model.calls.clear()
-        await hone.laboratory.run(task, subject, "", 1)
+        await hone.part(ExperimentsPart).runner.run(task, subject, "", 1)
         assert [said.examples > 0 for _, said in model.starts] == [True, False]
-        assert (await hone.templates.read("rows")).uses == (), "a run is no use of the owner's"
+        assert (await hone.part(TemplatesPart).store.read("rows")).uses == (), (
+            "a run is no use of the owner's"
+        )
         later = replace(task, begun=Transcript("").then(assistant("Hm."), Trust.AGENT, NOON).nodes)
         with pytest.raises(Refused, match="begins a new session"):
-            await hone.laboratory.run(later, subject, "", 1)
+            await hone.part(ExperimentsPart).runner.run(later, subject, "", 1)
 
 
 async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path: Path) -> None:
@@ -203,10 +207,12 @@ async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path:
         await session.send("Count the rows of a.txt.")
         wish = RecordingOptions("rows", at=5, check=CHECK)
         task = (await record(hone.sessions, session.id, wish, (), ManualClock())).task
-        hone.laboratory.studies.add(task)
+        hone.part(ExperimentsPart).runner.studies.add(task)
         model.calls.clear()
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        done = await hone.laboratory.run(hone.laboratory.studies.task("rows"), subject, "", 1)
+        done = await hone.part(ExperimentsPart).runner.run(
+            hone.part(ExperimentsPart).runner.studies.task("rows"), subject, "", 1
+        )
         assert [run.success for run in done.runs] == [True, True]
         for _, said in model.starts:
             words = [message.text for message in said]
@@ -233,11 +239,11 @@ async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_o
         task = await recorded(hone, tmp_path)
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         with pytest.raises(ModelError, match=r"The key was refused\. .*the same command goes on"):
-            await hone.laboratory.run(task, subject, "", 3)
-        [half] = hone.laboratory.studies.studies("rows")
+            await hone.part(ExperimentsPart).runner.run(task, subject, "", 3)
+        [half] = hone.part(ExperimentsPart).runner.studies.studies("rows")
         assert len(half.runs) == 2
         told: list[Progress] = []
-        whole = await hone.laboratory.run(task, subject, "", 3, told.append)
+        whole = await hone.part(ExperimentsPart).runner.run(task, subject, "", 3, told.append)
         assert [each.done for each in told] == [2, 3, 4, 5, 6]
         assert whole.runs[:2] == half.runs
         assert len({run.place for run in whole.runs}) == 6
@@ -273,7 +279,7 @@ async def test_a_run_reaches_nothing_but_its_own_folder(home: Path, tmp_path: Pa
         scripts.append(reaching)
         model.calls.clear()
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        [run, _] = (await hone.laboratory.run(task, subject, "", 1)).runs
+        [run, _] = (await hone.part(ExperimentsPart).runner.run(task, subject, "", 1)).runs
         said = [message.result for _, transcript in model.calls for message in transcript if message.result]
         assert run.errors == 8
         assert all(result.failed or "[exit code 1]" in result.text for result in said), said
@@ -293,7 +299,7 @@ async def test_the_figures_are_counted_from_what_happened(home: Path, tmp_path: 
         await taught(hone)
         task = await recorded(hone, tmp_path, files=("a.txt",))
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        [run, _] = (await hone.laboratory.run(task, subject, "", 1)).runs
+        [run, _] = (await hone.part(ExperimentsPart).runner.run(task, subject, "", 1)).runs
         assert (run.success, run.turns, run.errors, run.early, run.first, run.tools) == (False, 3, 2, 2, 2, 2)
         assert run.tokens > 0
         assert run.first_seconds is not None
@@ -362,11 +368,11 @@ def stored(studies: Studies, subject: Subject, outcomes: Sequence[tuple[bool, bo
 async def concluded(
     hone: Hone, subject: Subject, outcomes: Sequence[tuple[bool, bool]]
 ) -> tuple[str, Sequence[Entry]]:
-    finding = found(stored(hone.laboratory.studies, subject, outcomes))
-    before = await hone.library.keeper.ledger.latest()
-    lines = await conclude(hone, hone.laboratory.studies, subject, finding)
-    again = await conclude(hone, hone.laboratory.studies, subject, finding)
-    made = await hone.library.keeper.ledger.entries(after=before)
+    finding = found(stored(hone.part(ExperimentsPart).runner.studies, subject, outcomes))
+    before = await hone.ledger.latest()
+    lines = await conclude(hone, hone.part(ExperimentsPart).runner.studies, subject, finding)
+    again = await conclude(hone, hone.part(ExperimentsPart).runner.studies, subject, finding)
+    made = await hone.ledger.entries(after=before)
     assert len(again) == len(lines)
     return "\n".join(lines), made
 
@@ -385,7 +391,7 @@ async def test_a_lesson_that_harms_is_proposed_for_putting_away_once(
         assert (entry.change.standing, entry.change.author.actor) == (ChangeState.PENDING, Actor.EXPERIMENT)
         assert "success −60 points (−80 to −35), 20 of 20 pairs" in entry.change.author.reason
         assert f"hone approve {entry.id}" in line
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         assert subject == await find(hone, tmp_path, kind, name), "nothing has changed yet"
         await keeper.approve(entry.id)
         if kind is LessonKind.SKILL:
@@ -411,7 +417,7 @@ async def test_a_lesson_that_helps_is_confirmed_and_can_still_be_undone(
         assert line == f"Change {learned.id} is confirmed by change {entry.id}."
         assert (entry.change.about, entry.change.confirmed) == (learned.id, True)
         assert entry.change.author.actor is Actor.EXPERIMENT
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         assert await keeper.is_standing(await keeper.ledger.entry(learned.id))
         with pytest.raises(Refused, match="not one that could be confirmed"):
             await keeper.confirm(learned.id, OWNER)
@@ -424,7 +430,7 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone:
         await taught(hone)
         await recorded(hone, tmp_path)
-        studies, keeper = hone.laboratory.studies, hone.library.keeper
+        studies, keeper = hone.part(ExperimentsPart).runner.studies, hone.keeper
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         line, made = await concluded(hone, subject, NEITHER)
         assert (line, made) == ("", ())
@@ -447,14 +453,14 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
 async def test_a_template_is_rated_by_what_was_measured(home: Path, tmp_path: Path) -> None:
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone:
         task = await recorded(hone, tmp_path)
-        await hone.template(task.session, Pattern(name="rows"))
+        await hone.part(TemplatesPart).create(task.session, Pattern(name="rows"))
         subject = await find(hone, tmp_path, LessonKind.TEMPLATE, "rows")
         line, _ = await concluded(hone, subject, HARMING)
         assert "hone templates delete rows" in line
-        assert (await hone.templates.read("rows")).effect == pytest.approx(-0.6)
-        gone = hone.laboratory.studies.delete("rows")
-        await forget(hone, hone.laboratory.studies, gone)
-        assert (await hone.templates.read("rows")).effect is None
+        assert (await hone.part(TemplatesPart).store.read("rows")).effect == pytest.approx(-0.6)
+        gone = hone.part(ExperimentsPart).runner.studies.delete("rows")
+        await forget(hone, hone.part(ExperimentsPart).runner.studies, gone)
+        assert (await hone.part(TemplatesPart).store.read("rows")).effect is None
 
 
 def begun(home: Path) -> tuple[Studies, Study, Path]:

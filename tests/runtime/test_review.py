@@ -103,7 +103,7 @@ async def meanwhile(hone: Hone, model: Held, deed: Callable[[], Awaitable[object
 
 
 async def made(hone: Hone, job: Job) -> list[tuple[ChangeState, str]]:
-    found = [await hone.library.keeper.ledger.entry(id) for id in job.changes]
+    found = [await hone.ledger.entry(id) for id in job.changes]
     return [(entry.change.standing, entry.change.cause) for entry in found]
 
 
@@ -156,7 +156,7 @@ async def test_an_entry_that_the_owner_edits_by_hand_meanwhile_stays_and_the_rev
 ) -> None:
     model = Held(saving(action="replace", match="tea", text="Likes coffee."))
     async with Hone(home=home, model=model, settings=EVERY) as hone:
-        await hone.library.keeper.note([(MEMORY, Add("Likes tea.")), (MEMORY, Add("Lives here."))], OWNER)
+        await hone.keeper.note([(MEMORY, Add("Likes tea.")), (MEMORY, Add("Lives here."))], OWNER)
         await due(hone)
 
         async def edit() -> None:
@@ -165,13 +165,13 @@ async def test_an_entry_that_the_owner_edits_by_hand_meanwhile_stays_and_the_rev
         job = await meanwhile(hone, model, edit)
         assert (job.state, await made(hone, job)) == (State.DONE, [WAITS])
         assert (home / "MEMORY.md").read_text() == "- Likes rain.\n- Lives here.\n"
-        assert entries(await hone.library.keeper.text(MEMORY)) == ("Likes rain.", "Lives here.")
+        assert entries(await hone.keeper.text(MEMORY)) == ("Likes rain.", "Lives here.")
 
 
 async def test_a_hand_edit_of_another_entry_and_the_reviews_word_are_both_there(home: Path) -> None:
     model = Held(saving(action="replace", match="tea", text="Likes coffee."))
     async with Hone(home=home, model=model, settings=EVERY) as hone:
-        await hone.library.keeper.note([(MEMORY, Add("Likes tea.")), (MEMORY, Add("Lives here."))], OWNER)
+        await hone.keeper.note([(MEMORY, Add("Likes tea.")), (MEMORY, Add("Lives here."))], OWNER)
         await due(hone)
 
         async def edit() -> None:
@@ -187,7 +187,7 @@ async def test_a_skill_that_the_foreground_changes_meanwhile_stays_and_the_revie
 ) -> None:
     model = Held(shelving(action="patch", find="Read the log.", text="Read the map."))
     async with Hone(home=home, model=model, settings=EVERY) as hone:
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         session, job = await due(hone)
         rests = (Evidence(session.id, 1, session.transcript.trust, session.transcript.nodes[0].digest),)
         agent = Author(Actor.AGENT, session.id, evidence=rests)
@@ -205,7 +205,7 @@ async def test_a_skill_that_the_foreground_changes_meanwhile_stays_and_the_revie
 async def test_an_undo_meanwhile_holds(home: Path, undone: str) -> None:
     model = Held(saving(action="replace", match="tea", text="Likes coffee."))
     async with Hone(home=home, model=model, settings=EVERY) as hone:
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         (tea,) = await keeper.note([(MEMORY, Add("Likes tea."))], OWNER)
         (here,) = await keeper.note([(MEMORY, Add("Lives here."))], OWNER)
         await due(hone)
@@ -242,7 +242,7 @@ async def test_a_review_whose_session_is_deleted_or_that_is_cancelled_records_no
             assert await hone.reviewer.work(job.id, lambda _: None) is None
             assert not model.asked.is_set()
         assert (await hone.jobs.job(job.id)).state is State.CANCELLED
-        assert await hone.library.keeper.ledger.entries() == ()
+        assert await hone.ledger.entries() == ()
         assert not (home / "MEMORY.md").exists()
         assert not list((home / "locks").glob("*"))
 

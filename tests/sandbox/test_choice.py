@@ -21,6 +21,8 @@ from hone.sandbox.spec import ALL, Claim, Launch, SandboxMode, SandboxSpec
 from tests.conftest import requires
 from tests.sandbox.areas import area, modes, shared_python
 
+pytestmark = pytest.mark.rights
+
 
 @pytest.fixture
 def place() -> Iterator[Path]:

@@ -9,6 +9,7 @@ from tests.conftest import Figures, requires
 from tests.sandbox.areas import Setting, probe, settings, shared_python
 
 AT_LEAST = 60
+pytestmark = pytest.mark.rights
 
 
 def interpreter() -> str:

@@ -163,6 +163,7 @@ def test_a_folder_reached_through_a_link_is_the_users_choice(folder: Path) -> No
     assert pack(folder.parent / "link") == pack(folder)
 
 
+@pytest.mark.rights
 def test_an_unreadable_file_is_an_error_and_not_left_out(folder: Path) -> None:
     (folder / "references" / "tone.md").chmod(0)
     if os.access(folder / "references" / "tone.md", os.R_OK):

@@ -420,6 +420,7 @@ def test_an_overwritten_page_is_noticed_and_never_gives_a_wrong_answer(
     )
 
 
+@pytest.mark.rights
 def test_a_read_only_folder_gives_a_store_error(tier: Tier) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -11,6 +11,7 @@ import pytest
 
 from hone import Hone
 from hone.core.ledger import USER
+from hone.features.backends.part import MemoryPart
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
 from hone.models.scripted import Scripted, rounds
@@ -59,7 +60,7 @@ async def test_the_owner_sees_and_takes_away_what_is_stored(
 ) -> None:
     monkeypatch.setenv("HONE_MEMORY_BACKEND", "sqlite")
     async with Hone(home=home, model=Scripted(rounds("Yes."))) as agent:
-        backing = agent.memories.backing
+        backing = agent.part(MemoryPart).backing
         await backing.make("sqlite").store(backing.user_id, "deploy/host", "heron", {"trust": "agent"})
     assert await hone("keys") == ("deploy/host\n", "")
     told, _ = await hone("show", "deploy/host")
@@ -111,8 +112,9 @@ async def test_a_key_in_the_environment_brings_honcho_in_once_told_and_a_setting
             settings = Settings(memory=Memory(backend=name))
             async with Hone(home=home, settings=settings, model=Scripted(rounds("Yes."))) as agent:
                 await agent.session()
-                assert agent.memories.backing.choice is not None
-                assert agent.memories.backing.choice.name == name
+                choice = agent.part(MemoryPart).backing.choice
+                assert choice is not None
+                assert choice.name == name
                 assert agent.notices == []
         assert len(double.seen) == asked
         double.key = "another"

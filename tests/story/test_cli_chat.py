@@ -26,20 +26,23 @@ from tests.cli.driving import (
 
 SLOW = " ".join(f"word{number}" for number in range(20_000))
 PLUGIN = """\
-from hone.core.tool_context import Question, Scene
-from hone.tools.define import tool
+from hone import Part, Question, ToolContext, tool
 
 @tool(effects=set())
-async def launch(scene: Scene, rocket: str) -> str:
+async def launch(context: ToolContext, rocket: str) -> str:
     '''Launch a rocket.'''
     return f"The answer is {await context.ask(Question('Launch it?', rocket, 'any rocket'))}."
 
-def register(registry):
-    registry.tools.append(launch)
+class Extra(Part):
+    def tools(self, folder, source=None):
+        return [launch]
+
+def register(hone):
+    return Extra()
 """
 WAITING = """\
 import asyncio
-from hone.tools.define import tool
+from hone import Part, tool
 
 @tool(effects=set())
 async def wait_for_rain() -> str:
@@ -47,8 +50,12 @@ async def wait_for_rain() -> str:
     await asyncio.Event().wait()
     return "It rains."
 
-def register(registry):
-    registry.tools.append(wait_for_rain)
+class Extra(Part):
+    def tools(self, folder, source=None):
+        return [wait_for_rain]
+
+def register(hone):
+    return Extra()
 """
 
 

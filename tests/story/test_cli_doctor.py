@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
 from tests.cli.driving import environment, hone
 from tests.conftest import requires
 
 
+@pytest.mark.rights
 async def test_the_doctor_says_what_is_missing_and_what_holds(home: Path, tmp_path: Path) -> None:
     requires("bwrap")
     home.chmod(0o755)

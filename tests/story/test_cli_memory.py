@@ -195,6 +195,7 @@ async def started(*command: str, env: dict[str, str]) -> Ended:
     return Ended(process.returncode, out.decode(), err.decode())
 
 
+@pytest.mark.rights
 async def test_a_journal_without_the_right_to_read_it_is_left_alone(area: Path) -> None:
     home = area / "home"
     assert (await as_nobody("memory", "add", "Kept", home=home)).code == 0
@@ -207,6 +208,7 @@ async def test_a_journal_without_the_right_to_read_it_is_left_alone(area: Path) 
     assert file.read_text() == "- Kept\n"
 
 
+@pytest.mark.rights
 async def test_a_home_that_cannot_be_written_is_shown_and_not_changed(area: Path) -> None:
     home = area / "home"
     assert (await as_nobody("memory", "add", "Kept", home=home)).code == 0

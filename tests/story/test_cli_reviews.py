@@ -24,7 +24,7 @@ RULE = "Always answer in one sentence."
 EAGER = "[learning]\nturns = 1\niterations = 0\n"
 GATE = """\
 import asyncio, os
-from hone.tools.define import tool
+from hone import Part, tool
 
 @tool(effects=set())
 async def wait_at_the_gate() -> str:
@@ -33,8 +33,12 @@ async def wait_at_the_gate() -> str:
         await asyncio.sleep(0.02)
     return "It is open."
 
-def register(registry):
-    registry.tools.append(wait_at_the_gate)
+class Extra(Part):
+    def tools(self, folder, source=None):
+        return [wait_at_the_gate]
+
+def register(hone):
+    return Extra()
 """
 
 

@@ -15,13 +15,13 @@ from hone.core.messages import ToolCall, assistant
 from hone.core.permit import EVERYTHING, Effect, Permit
 from hone.core.permits import REVIEW
 from hone.core.tool import Outcome, Tool
-from hone.core.transcript import Transcript
+from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper, KeeperRules
-from hone.knowledge.tools import CitedMessage, knowledge_tools
+from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Scripted, call, lines
 from hone.tools.safe import SafeTool
 from tests.rig import Memory, Puppet, agent, asked, take_turn
@@ -54,7 +54,7 @@ async def house(folder: Path) -> AsyncIterator[Hone]:
 
 async def is_unknown(hone: Hone) -> bool:
     """Nothing took effect, neither in the ledger, nor on the disk, nor in a prompt."""
-    keeper = hone.library.keeper
+    keeper = hone.keeper
     made = await keeper.ledger.entries()
     active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE]
     printed = (hone.home / "MEMORY.md").exists()
@@ -80,7 +80,7 @@ def result(turn: Turn) -> str:
     return next(node.message.result.text for node in turn.nodes if node.message.result)
 
 
-def memory_of(hone: Hone, source: CitedMessage | None = None) -> Tool:
+def memory_of(hone: Hone, source: Source | None = None) -> Tool:
     return next(
         tool for tool in knowledge_tools(hone.library, str(hone.folder), source) if tool.spec.name == "memory"
     )
@@ -107,7 +107,7 @@ async def test_a_screen_that_raises_lets_nothing_through(fault: Fault, tmp_path:
     words = Torn(SAID)
     words.fault = fault
     async with house(tmp_path) as hone:
-        assert await noted(hone.library.keeper, OWNERS, words) == fault.__name__
+        assert await noted(hone.keeper, OWNERS, words) == fault.__name__
         assert await is_unknown(hone)
 
 
@@ -129,7 +129,7 @@ class Lost(Transcript):
 async def test_evidence_that_cannot_be_looked_up_is_none(fault: Fault, tmp_path: Path) -> None:
     lost = Lost(fault)
     async with house(tmp_path) as hone:
-        turn = await turned(memory_of(hone, CitedMessage(HERE, lost)))
+        turn = await turned(memory_of(hone, Source(HERE, lost)))
         assert result(turn) == f"memory was refused: {fault.__name__} while it was checked or run"
         assert await is_unknown(hone)
 
@@ -148,7 +148,7 @@ async def test_quotes_that_cannot_be_compared_are_none(fault: Fault, tmp_path: P
     quotes = Unsaid((SAID,))
     quotes.fault = fault
     async with house(tmp_path) as hone:
-        how = await noted(hone.library.keeper, replace(OWNERS, quotes=quotes, trust_floor=Trust.FOREIGN))
+        how = await noted(hone.keeper, replace(OWNERS, quotes=quotes, trust_floor=Trust.FOREIGN))
         waits = f"it could not be judged ({fault.__name__})"
         assert how == (waits if issubclass(fault, KNOWN) else fault.__name__)
         assert await is_unknown(hone)
@@ -160,7 +160,7 @@ async def test_a_judge_that_raises_lets_nothing_through(fault: Fault, tmp_path: 
         get = raising(fault)
 
     async with house(tmp_path) as hone:
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         keeper.rules = KeeperRules(keeper.rules.limits, Modes())
         assert await noted(keeper, OWNERS) == fault.__name__
         assert await is_unknown(hone)

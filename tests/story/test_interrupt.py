@@ -67,7 +67,9 @@ async def test_a_command_with_children_is_gone_after_an_interrupt(
             session = await hone.session()
             sending = asyncio.create_task(session.send("begin"))
             assert await asyncio.to_thread(fifo.read_text) == "ready\n"
-            assert running(mark)
+            async with asyncio.timeout(60):
+                while not running(mark):  # forked, and on a busy machine not yet a sleep
+                    await asyncio.sleep(0)
             session.cancel()
             turn = await sending
             assert turn.stop is Stop.INTERRUPTED
@@ -125,5 +127,48 @@ async def test_an_interrupt_before_the_model_was_asked_keeps_the_words_and_asks_
             assert (turn.stop, len(stage.requests)) == (Stop.INTERRUPTED, 0)
             assert [message.role for message in session.transcript][:1] == [Role.USER]
             assert faults(list(session.transcript)) == []
+            assert (await session.send("again")).text == "Here I am."
+        assert stage.invalid == []
+
+
+@pytest.mark.parametrize("who", ["session", "caller", "both", "timeout"])
+async def test_a_turn_ends_in_order_whoever_cancels_it_and_only_the_callers_own_cancel_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, who: str
+) -> None:
+    words = " ".join(f"word{number}" for number in range(5_000))
+
+    def speak(messages: Sequence[Message]) -> Message:
+        return assistant(words if messages[-1] == user("begin") else "Here I am.")
+
+    async with FakeProvider(speak, pace=0.001) as stage:
+        point(monkeypatch, "openai", stage.url)
+        async with Hone(folder=tmp_path) as hone:
+            session, seen = await hone.session(), asyncio.Event()
+
+            def look(event: Event) -> None:
+                if isinstance(event, TextPiece):
+                    seen.set()
+
+            async def caller() -> tuple[str | None, int]:
+                task = asyncio.current_task()
+                assert task is not None
+                try:
+                    async with asyncio.timeout(1.0 if who == "timeout" else None):
+                        return (await session.send("begin", look)).stop, task.cancelling()
+                except TimeoutError:
+                    return "late", task.cancelling()
+
+            sending = asyncio.create_task(caller())
+            await seen.wait()
+            if who in ("session", "both"):
+                session.cancel()
+            if who in ("caller", "both"):
+                sending.cancel()
+            [ended] = await asyncio.gather(sending, return_exceptions=True)
+            expected = {"session": (Stop.INTERRUPTED, 0), "timeout": ("late", 0)}
+            assert ended == expected[who] if who in expected else isinstance(ended, asyncio.CancelledError)
+            stored = await hone.sessions.load(session.id)
+            assert list(stored.transcript)[-1].text.endswith("(cut short: interrupted)")
+            stage.pace = 0.0
             assert (await session.send("again")).text == "Here I am."
         assert stage.invalid == []

@@ -38,7 +38,7 @@ from hone.knowledge.keeper import OWNER
 from hone.knowledge.journal import Add
 async def main():
     async with Hone(folder=sys.argv[1]) as hone:
-        await hone.library.keeper.note([(USER, Add(sys.argv[2]))], OWNER)
+        await hone.keeper.note([(USER, Add(sys.argv[2]))], OWNER)
 asyncio.run(main())
 """
 
@@ -73,7 +73,7 @@ async def test_what_the_owner_said_is_kept_by_the_agent_and_in_the_next_prompt(
     assert (home / "USER.md").read_text() == "- User wants tabs, never spaces.\n"
     assert "## About the user\n\n- User wants tabs, never spaces." in await prompt(tmp_path)
     async with Hone(folder=tmp_path) as hone:
-        entry = await hone.library.keeper.ledger.entry(await hone.library.keeper.ledger.latest())
+        entry = await hone.ledger.entry(await hone.ledger.latest())
     author = entry.change.author
     assert (author.tool, author.call, author.evidence[0].message) == ("memory", note.id, 1)
     assert entry.change.confirmed
@@ -112,7 +112,7 @@ async def test_what_a_foreign_page_says_waits_and_is_in_no_prompt(tmp_path: Path
     seen = await turn(tmp_path, "go", assistant(call("skill_view", name="trip-planning")), "ok")
     assert "There is no skill" in results(seen)[0]
     async with Hone(folder=tmp_path) as hone:
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         waiting = await keeper.ledger.pending()
         assert [each.change.standing for each in waiting] == [ChangeState.PENDING] * 2
         for each in waiting:
@@ -235,8 +235,8 @@ async def test_a_projects_entries_are_in_its_prompt_alone(tmp_path: Path) -> Non
     assert "Tests need a database." in await prompt(here)
     assert "Tests need a database." not in await prompt(there)
     async with Hone(folder=there) as hone:
-        assert await hone.library.keeper.text(project(str(here)))
-        assert not await hone.library.keeper.text(MEMORY)
+        assert await hone.keeper.text(project(str(here)))
+        assert not await hone.keeper.text(MEMORY)
 
 
 async def test_a_secret_that_the_owner_wrote_by_hand_is_not_in_the_prompt(tmp_path: Path, home: Path) -> None:

@@ -14,6 +14,7 @@ from hone.core.ledger import MEMORY, USER, ChangeState
 from hone.core.messages import assistant
 from hone.core.trust import Trust
 from hone.core.turn import Stop
+from hone.features.backends.part import MemoryPart
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
 from hone.models.fake_provider import FakeProvider
@@ -165,13 +166,13 @@ async def test_nothing_that_foreign_memory_brings_is_learned_as_the_owners_words
             )
             await hone.reviewer.work(job.id, lambda _: None)
             assert (await hone.jobs.job(job.id)).state is State.DONE
-        made = await hone.library.keeper.ledger.entries()
+        made = await hone.ledger.entries()
         assert made
         assert {entry.change.standing for entry in made} == {ChangeState.PENDING}
         assert not any(entry.change.confirmed for entry in made)
         assert "Klingon" not in (await hone.session()).agent.prefix.system
         for target in (MEMORY, USER):
-            assert await hone.library.keeper.text(target) == ""
+            assert await hone.keeper.text(target) == ""
 
 
 async def test_the_owners_own_words_are_learned_beside_a_foreign_reminder(home: Path, backend: Odd) -> None:
@@ -180,7 +181,7 @@ async def test_the_owners_own_words_are_learned_beside_a_foreign_reminder(home: 
     add = call("memory", action="add", target="user", text="Always answer in one sentence.", evidence=[words])
     async with Hone(home=home, settings=ODD, model=Scripted(rounds(assistant(add), "Yes."))) as hone:
         await (await hone.session()).send(words)
-        [entry] = await hone.library.keeper.ledger.entries()
+        [entry] = await hone.ledger.entries()
         assert (entry.change.standing, entry.change.confirmed) == (ChangeState.ACTIVE, True)
 
 
@@ -234,7 +235,7 @@ async def test_a_conversation_with_foreign_words_replaces_and_deletes_nothing_th
         await (await hone.session()).send("keep it")
         session = await hone.session()
         await session.send("harm")
-        memo = await hone.memories.backing.make("sqlite").retrieve("ann", "editor")
+        memo = await hone.part(MemoryPart).backing.make("sqlite").retrieve("ann", "editor")
     assert memo is not None
     assert memo.value == "The heron project is edited in vim."
     results = [message.result for message in session.transcript if message.result]
@@ -270,7 +271,7 @@ async def test_the_tool_stores_finds_lists_and_deletes_for_the_sessions_user_alo
     async with Hone(home=home, settings=SQLITE, model=Scripted(script)) as hone:
         session = await hone.session()
         await session.send("keep these")
-        memo = await hone.memories.backing.make("sqlite").retrieve("ann", "deploy/host")
+        memo = await hone.part(MemoryPart).backing.make("sqlite").retrieve("ann", "deploy/host")
         assert memo is None
     results = [message.result for message in session.transcript if message.result]
     texts = [result.text for result in results]
@@ -323,7 +324,7 @@ async def test_a_cold_review_of_a_foreign_conversation_stores_foreign_memos(
             session.id, len(session.transcript), frozenset(Topic), "asked", clock.now()
         )
         await hone.reviewer.work(job.id, lambda _: None)
-        memo = await hone.memories.backing.make("sqlite").retrieve("ann", "editor")
+        memo = await hone.part(MemoryPart).backing.make("sqlite").retrieve("ann", "editor")
         assert memo is not None
         assert memo.metadata["trust"] == "foreign"
         assert memo.metadata["write_origin"] == "background_review"
@@ -334,15 +335,15 @@ async def test_a_change_is_mirrored_with_its_metadata_and_taken_back_with_its_un
     async with Hone(home=home, settings=SQLITE, model=Scripted(rounds(assistant(add), "Kept."))) as hone:
         session = await hone.session()
         await session.send("I like tea.")
-        backend, keeper = hone.memories.backing.make("sqlite"), hone.library.keeper
+        backend, keeper = hone.part(MemoryPart).backing.make("sqlite"), hone.keeper
         [entry] = await keeper.ledger.entries()
-        await hone.courier.drain()
+        await hone.part(MemoryPart).worker.drain()
         [key] = await backend.list_keys("ann")
         memo = await backend.retrieve("ann", key)
         assert memo is not None
         assert memo.value == "I like tea."
         told = dict(memo.metadata)
-        assert (told.pop("change"), told.pop("home")) == (str(entry.id), await hone.outbox.home())
+        assert (told.pop("change"), told.pop("home")) == (str(entry.id), await hone.stores.outbox.home())
         call_id = entry.change.author.call
         assert told == {
             "write_origin": "assistant_tool",
@@ -355,19 +356,19 @@ async def test_a_change_is_mirrored_with_its_metadata_and_taken_back_with_its_un
             "scope": "user",
         }
         await keeper.undo(entry.id, OWNER)
-        await hone.courier.drain()
+        await hone.part(MemoryPart).worker.drain()
         assert list(await backend.list_keys("ann")) == []
-        post = await hone.outbox.post()
+        post = await hone.stores.outbox.post()
         assert (post.waiting, post.refused) == (0, 0)
 
 
 async def test_what_was_undone_before_anybody_was_told_never_leaves(home: Path, backend: Odd) -> None:
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         [entry] = await keeper.note([(USER, journal.Add("I like tea."))], OWNER)
         await keeper.undo(entry.id)
         await keeper.note([(USER, journal.Add("I like milk."))], OWNER)
-        await hone.courier.drain()
+        await hone.part(MemoryPart).worker.drain()
         assert [memo.value for memo in backend.memos.values()] == ["I like milk."]
 
 
@@ -376,18 +377,18 @@ async def test_a_backend_that_is_down_gets_every_change_once_it_is_up_and_nobody
 ) -> None:
     backend.mood = "fails"
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
-        await hone.library.keeper.note([(USER, journal.Add("I like tea."))], OWNER)
+        await hone.keeper.note([(USER, journal.Add("I like tea."))], OWNER)
         turn = await (await hone.session()).send("hello")
         assert turn.stop is Stop.ANSWERED
-        await hone.courier.drain()
-        post = await hone.outbox.post()
+        await hone.part(MemoryPart).worker.drain()
+        post = await hone.stores.outbox.post()
         assert (post.waiting, post.error) == (1, "The memory backend odd failed with RuntimeError.")
-        assert "1 wait" in "\n".join(await hone.memories.info())
+        assert "1 wait" in "\n".join(await hone.part(MemoryPart).info())
     backend.mood = "well"
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
-        await hone.courier.drain()
+        await hone.part(MemoryPart).worker.drain()
         assert [memo.value for memo in backend.memos.values()] == ["I like tea."]
-        assert (await hone.outbox.post()).waiting == 0
+        assert (await hone.stores.outbox.post()).waiting == 0
 
 
 async def test_copies_of_what_this_home_knows_are_not_said_again_but_those_of_another_are(
@@ -396,8 +397,8 @@ async def test_copies_of_what_this_home_knows_are_not_said_again_but_those_of_an
     backend.is_cloud = False
     for name in ("one", "two"):
         async with Hone(home=tmp_path / name, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
-            await hone.library.keeper.note([(USER, journal.Add(f"Told to {name}."))], OWNER)
-            await hone.courier.drain()
+            await hone.keeper.note([(USER, journal.Add(f"Told to {name}."))], OWNER)
+            await hone.part(MemoryPart).worker.drain()
             session = await hone.session()
             await session.send("what was told?")
             reminder = session.transcript.nodes[0].message.reminder

@@ -18,6 +18,7 @@ from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.features.templates.examples import HEADING
+from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.features.templates.values import Template, Work
 from hone.models.fake_provider import FakeProvider
@@ -67,7 +68,7 @@ async def begun(hone: Hone, template: str, words: str = "count again") -> tuple[
 async def test_a_session_becomes_a_template_and_another_begins_with_it_and_says_so(tmp_path: Path) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
         source = await worked(hone, tmp_path)
-        made = await hone.template(source.id, TemplateOptions(tags=("rows",)))
+        made = await hone.part(TemplatesPart).create(source.id, TemplateOptions(tags=("rows",)))
         assert (made.name, made.work, made.description) == ("count-the-rows", Work.FILE, "count the rows")
         assert [example.tool for example in made.examples] == ["read_file", "search_files"]
         assert [example.trust for example in made.examples] == [Trust.LOCAL, Trust.LOCAL]
@@ -87,17 +88,17 @@ async def test_a_session_becomes_a_template_and_another_begins_with_it_and_says_
 
 async def test_a_use_is_counted_once_however_the_session_goes_on(tmp_path: Path) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
-        await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
         opened = await hone.session(template="rows")
-        assert (await hone.templates.read("rows")).uses == ()
+        assert (await hone.part(TemplatesPart).store.read("rows")).uses == ()
         session, _ = await begun(hone, "rows")
         await session.send("and again")
         await session.fork(REVIEW, Origin.REVIEW).send("what is worth keeping?")
         await (await hone.resume(await hone.branch(session.id))).send("aside")
         await (await hone.resume(session.id)).send("once more")
-        assert (await hone.templates.read("rows")).uses == (session.id,)
+        assert (await hone.part(TemplatesPart).store.read("rows")).uses == (session.id,)
         await opened.send("now")
-        assert (await hone.templates.read("rows")).uses == (session.id, opened.id)
+        assert (await hone.part(TemplatesPart).store.read("rows")).uses == (session.id, opened.id)
         again = (await hone.sessions.load(opened.id)).transcript
         await opened.send("and now")
     assert again.examples == opened.transcript.examples == 6
@@ -107,18 +108,18 @@ async def test_a_use_that_could_not_be_written_down_is_counted_when_the_session_
     home: Path, tmp_path: Path
 ) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
-        await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
         lock = home / "templates" / ".lock"
         lock.unlink()
         lock.mkdir()
         session, events = await begun(hone, "rows")
         assert "cannot be written" in told(events)[1]
-        assert (await hone.templates.read("rows")).uses == ()
+        assert (await hone.part(TemplatesPart).store.read("rows")).uses == ()
         lock.rmdir()
         await hone.resume(session.id)
         await hone.resume(session.id)
-        assert (await hone.templates.read("rows")).uses == (session.id,)
-        await hone.templates.delete("rows")
+        assert (await hone.part(TemplatesPart).store.read("rows")).uses == (session.id,)
+        await hone.part(TemplatesPart).store.delete("rows")
         await hone.resume(session.id)
 
 
@@ -126,10 +127,10 @@ async def test_what_cannot_be_had_is_said_before_anything_is_stored(tmp_path: Pa
     async with Hone(folder=tmp_path, model=Scripted(QUIET)) as hone:
         talk = await worked(hone, tmp_path)
         with pytest.raises(Refused, match="no call that succeeded"):
-            await hone.template(talk.id)
+            await hone.part(TemplatesPart).create(talk.id)
         with pytest.raises(Missing, match="There is no template nope"):
             await hone.session(template="nope")
-        assert await hone.templates.all() == ([], [])
+        assert await hone.part(TemplatesPart).store.all() == ([], [])
         assert len(await hone.sessions.list()) == 1
 
 
@@ -137,8 +138,8 @@ async def test_examples_of_tools_that_are_not_here_are_left_out(tmp_path: Path) 
     script = rounds(assistant(call("web_page", url="x"), call("read_file", path="a.txt")), "Done.")
     async with Hone(folder=tmp_path, model=Scripted(script), tools=PAGE) as hone:
         source = await worked(hone, tmp_path)
-        await hone.template(source.id, TemplateOptions("both"))
-        await hone.template(source.id, TemplateOptions("page", most=1, work=Work.RESEARCH))
+        await hone.part(TemplatesPart).create(source.id, TemplateOptions("both"))
+        await hone.part(TemplatesPart).create(source.id, TemplateOptions("page", most=1, work=Work.RESEARCH))
     async with Hone(folder=tmp_path, model=Scripted(QUIET)) as hone:
         session, _ = await begun(hone, "both")
         assert [call.name for message in session.transcript for call in message.calls] == ["read_file"]
@@ -152,15 +153,17 @@ async def test_auto_says_which_and_why_or_that_there_is_none(tmp_path: Path) -> 
         session, events = await begun(hone, "auto")
         assert told(events) == ["There is no template yet; hone templates create SESSION makes one."]
         assert session.transcript.examples == 0
-        await hone.template(source.id, TemplateOptions("rows", description="count rows", tags=("rows",)))
-        await hone.template(source.id, TemplateOptions("cakes", description="bake cakes"))
+        await hone.part(TemplatesPart).create(
+            source.id, TemplateOptions("rows", description="count rows", tags=("rows",))
+        )
+        await hone.part(TemplatesPart).create(source.id, TemplateOptions("cakes", description="bake cakes"))
         _, events = await begun(hone, "auto", "How many rows are there?")
         assert "template rows: 2 examples from an earlier session (its tag rows matches" in told(events)[0]
         _, events = await begun(hone, "auto", "Bake one of the cakes")
         assert "template cakes: " in told(events)[0]
         _, events = await begun(hone, "auto", "Good morning")
         assert "(nothing matches better, and it is the least used)" in told(events)[0]
-        await hone.templates.rate("cakes", 0.2)
+        await hone.part(TemplatesPart).store.rate("cakes", 0.2)
         _, events = await begun(hone, "auto", "How many rows are there?")
         assert (
             "template cakes: 2 examples from an earlier session (it was measured to help" in told(events)[0]
@@ -169,14 +172,14 @@ async def test_auto_says_which_and_why_or_that_there_is_none(tmp_path: Path) -> 
 
 async def test_a_template_of_a_seeded_session_has_only_what_happened_there(tmp_path: Path) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
-        await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
         quiet, _ = await begun(hone, "rows")
-        again = await hone.template(quiet.id, TemplateOptions("again"))
+        again = await hone.part(TemplatesPart).create(quiet.id, TemplateOptions("again"))
         assert len(again.examples) == 2
     async with Hone(folder=tmp_path, model=Scripted(QUIET)) as hone:
         silent, _ = await begun(hone, "rows")
         with pytest.raises(Refused, match="no call that succeeded"):
-            await hone.template(silent.id)
+            await hone.part(TemplatesPart).create(silent.id)
 
 
 def learning(*claims: str, text: str = "The page is about rows.") -> Script:
@@ -199,7 +202,7 @@ async def reviewed(hone: Hone, session: Session) -> tuple[list[str], list[Change
 async def test_a_review_is_told_and_nothing_can_rest_on_an_example(tmp_path: Path) -> None:
     claims = ("#1", "#3", "#6", "row two", "Examples from an earlier session")
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
-        await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
     async with Hone(folder=tmp_path, model=Scripted(learning(*claims))) as hone:
         session, _ = await begun(hone, "rows")
         said, made = await reviewed(hone, session)
@@ -214,7 +217,7 @@ async def test_a_review_is_told_and_nothing_can_rest_on_an_example(tmp_path: Pat
 
 async def test_examples_count_for_no_review(tmp_path: Path) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
-        await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
     async with Hone(folder=tmp_path, model=Scripted(QUIET)) as hone:
         session, _ = await begun(hone, "rows")
         assert await hone.jobs.counters(session.id) == Counters(turns=1, iterations=0)
@@ -228,7 +231,9 @@ async def test_what_is_learned_after_foreign_examples_waits(
     first = call("web_page", url="x") if foreign else call("read_file", path="a.txt")
     source = rounds(assistant(first), assistant(call("search_files", pattern="row")), "Two rows.")
     async with Hone(folder=tmp_path, model=Scripted(source), tools=PAGE) as hone:
-        made = await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        made = await hone.part(TemplatesPart).create(
+            (await worked(hone, tmp_path)).id, TemplateOptions("rows")
+        )
     assert "verse" not in repr(made)
     script = learning("#7", text="Rows are counted with search.")
     async with Hone(folder=tmp_path, model=Scripted(script), tools=PAGE) as hone:
@@ -240,7 +245,7 @@ async def test_what_is_learned_after_foreign_examples_waits(
 async def test_no_search_finds_an_example_and_nobody_reads_one(tmp_path: Path) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
         source = await worked(hone, tmp_path)
-        await hone.template(source.id, TemplateOptions("rows", description="count rows"))
+        await hone.part(TemplatesPart).create(source.id, TemplateOptions("rows", description="count rows"))
     async with Hone(folder=tmp_path, model=Scripted(QUIET)) as hone:
         session, _ = await begun(hone, "rows", "good morning")
         for words in ("row", "rows", "read_file", "search_files pattern", "examples", "template"):
@@ -260,7 +265,7 @@ async def test_where_room_is_short_the_examples_go_first_and_no_notes_are_made_o
     tmp_path: Path,
 ) -> None:
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
-        await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+        await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
     model = Scripted(QUIET)
     async with Hone(folder=tmp_path, model=model) as hone:
         session, _ = await begun(hone, "rows")
@@ -285,7 +290,9 @@ async def test_examples_that_fill_a_small_window_make_room_for_the_first_message
     for number in range(10):
         (tmp_path / f"{number}.txt").write_text(f"{number} " * 600)
     async with Hone(folder=tmp_path, model=Scripted(script)) as hone:
-        made = await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("long"))
+        made = await hone.part(TemplatesPart).create(
+            (await worked(hone, tmp_path)).id, TemplateOptions("long")
+        )
         assert len(made.examples) == 10
     settings = Settings(window=5_000)
     async with Hone(folder=tmp_path, model=Scripted(QUIET), settings=settings) as hone:
@@ -294,7 +301,7 @@ async def test_examples_that_fill_a_small_window_make_room_for_the_first_message
             "The 22 messages with examples were taken out; they are kept in the store."
         ]
         assert [message.text for message in session.transcript] == ["count again", "Hm."]
-        assert (await hone.templates.read("long")).uses == (session.id,)
+        assert (await hone.part(TemplatesPart).store.read("long")).uses == (session.id,)
 
 
 NOTE = call("memory", action="add", target="user", text="User counts again.", evidence=["count again"])
@@ -308,7 +315,7 @@ async def test_the_review_of_a_seeded_session_begins_with_its_bytes_and_both_pro
     async with FakeProvider(script) as stage:
         point(monkeypatch, wire, stage.url)
         async with Hone(folder=tmp_path, settings=Settings(model=f"{wire}/scripted")) as hone:
-            await hone.template((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
+            await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
             first = len(stage.requests)
             session, _ = await begun(hone, "rows")
             seeded, parent = stage.requests[first].body, stage.requests[-1].body
@@ -331,9 +338,9 @@ async def test_a_template_brings_back_no_secret_and_survives_its_session(home: P
     script = rounds(assistant(call("write_file", path="b.txt", content=f"key = {key}")), "Done.")
     async with Hone(folder=tmp_path, model=Scripted(script)) as hone:
         source = await worked(hone, tmp_path, f"use {key}")
-        made = await hone.template(source.id)
+        made = await hone.part(TemplatesPart).create(source.id)
         await hone.sessions.delete(source.id)
-        assert await hone.templates.made_from([source.id]) == [made.name]
+        assert await hone.part(TemplatesPart).store.made_from([source.id]) == [made.name]
         session, _ = await begun(hone, made.name, "hello")
         assert key not in repr(list(session.transcript)[: session.transcript.examples])
     assert key not in (home / "templates" / f"{made.name}.json").read_text()

@@ -108,7 +108,7 @@ async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
             if review:
                 await reviewed(hone, session)
         system = (await hone.session()).agent.prefix.system
-        waiting = await hone.library.keeper.ledger.pending()
+        waiting = await hone.ledger.pending()
     active = [fact.entry for fact in FACTS if f"- {fact.entry}\n" in f"{system}\n"]
     beside = [entry for entry in active if paged[entry]]
     figures(
@@ -134,7 +134,7 @@ async def test_the_owners_own_words_turned_around_wait(
             await session.send(fact.said)
             if review:
                 await reviewed(hone, session)
-        made = await hone.library.keeper.ledger.entries()
+        made = await hone.ledger.entries()
     active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE]
     figures(f"{len(facts)} honest facts tried, {len(active)} known without a question")
     assert len(made) == len(facts)
@@ -228,7 +228,7 @@ async def test_with_foreign_text_around_a_skill_waits_whole_and_one_approval_awa
     await worked(tmp_path, done, paged=True)
     assert await left(tmp_path, done) == []
     async with house(tmp_path, Careful()) as hone:
-        keeper = hone.library.keeper
+        keeper = hone.keeper
         waiting = list(reversed(await keeper.ledger.pending()))
         for entry in waiting:
             assert entry.change.standing is ChangeState.PENDING

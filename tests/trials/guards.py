@@ -21,7 +21,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
     return Mutation(guard, what, file, old, new, tests)
 
 
-DISK, LOOP, DOOR = "knowledge/disk.py", "loop.py", "web/door.py"
+DISK, LOOP, DOOR = "knowledge/disk.py", "loop.py", "web/auth.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 
 MUTATIONS = (
@@ -261,7 +261,7 @@ MUTATIONS = (
     of(
         "content security policy",
         "inline scripts may run",
-        "web/seal.py",
+        "web/answers.py",
         "script-src 'self';",
         "script-src 'self' 'unsafe-inline';",
         DOOR_TESTS,
@@ -301,8 +301,8 @@ MUTATIONS = (
     of(
         "approval: the bytes shown",
         "the page approves whatever waits by now",
-        "web/api/changes.py",
-        "if seen(await keeper.together(await keeper.ledger.entry(id))) != asked.body.seen:",
+        "web/operations/changes.py",
+        "if seen(await keeper.together(await keeper.ledger.entry(id))) != call.body.seen:",
         "if False:",
         "tests/web/test_api.py",
     ),

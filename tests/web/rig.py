@@ -30,7 +30,7 @@ DEFAULTS = Settings()
 class Running:
     url: str
     key: str
-    house: ServerState
+    state: ServerState
     stage: FakeProvider
     client: httpx2.AsyncClient
     """Holds the key."""
@@ -59,23 +59,23 @@ async def running(
     grace: float = 0.0,
 ) -> AsyncIterator[Running]:
     address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
-    board, listener = PendingQuestions(bus, time), bind(address)
+    questions, listener = PendingQuestions(bus, time), bind(address)
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     async with FakeProvider(script, latency=latency) as stage:
         known = msgspec.structs.replace(settings, providers={"stage": ProviderSettings(f"{stage.url}/v1")})
         async with Hone(
-            home=home, model="stage/scripted", folder=folder, settings=known, ask=board.ask
+            home=home, model="stage/scripted", folder=folder, settings=known, ask=questions.ask
         ) as hone:
             key = stored(home)
             keys = Keys(key, time, port, password)
-            house = ServerState(hone, keys, bus, board, OpenSessions(hone, bus, time), time, url)
-            serving = server(house, address.hosts(port), grace)
+            state = ServerState(hone, keys, bus, questions, OpenSessions(hone, bus, time), time, url)
+            serving = server(state, address.hosts(port), grace)
             task = asyncio.create_task(serving.serve([listener]))
             headers = {"authorization": f"Bearer {key}"}
             try:
                 async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE) as client:
-                    yield Running(url, key, house, stage, client)
+                    yield Running(url, key, state, stage, client)
             finally:
                 serving.should_exit = True
                 await task

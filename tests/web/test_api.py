@@ -10,18 +10,18 @@ import pytest
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor
 from hone.core.ledger import USER as PROFILE
-from hone.core.messages import Message, Role, assistant
+from hone.core.messages import Message, Role, assistant, digest
 from hone.core.model import Usage
 from hone.core.ports import Spending
 from hone.core.turn import Origin
+from hone.features.curator.operations import daily
 from hone.features.experiments.store import Studies
-from hone.features.experiments.subjects import of_entry, of_skill
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills.facts import content_digest
 from hone.models.scripted import call, lines, rounds, rules
 from hone.web.app import operations
-from hone.web.operations.usage import daily
 from tests.docs.pages import ROOT
 from tests.faults.furnish import furnish, provider
 from tests.faults.points.knowledge import MERGED, proposed
@@ -124,12 +124,12 @@ async def test_what_experiments_found_stands_beside_the_lesson(home: Path, tmp_p
     async with running(home, tmp_path) as visit:
         await visit.post("/api/skills", name="csv-import", text=SKILL)
         await visit.post("/api/journal/user", edits=[{"action": "add", "text": LIKE}])
-        files = await visit.house.hone.library.files("csv-import")
+        files = await visit.state.hone.library.files("csv-import")
         studies = Studies(home)
         studies.add(Task("rows", SessionId("0a1b2c3d4e"), NOON, "/nowhere", "Count.", Check(text="3")))
         for lesson in (
-            Lesson(LessonKind.SKILL, "csv-import", of_skill(files)),
-            Lesson(LessonKind.ENTRY, PROFILE, of_entry(LIKE)),
+            Lesson(LessonKind.SKILL, "csv-import", content_digest(files)),
+            Lesson(LessonKind.ENTRY, PROFILE, digest(LIKE.encode())),
         ):
             study = studies.study(Study("rows", lesson, "openai/m", NOON))
             for pair in range(1, 21):
@@ -289,7 +289,7 @@ async def test_what_hone_says_to_itself_is_read_and_not_talked_to(home: Path, tm
     async with running(home, tmp_path, tale) as visit:
         session = await chatted(visit, LIKE)
         await visit.post(f"/api/sessions/{session}/review")
-        await visit.house.hone.background.drain()
+        await visit.state.hone.background.drain()
         [review] = (await visit.get("/api/sessions", origin="review"))["sessions"]
         said = await visit.client.post(f"/api/sessions/{review['session']}/messages", json={"text": "obey"})
         assert (said.status_code, said.json()["error"]["type"]) == (422, "refused")
@@ -321,7 +321,7 @@ async def test_a_review_that_failed_is_tried_again_when_asked(home: Path, tmp_pa
         mark = (await visit.get("/api/status"))["mark"]
         review = await visit.post(f"/api/sessions/{session}/review")
         await listen(visit.client, "/api/events", "reviews", since=mark)
-        await visit.house.hone.background.drain()
+        await visit.state.hone.background.drain()
         await visit.post(f"/api/reviews/{review['id']}/cancel")
         visit.stage.fault = None
         mark = (await visit.get("/api/status"))["mark"]
@@ -343,7 +343,7 @@ async def test_what_another_process_changes_is_told(home: Path, tmp_path: Path) 
         async with furnish(home, tmp_path, provider("openai", visit.stage.url)) as other:
             await (await other.resume(session)).send("from the terminal")
         await chatted(visit, "and from the page", session)
-        stored = await visit.house.hone.sessions.load(await visit.house.hone.sessions.find(session))
+        stored = await visit.state.hone.sessions.load(await visit.state.hone.sessions.find(session))
         said = [message.text for message in stored.transcript if message.role is Role.USER]
         assert said == ["hello", "from the terminal", "and from the page"]
 

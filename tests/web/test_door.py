@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from hone.core.clock import ManualClock
 from hone.core.errors import Refused, StoreError
+from hone.web.answers import HEADERS
 from hone.web.app import create_app
 from hone.web.auth import LARGEST, OPEN
 from hone.web.keys import GUESSES, PAUSE, STAY, WAIT, Keys, password, stored
-from hone.web.security_headers import HEADERS
 from hone.web.serving import Address
 from tests.cli.driving import environment, hone
 from tests.conftest import Figures
@@ -31,7 +31,7 @@ Case = tuple[str, Mapping[str, str]]
 
 def routes(visit: Running) -> list[tuple[str, str]]:
     """Every method and path, from the app's own table; and where one logs in, which is before it."""
-    table = create_app(visit.house, ()).routes
+    table = create_app(visit.state, ()).routes
     found = [("GET", "/login"), ("GET", "/"), ("GET", "/nothing/like/it")]
     for route in table:
         assert isinstance(route, Route), f"{route} is not tried"
@@ -57,10 +57,10 @@ def hosts(own: str) -> list[str]:
 
 def strangers(visit: Running) -> Iterator[Case]:
     """Without a right to come in."""
-    name, port = visit.house.keys.cookie_name, int(visit.url.rpartition(":")[2])
+    name, port = visit.state.keys.cookie_name, int(visit.url.rpartition(":")[2])
     past = Keys(visit.key, ManualClock(datetime(2020, 1, 1, tzinfo=UTC)), port)
-    other = Keys("another key entirely", visit.house.clock, port)
-    good = visit.house.keys.cookie()
+    other = Keys("another key entirely", visit.state.clock, port)
+    good = visit.state.keys.cookie()
     until, rest = good.split(".", 1)
     yield "no credential", {}
     yield "a wrong key", {"authorization": "Bearer wrong"}
@@ -81,7 +81,7 @@ def strangers(visit: Running) -> Iterator[Case]:
 def pages(visit: Running) -> Iterator[Case]:
     """With a right to come in, but from the page of somebody else."""
     key = {"authorization": f"Bearer {visit.key}"}
-    cookie = {"cookie": f"{visit.house.keys.cookie_name}={visit.house.keys.cookie()}"}
+    cookie = {"cookie": f"{visit.state.keys.cookie_name}={visit.state.keys.cookie()}"}
     port = int(visit.url.rpartition(":")[2])
     for origin in (
         *(
@@ -166,14 +166,14 @@ async def test_no_route_but_health_answers_a_stranger_a_foreign_page_or_a_wrong_
         count = len(outside) * len(closed) + len(names) * len(table) + len(forms) * len(changing)
         figures.tally(count, got_in=len(open_), note=f"requests to {len(table)} routes and methods")
         assert open_ == []
-        assert not await visit.house.hone.sessions.list()
-        assert await visit.house.hone.library.keeper.ledger.latest() == 0
+        assert not await visit.state.hone.sessions.list()
+        assert await visit.state.hone.ledger.latest() == 0
 
 
 async def test_with_the_key_or_a_cookie_the_same_requests_are_let_in(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path) as visit:
         wire = Wire(visit)
-        cookie = {"cookie": f"a=b; {visit.house.keys.cookie_name}={visit.house.keys.cookie()}"}
+        cookie = {"cookie": f"a=b; {visit.state.keys.cookie_name}={visit.state.keys.cookie()}"}
         for method, path in routes(visit):
             if path.endswith("/login"):
                 continue
@@ -186,7 +186,7 @@ async def test_with_the_key_or_a_cookie_the_same_requests_are_let_in(home: Path,
 
 async def test_a_cookie_alone_changes_nothing_where_no_page_is_named(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path) as visit:
-        cookie = {"cookie": f"{visit.house.keys.cookie_name}={visit.house.keys.cookie()}"}
+        cookie = {"cookie": f"{visit.state.keys.cookie_name}={visit.state.keys.cookie()}"}
         wire = Wire(visit)
         assert await wire.ask("GET", "/api/status", cookie) == 200
         assert await wire.ask("POST", "/api/tickets", {**JSON, **cookie}) == 401

@@ -83,7 +83,7 @@ async def test_many_clients_at_once_are_answered_kept_apart_and_learned_from(
     count = tier.size(short=16, full=50)
     (tmp_path / "here.txt").write_text("a file\n")
     async with running(home, tmp_path, worker, settings=LEARNING) as visit:
-        hone = visit.house.hone
+        hone = visit.state.hone
         hone.folders.trust(tmp_path)
         async with client(visit) as ai:
             await asyncio.gather(*(talk(ai, number, streamed=number % 2 == 0) for number in range(count)))
@@ -104,9 +104,9 @@ async def test_many_clients_at_once_are_answered_kept_apart_and_learned_from(
         jobs = await hone.jobs.jobs()
         assert {job.session for job in jobs} == {each.header.id for each in found}
         assert {job.state for job in jobs} == {State.DONE}
-        made = await hone.library.keeper.ledger.entries(actor=Actor.REVIEW)
+        made = await hone.ledger.entries(actor=Actor.REVIEW)
         assert len(made) == count
-        kept = entries(await hone.library.keeper.text(USER))
+        kept = entries(await hone.keeper.text(USER))
         assert visit.stage.invalid == []
         figures(
             f"{count} conversations at once, {count * TURNS} turns, half of them streamed: 0 failed, "
@@ -132,7 +132,7 @@ async def test_a_name_in_the_header_is_a_conversation_for_good(home: Path, tmp_p
             await ask(ai, "no name/at all", "hi")
     async with running(home, tmp_path) as visit, client(visit) as ai:
         assert await ask(ai, "team:one", "after a restart") == one
-        stored = await visit.house.hone.sessions.load(await visit.house.hone.sessions.find(one))
+        stored = await visit.state.hone.sessions.load(await visit.state.hone.sessions.find(one))
         said = [message.text for message in stored.transcript if message.role is Role.USER]
         assert sorted(said[:4]) == [f"word {number}" for number in range(4)]
         assert said[4:] == ["by its own id", "after a restart"]
@@ -162,7 +162,7 @@ async def test_a_history_leads_back_to_its_conversation_also_after_a_restart(
         assert (await ask(visit, "one", "two"))[0] == first
     async with running(home, tmp_path) as visit:
         assert (await ask(visit, "one", "two", "three"))[0] == first
-        assert len(await visit.house.hone.sessions.list()) == 1
+        assert len(await visit.state.hone.sessions.list()) == 1
 
 
 async def test_another_answer_to_an_earlier_word_is_a_branch(home: Path, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def test_another_answer_to_an_earlier_word_is_a_branch(home: Path, tmp_pat
         assert other != first
         assert (await ask(visit, "one", "two instead", "three"))[0] == other
         assert (await ask(visit, "one", "two", "three"))[0] == first
-        stored = await visit.house.hone.sessions.load(await visit.house.hone.sessions.find(other))
+        stored = await visit.state.hone.sessions.load(await visit.state.hone.sessions.find(other))
         assert (stored.header.parent, stored.header.shared) == (first, 2)
 
 
@@ -182,7 +182,7 @@ async def test_a_history_that_nobody_witnessed_is_worth_no_more_than_anybodys_wo
 ) -> None:
     async with running(home, tmp_path) as visit:
         id, _ = await ask(visit, "never said here", "and now?")
-        stored = await visit.house.hone.sessions.load(await visit.house.hone.sessions.find(id))
+        stored = await visit.state.hone.sessions.load(await visit.state.hone.sessions.find(id))
         labels = [node.trust for node in stored.transcript.nodes]
         assert labels[:3] == [Trust.FOREIGN, Trust.FOREIGN, Trust.OWNER]
         assert stored.transcript.trust is Trust.FOREIGN
@@ -194,8 +194,8 @@ async def test_a_program_can_say_that_its_words_are_not_the_owners(home: Path, t
     async with running(home, tmp_path) as visit:
         async with client(visit, **{"X-Hone-Voice": "foreign"}) as ai:
             await ai.chat.completions.create(model="hone", messages=[{"role": "user", "content": "a mail"}])
-        [summary] = await visit.house.hone.sessions.list()
-        stored = await visit.house.hone.sessions.load(summary.header.id)
+        [summary] = await visit.state.hone.sessions.list()
+        stored = await visit.state.hone.sessions.load(summary.header.id)
         assert stored.transcript.nodes[0].trust is Trust.FOREIGN
 
 
@@ -205,8 +205,8 @@ async def test_what_the_clients_program_says_goes_with_the_first_words_and_is_no
     async with running(home, tmp_path) as visit, client(visit) as ai:
         said: Said = [{"role": "system", "content": "Be brief.\n# Not a heading of Hone's"}]
         await ai.chat.completions.create(model="hone", messages=[*said, {"role": "user", "content": "hi"}])
-        [summary] = await visit.house.hone.sessions.list()
-        first = (await visit.house.hone.sessions.load(summary.header.id)).transcript.nodes[0].message
+        [summary] = await visit.state.hone.sessions.list()
+        first = (await visit.state.hone.sessions.load(summary.header.id)).transcript.nodes[0].message
         assert first.text == "hi"
         assert first.note is not None
         assert "\n  Be brief.\n  # Not a heading" in first.note.text
@@ -248,7 +248,7 @@ async def test_what_cannot_be_done_is_refused_in_the_clients_own_language(home: 
                 await ai.chat.completions.create(**asked)
             assert (caught.value.param, caught.value.code) == (param, code)
             assert caught.value.type == "invalid_request_error"
-        assert not await visit.house.hone.sessions.list()
+        assert not await visit.state.hone.sessions.list()
         assert visit.stage.bodies == []
 
 
@@ -281,8 +281,8 @@ async def test_a_provider_that_fails_is_an_error_and_the_conversation_can_go_on(
             visit.stage.fault = None
             answer = await ai.chat.completions.create(model="hone", messages=said)
         assert answer.choices[0].message.content == heard("hi")
-        [summary] = await visit.house.hone.sessions.list()
-        stored = await visit.house.hone.sessions.load(summary.header.id)
+        [summary] = await visit.state.hone.sessions.list()
+        stored = await visit.state.hone.sessions.load(summary.header.id)
         assert faults(list(stored.transcript)) == []
 
 
@@ -306,13 +306,13 @@ async def test_a_client_that_goes_away_ends_its_turn_in_order(
         async with httpx2.AsyncClient(base_url=visit.url, headers=visit.client.headers) as leaving:
             request = asyncio.ensure_future(leaving.post("/v1/chat/completions", json=body))
             await begun.wait()
-            [session] = visit.house.talks.busy
+            [session] = visit.state.open_sessions.busy
             request.cancel()
             await asyncio.wait([request])
         ended = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
         assert ended.events[-1][2]["stop"] == "interrupted"
-        [summary] = await visit.house.hone.sessions.list()
-        stored = await visit.house.hone.sessions.load(summary.header.id)
+        [summary] = await visit.state.hone.sessions.list()
+        stored = await visit.state.hone.sessions.load(summary.header.id)
         assert faults(list(stored.transcript)) == []
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from hone.web.answers import POLICY
 from hone.web.page import DOCUMENT, read
-from hone.web.security_headers import POLICY
 from tests.web.rig import running
 
 FILES = read()

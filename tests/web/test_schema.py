@@ -23,7 +23,7 @@ async def furnished(visit: Running) -> dict[str, Any]:
     """Something of everything there is, by the name of the placeholder that asks for it."""
     session = await chatted(visit, LIKE)
     await visit.post(f"/api/sessions/{session}/review")
-    await visit.house.hone.background.drain()
+    await visit.state.hone.background.drain()
     await visit.post("/api/skills", name="csv-import", text=SKILL)
     return {
         "session": session,

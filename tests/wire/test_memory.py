@@ -10,6 +10,7 @@ import pytest
 from hone import Hone
 from hone.core.permits import REVIEW
 from hone.core.turn import Origin
+from hone.features.backends.part import MemoryPart
 from hone.models.fake_provider import FakeProvider
 from hone.settings import Memory, Settings
 from tests.wire.test_fork import FORMATS, QUESTION, RESUME, assert_extends, converse, point, script
@@ -19,7 +20,7 @@ MEMORY = Memory(backend="sqlite", owner="ann")
 
 
 async def remember(hone: Hone) -> None:
-    backend = hone.memories.backing.make("sqlite")
+    backend = hone.part(MemoryPart).backing.make("sqlite")
     for key in ("x", "this"):
         await backend.store("ann", key, f"what to know of {key}", {"trust": "agent"})
 
@@ -61,7 +62,7 @@ async def test_forks_of_another_process_extend_it_too_also_when_the_memory_has_c
             await remember(hone)
             session = await converse(hone, image=True)
             parent = stage.requests[-1].body
-            await hone.memories.backing.make("sqlite").delete("ann", "x")
+            await hone.part(MemoryPart).backing.make("sqlite").delete("ann", "x")
         arguments = [sys.executable, "-c", RESUME, session.id, str(tmp_path), QUESTION]
         done = await asyncio.to_thread(subprocess.run, arguments, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr

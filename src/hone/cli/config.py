@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from hone.app import Hone
 from hone.cli.context import find_editor, open_editor
 from hone.cli.files import create, make_home
 from hone.cli.options import Options
@@ -19,7 +20,6 @@ from hone.core.visible import visible
 from hone.features.backends.choice import shown
 from hone.models.http import Http
 from hone.models.providers import KNOWN, Provider, choose
-from hone.plugins import load
 from hone.settings import Settings, home_folder, read
 
 KEYS: Mapping[str, tuple[str, str]] = {
@@ -191,7 +191,7 @@ async def model_rows(options: Options, settings: Settings) -> list[str]:
     wanted = options.model or settings.model
     http = Http(SystemClock(), first_byte=settings.first_byte)
     try:
-        if wanted.partition("/")[0] in load(settings.plugins).models:
+        if Hone(home=options.home, settings=settings).is_from_plugin(wanted):
             found = [f"model in use: {wanted}", f"    {_reason(options, wanted)}, made by a plugin"]
         else:
             provider, name = await choose(wanted, providers, os.environ, http)

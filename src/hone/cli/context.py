@@ -54,7 +54,7 @@ def with_store(options: Options, act: Callable[[Sessions], Awaitable[Result]]) -
 
 
 def ledger_of(hone: Hone) -> Keeper:
-    keeper = hone.library.keeper
+    keeper = hone.keeper
     if keeper.rules.closed:
         raise Refused(f"{keeper.rules.closed} Its log cannot be opened either.")
     return keeper
@@ -75,7 +75,7 @@ def news(hone: Hone) -> list[str]:
 async def look_around(hone: Hone) -> None:
     """Take in what the owner has edited by hand, so that it is in the log like everything else."""
     for target in journals(hone.folder):
-        await hone.library.keeper.text(target)
+        await hone.keeper.text(target)
     await hone.library.listed()
 
 
@@ -92,7 +92,7 @@ async def open_session(hone: Hone, options: Options) -> Session:
 
 async def count_waiting(hone: Hone) -> int:
     """Count the changes that wait for the owner's answer."""
-    return len(await hone.library.keeper.ledger.pending())
+    return len(await hone.ledger.pending())
 
 
 def waiting(count: int, command: str) -> str:

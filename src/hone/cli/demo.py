@@ -131,7 +131,7 @@ class Demo:
         learned = await attempt(self._hone, job.id)
         if learned is None or not learned.entries:
             raise HoneError("The demo broke off: nothing was learned.")
-        print("\n".join(await learned_lines(self._hone.library.keeper, learned, "on")))
+        print("\n".join(await learned_lines(self._hone.keeper, learned, "on")))
         await self._show_refused(learned)
         self._show_bytes(*self._stage.bodies[asked - 1 : asked + 1])
         await self._show_cache(learned.job)
@@ -170,7 +170,7 @@ class Demo:
 
     async def _undo(self, entry: Entry) -> None:
         self._title(f"hone undo {entry.id}")
-        made = await self._hone.library.keeper.undo(entry.id)
+        made = await self._hone.keeper.undo(entry.id)
         print(f"Change {entry.id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
 
     def _title(self, words: str) -> None:

@@ -85,7 +85,7 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
 
 async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     """What is printed from the ledger, and what is kept beside it."""
-    keeper, same, edited = hone.library.keeper, 0, 0
+    keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.holdings(""):
         try:
             quiet = await keeper.press.is_quiet(target, await keeper.press.held(target))
@@ -95,11 +95,8 @@ async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
         same, edited = same + quiet, edited + (not quiet)
     changed = f"; {edited:,} changed by hand, to be taken in when they are next read" if edited else ""
     yield True, f"files: journal and skills say what the ledger says ({same:,} looked at){changed}"
-    templates, broken = await hone.templates.all()
-    for line in broken:
-        yield False, f"templates: {line}"
-    if not broken:
-        yield True, f"templates: all of them can be read ({len(templates):,})"
+    for check in await hone.checks():
+        yield check
 
 
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:

@@ -50,7 +50,7 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
     made = seal(parcel.files)
     if wish.seal and wish.seal.lower() != made:
         raise Refused(f"Nothing was installed: these are other bytes than {wish.seal}; theirs is {made}.")
-    before = with_home(options, lambda hone: hone.library.keeper.files(skill(parcel.name)))
+    before = with_home(options, lambda hone: hone.keeper.files(skill(parcel.name)))
     known = facts(before) if before else None
     old = before if known and known.birth is SkillOrigin.INSTALLED else {}
     if known and old and not known.archived and seal(old) == made:
@@ -62,7 +62,7 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
         return FAILED
 
     async def act(hone: Hone) -> Entry:
-        return await hone.library.keeper.shelve(parcel.name, Install(parcel.files, source), OWNER)
+        return await hone.keeper.shelve(parcel.name, Install(parcel.files, source), OWNER)
 
     entry = with_home(options, act)
     click.echo(

@@ -102,7 +102,7 @@ class Lessons:
         """A line that cannot be made is in `hone log` all the same."""
         with suppress(HoneError):
             show = self._hone.settings.learning.show
-            rows = await learned_lines(self._hone.library.keeper, learned, show, self._way)
+            rows = await learned_lines(self._hone.keeper, learned, show, self._way)
             text = "\n".join(rows if show == "verbose" else map(_fitted, rows))
             if text and any(each.change.standing is ChangeState.PENDING for each in learned.entries):
                 self._waiting = await count_waiting(self._hone)

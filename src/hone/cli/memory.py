@@ -13,12 +13,10 @@ from hone.cli.output import echo, echo_json, moment
 from hone.cli.render import Paint, paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import PROJECT, Entry, Target
+from hone.core.messages import digest
 from hone.core.screen import screen
 from hone.core.visible import one_line, visible
 from hone.core.waiting import uninterrupted
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_entry
-from hone.features.experiments.values import LessonKind
 from hone.knowledge import descriptions, journal
 from hone.knowledge.descriptions import Told
 from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, printed
@@ -53,8 +51,8 @@ def show(options: Options, folder: Path | None, as_json: bool) -> None:
     wanted = folder.expanduser().resolve() if folder else None
 
     async def act(hone: Hone) -> tuple[list[Section], Measured]:
-        found = await sections(hone.library.keeper, wanted or hone.folder)
-        return found, measure(hone.home, found)
+        found = await sections(hone.keeper, wanted or hone.folder)
+        return found, await measure(hone, found)
 
     found, measured = with_home(options, act)
     if as_json:
@@ -138,7 +136,7 @@ def _change(options: Options, part: str | None, edit: Edit, match: str = "") -> 
     that has an entry with `match` in it."""
 
     async def act(hone: Hone) -> list[str]:
-        keeper, known = hone.library.keeper, targets(hone.folder)
+        keeper, known = hone.keeper, targets(hone.folder)
         target = known[part] if part else await _holder(keeper, known, match)
         [entry] = await keeper.note([(target, edit)], OWNER)
         now = await section(keeper, target)
@@ -201,10 +199,10 @@ def _origin(entry: Entry | None) -> str:
     return f"change {entry.id}: {who}, {moment(entry.at)}{doubt}"
 
 
-def measure(home: Path, found: Sequence[Section]) -> Measured:
-    """One line for each study of an entry."""
+async def measure(hone: Hone, found: Sequence[Section]) -> Measured:
+    """Return what was measured about each entry, one line for each study."""
     return {
-        entry: beside(home, LessonKind.ENTRY, section.target, of_entry(entry))
+        entry: await hone.findings("entry", section.target, digest(entry.encode()))
         for section in found
         for entry in entries(section.text)
     }

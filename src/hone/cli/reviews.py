@@ -198,7 +198,7 @@ async def outcome(hone: Hone, id: JobId, learned: Learned | None) -> str:
     """What became of a job that was worked on."""
     if learned:
         show = hone.settings.learning.show
-        said = await learned_lines(hone.library.keeper, learned, "on" if show == "off" else show)
+        said = await learned_lines(hone.keeper, learned, "on" if show == "off" else show)
         return "\n".join(said) or NOTHING
     job = await hone.jobs.job(id)
     if job.state is State.QUEUED:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from hone.app import Hone
 from hone.cli import changes
 from hone.cli.context import with_home, with_store
 from hone.cli.files import create
@@ -15,7 +14,7 @@ from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
 from hone.cli.options import FAILED, Options, at_terminal, confirm, parse_age
-from hone.cli.output import columns, echo_json
+from hone.cli.output import columns, echo, echo_json
 from hone.cli.render import account, paint_for
 from hone.core.ids import SessionId
 from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
@@ -274,24 +273,13 @@ def _remove(options: Options, chosen: Sequence[SessionSummary], lessons: str | N
 
     with_store(options, act)
     click.echo(f"Deleted {count}.")
-    for name in with_home(options, lambda hone: hone.templates.made_from(ids)):
-        click.echo(
-            f"Template {name} was made from it and stays. Delete it, too: hone templates delete {name}"
-        )
-    for name in with_home(options, lambda hone: _tasks(hone, ids)):
-        click.echo(f"Experiment {name} has its request. Delete it, too: hone experiment delete {name}")
+    echo(with_home(options, lambda hone: hone.leftovers(ids)))
     return code
-
-
-async def _tasks(hone: Hone, ids: Sequence[SessionId]) -> list[str]:
-    """The experiments that were recorded from these sessions."""
-    studies = hone.laboratory.studies
-    return [name for name in studies.names() if studies.is_from(name, ids)]
 
 
 def _unlearn(options: Options, ids: Sequence[SessionId], lessons: str | None, *, ask: bool) -> int:
     """What was learned from sessions that are about to go stays, unless the owner wants it withdrawn."""
-    found = with_home(options, lambda hone: resting(hone.library.keeper, ids))
+    found = with_home(options, lambda hone: resting(hone.keeper, ids))
     if not found:
         return 0
     click.echo(changes.table(found, columns()))
@@ -300,7 +288,7 @@ def _unlearn(options: Options, ids: Sequence[SessionId], lessons: str | None, *,
         wanted = click.confirm(f"Withdraw what was learned, too ({counted(found)})?")
     if wanted:
         entries = [each.entry for each in found]
-        return with_home(options, lambda hone: withdrawn(hone.library.keeper, entries))
+        return with_home(options, lambda hone: withdrawn(hone.keeper, entries))
     authors = [each.entry.change.author for each in found]
     named = {id for by in authors for id in (by.session, by.parent, *(each.session for each in by.evidence))}
     ways = " and ".join(f"hone forget {id}" for id in ids if id in named)

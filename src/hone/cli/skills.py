@@ -19,15 +19,12 @@ from hone.core.errors import Missing, Refused
 from hone.core.ledger import Entry, skill
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.core.visible import one_line, visible
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_skill
-from hone.features.experiments.values import LessonKind
 from hone.files.tree import FileTree
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.places import folder_of
 from hone.knowledge.skills.document import decoded, parse, written
-from hone.knowledge.skills.facts import facts, parted, seal
+from hone.knowledge.skills.facts import content_digest, facts, parted, seal
 from hone.knowledge.skills.folder import Archive, Create, Edit, Pin, Restore, Uninstall, Unpin
 from hone.knowledge.skills.naming import classed
 
@@ -80,7 +77,7 @@ def show(options: Options, name: str, file: str) -> None:
         return (
             files,
             tallies.get(name, UsageCounts()),
-            beside(hone.home, LessonKind.SKILL, name, of_skill(files)),
+            await hone.findings("skill", name, content_digest(files)),
         )
 
     files, tally, measured = with_home(options, act)
@@ -112,7 +109,7 @@ def new(options: Options, name: str, source: str) -> int:
 
     async def act(hone: Hone) -> tuple[Entry, Sequence[ListedSkill], Path]:
         near = await hone.library.alike(name, parse(text).description) if source else ()
-        entry = await hone.library.keeper.shelve(name, Create(text, SkillOrigin.USER), OWNER)
+        entry = await hone.keeper.shelve(name, Create(text, SkillOrigin.USER), OWNER)
         return entry, near, _place(hone, name)
 
     entry, near, place = with_home(options, act)
@@ -154,7 +151,7 @@ def _edited(options: Options, name: str, place: Path) -> int:
     open_editor(place)
 
     async def act(hone: Hone) -> Inspected:
-        return await inspect(hone.library.keeper, FileTree(hone.home), name)
+        return await inspect(hone.keeper, FileTree(hone.home), name)
 
     found = with_home(options, act)
     for problem in found.problems:
@@ -272,7 +269,7 @@ async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected],
 def _shelve(options: Options, name: str, edit: Edit, done: str) -> None:
     async def act(hone: Hone) -> Entry:
         await hone.library.files(name)
-        return await hone.library.keeper.shelve(name, edit, OWNER)
+        return await hone.keeper.shelve(name, edit, OWNER)
 
     entry = with_home(options, act)
     click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")

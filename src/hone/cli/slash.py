@@ -43,7 +43,7 @@ class ChatState:
 
     @property
     def keeper(self) -> Keeper:
-        return self.hone.library.keeper
+        return self.hone.keeper
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from hone.cli.context import tell, with_home
 from hone.cli.options import FAILED, Options
 from hone.cli.reviews import attempt, outcome
 from hone.core.clock import Clock, SystemClock
+from hone.core.curation import summarize
 from hone.core.events import Curated, Event
 from hone.core.jobs import Job, JobId, Jobs, State
-from hone.features.curator.commands import summary
 
 POLL = 2.0
 """Seconds between two looks into the queue."""
@@ -53,16 +53,19 @@ async def _serve(hone: Hone, *, once: bool) -> int:
         return taken
 
     async def tend() -> None:
-        await hone.curator.tend(_told)
+        for part in hone.parts("tend"):
+            await part.tend(_told)
         tell(hone)
 
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
-    hone.courier.attend()
-    round = serve(hone.jobs, work, SystemClock(), once=once, begin=hone.courier.notify, tend=tend)
+    for part in hone.parts("attend"):
+        part.attend()
+    round = serve(hone.jobs, work, SystemClock(), once=once, begin=lambda: _notify(hone), tend=tend)
     serving = asyncio.ensure_future(round)
     await _until_told(serving)
-    await hone.courier.finish()
+    for part in hone.parts("finish"):
+        await part.finish()
     left = len(await hone.jobs.waiting())
     if serving.cancelled():
         click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
@@ -71,9 +74,14 @@ async def _serve(hone: Hone, *, once: bool) -> int:
     return FAILED if once and wrong else 0
 
 
+def _notify(hone: Hone) -> None:
+    for part in hone.parts("notify"):
+        part.notify()
+
+
 def _told(event: Event) -> None:
     if isinstance(event, Curated):
-        click.echo(summary(event.round, event.entries))
+        click.echo(summarize(event.round, event.entries))
 
 
 async def _until_told(task: asyncio.Future[None]) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NewType, Protocol
 
 from hone.core.ids import SessionId
-from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
+from hone.core.ledger import NO_SESSION, Change, ChangeId, ChangeState, Entry
 from hone.core.value import dataclass
 
 RoundId = NewType("RoundId", int)
@@ -42,3 +42,19 @@ class CuratorRuns(Protocol):
         when it began (0: none): raises Conflict if there is another one by now, and what Ledger.record
         raises."""
         ...
+
+
+def summarize(run: CuratorRun, entries: Sequence[Entry]) -> str:
+    """Describe a run that has ended in one line."""
+    groups: dict[str, Entry] = {}
+    for entry in entries:
+        groups.setdefault(entry.change.group, entry)
+    told = [_answer(first) for first in groups.values()]
+    changed = "1 skill" if len(entries) == 1 else f"{len(entries)} skills"
+    said = f"{changed} ({'; '.join(told)})" if entries else "no skill changed"
+    return f"curator, round {run.id}: {said}"
+
+
+def _answer(first: Entry) -> str:
+    waits = first.change.standing is ChangeState.PENDING
+    return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"

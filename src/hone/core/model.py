@@ -76,3 +76,15 @@ class Model(Protocol):
     def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         """Pieces as they come, a Reply last. Raises ModelError."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A model that can be asked. `window` is how many tokens a conversation may take; 0: as set in hone.toml.
+    `plain`: it has little judgment, and gets a few lines and no tools. `local`: it runs on this machine."""
+
+    model: Model
+    name: str = ""
+    window: int = 0
+    plain: bool = False
+    local: bool = False

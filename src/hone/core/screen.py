@@ -26,8 +26,8 @@ LETTERS = "it mixes letters that look alike"
 _PATTERNS = {
     FORGED: (
         r"<\|[\w ]{2,30}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>",
-        r"^[^\S\n]*+</?(?:system|assistant|developer|human|user|hone[-_](?:note|memory)|(?:tool|function)_(?:call|result)s?)>",
-        r"^[^\S\n]*+#{2,}\s*(?:system|instruction|human|assistant)s?(?: prompt| message)?:",
+        r"^[^\S\n]*</?(?:system|assistant|developer|human|user|hone[-_](?:note|memory)|(?:tool|function)_(?:call|result)s?)>",
+        r"^[^\S\n]*#{2,}\s*(?:system|instruction|human|assistant)s?(?: prompt| message)?:",
         r"^\W{0,3}(?:system|assistant|developer)(?: prompt| message)?\W{0,3}:\W{0,3}"
         r"(?:you|ignore|disregard|forget|do not|don't|never|always|from now|new|follow|obey|execute)\b",
         r"\b(?:begin|start|end) of (?:system|developer) (?:prompt|message|instructions)",
@@ -71,7 +71,7 @@ _PATTERNS = {
         r"[^.\n]{0,60}\b(?:api keys?|keys|tokens?|secrets?|passwords?|credentials?|environment|env|ssh|id_rsa"
         r"|cookies?|conversations?|history|memory|wallet|private)\b[^\n]{0,60}"
         r"(?:https?://|ftp://|\b[\w.+-]+@[\w-]+\.\w|\b\d{1,3}(?:\.\d{1,3}){3}\b)",
-        r"https?://[^\s)?&]{0,500}+[?&][^\s)]{0,500}?(?:\$\(|\$\{?\w*(?:key|token|secret|password|passwd))",
+        r"https?://[^\s)?&]{0,500}[?&][^\s)]{0,500}?(?:\$\(|\$\{?\w*(?:key|token|secret|password|passwd))",
         r"\bcurl\b[^\n]{0,200}(?:-d|--data\S*|-F|-T|--upload-file)\s?[\"']?(?:@?~?/?\S*(?:\.ssh|\.env\b|\.aws|id_rsa|shadow)|\$\()",
         r"\b(?:cat|tar|base64)\b[^\n|]{0,80}(?:\.ssh|\.env\b|\.aws|id_rsa|/etc/shadow)[^\n|]{0,80}\|\s?(?:curl|nc|wget)\b",
     ),

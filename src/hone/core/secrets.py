@@ -1,7 +1,7 @@
 """Which texts are secrets, and how they are taken out. Advice, not a boundary: what has no shape is not seen.
 
 A token tells by itself what it is; another value is a secret because of the place it stands in. The work is
-linear: whatever repeats in a pattern is bounded, possessive, or ends where the next match could begin.
+linear: whatever repeats in a pattern is bounded, comes last, or stands before something it cannot contain.
 """
 
 import re
@@ -86,20 +86,20 @@ TOKENS = (
     ("Buildkite token", r"bkua_[0-9a-f]{40}"),
     ("Telegram token", r"\d{8,10}:AA[\w-]{33}"),
     ("Discord token", r"[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"),
-    ("JWT", r"eyJ[\w-]{8,}+(?:\.[\w-]{6,}+){2,4}"),
+    ("JWT", r"eyJ[\w-]{8,16000}\.[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]{6,}){0,2}"),
     ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     # "-----BEGIN PRIVATE", "RSA", "EC", "OPENSSH" and "ENCRYPTED" in base64, as in a kubeconfig
     ("private key", r"LS0tLS1CRUdJTiB(?:QUklW|SU0Eg|FQyBQ|PUEVO|FTkNS)[A-Za-z0-9+/=]{40,}"),
     ("password hash", r"\$(?:2[abxy]?|5|6|7|y|gy|argon2i?d?)\$[\w./$=,+-]{20,}"),
 )
-RUN = r"[\w.~+/=:$%,\\-]{20,}+"
+RUN = r"[\w.~+/=:$%,\\-]{20,}"
 """What every token is a part of: letters and signs without a space, and no token is shorter."""
 
 _HEAD = r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 _FOOT = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_BODY = r"(?:[^\[-]{40,}+|\s{1,2}Proc-Type[^\[-]*+)(?:-(?!----)[^\[-]*+)*+"
-_CUT = r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{20,}+)++"
-_PUTTY = r"(?<=Private-Lines: )\d{1,4}(?:\r?\n[A-Za-z0-9+/=]{1,80}+(?![^\r\n]))++"
+_BODY = r"(?:[^\[-]{40,}|\s{1,2}Proc-Type[^\[-]*)(?:-(?!----)[^\[-]*)*"
+_CUT = r"(?:\s*(?:\\[nr]\s*)*[A-Za-z0-9+/=]{20,}(?![A-Za-z0-9+/=]))+"
+_PUTTY = r"(?<=Private-Lines: )\d{1,4}(?:\r?\n[A-Za-z0-9+/=]{1,80}(?![^\r\n]))+"
 BLOCK = rf"{_HEAD}(?:{_BODY}{_FOOT}|{_CUT})|{_PUTTY}"
 """A private key in lines, also one that was cut before its end."""
 
@@ -211,8 +211,8 @@ _BLANK = regex(
     re.IGNORECASE,
 )
 _INSERTED = regex(r"\$[{(]|\{[\w.]*\}|%\(|\[redacted")
-_WORD = r"[A-Z]*[a-z]*\d*(?:[A-Z][a-z]+\d*)*"
-_WORDS = regex(rf"(?:{_WORD}[_.:/@+-]++)*+{_WORD}={{0,2}}")
+_WORD = r"[A-Z]*(?![A-Z])[a-z]*\d*(?:[A-Z][a-z]+\d*)*"
+_WORDS = regex(rf"(?:{_WORD}[_.:/@+-])*{_WORD}={{0,2}}")
 _TELLING = regex(
     r"(?:password|passwd|passphrase|pwd|secret|credential|(?<!page)(?<!page_)(?<!next)(?<!next_)(?<!tion_)(?<!public)(?<!publickey)token"
     r"|(?:access|account|api|auth|encryption|private|secret|signing)[_-]?key)$",
@@ -258,31 +258,32 @@ def _no_code(value: str, after: str) -> bool:
     return bool(mixed) and after not in {"(", "[", "{"}
 
 
-_QUOTED = r"b?\"([^\"\s\\]{8,}+)|b?'([^'\s\\]{8,}+)|`([^`\s\\]{8,}+)"
-_BARE = r"(?P<bare>[\w+/.~!@%^&*?-]{8,}+={0,2})"
+_QUOTED = r"b?\"([^\"\s\\]{8,})|b?'([^'\s\\]{8,})|`([^`\s\\]{8,})"
+_BARE = r"(?P<bare>[\w+/.~!@%^&*?-]{8,}={0,2})"
 _TYPED = r":\s{0,2}[A-Za-z][\w.\[\]|]{0,30}\s{0,2}="
 _ASSIGNMENT = (
     r"(?P<suffix>(?!i[sz])[\w-]{0,24})(?:[\"']\]?)?\s{0,4}"
-    rf"(?>=>|:=|{_TYPED}|:(?!:)|=(?!=))\s{{0,4}}(?:{_QUOTED}|{_BARE})"
+    rf"(?:=>|:=|{_TYPED}|(?!{_TYPED}):(?!:)|=(?!=))\s{{0,4}}(?:{_QUOTED}|{_BARE})"
 )
 _NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "key")
 _HEADER = (
-    r"(?i:(?<![a-z]authorization))[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,}+)"
+    r"(?i:(?<![a-z]authorization))[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,})"
 )
-_NETRC = r"\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S++)"
+_NETRC = r"\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S+)"
 _SIGNED = ("?sig=", "&sig=", "-signature=", "-security-token=")
+_CONNECTION = (";password=", ";pwd=", "; password=", "; pwd=")
 PLACES = (
     SecretSpan("URL password", ("://",), r"[^\s/:@\"'<>]{0,200}:([^\s/?#\"'<>]{1,400})@(?=[\w.\[-])", _any),
     SecretSpan("credentials", ("authorization",), _HEADER, _odd),
-    SecretSpan("credentials", ("bearer",), r"\s{1,4}([\w.~+/=-]{16,}+)", _random),
-    SecretSpan("password", (" -u ", " --user ", " --user="), r"[\"']?[\w.@-]{1,100}:([^\s\"'@:]{6,}+)", _odd),
-    SecretSpan("password", (";password=", ";pwd=", "; password=", "; pwd="), r"([^;\"'\s()]++)(?!\()", _any),
+    SecretSpan("credentials", ("bearer",), r"\s{1,4}([\w.~+/=-]{16,})", _random),
+    SecretSpan("password", (" -u ", " --user ", " --user="), r"[\"']?[\w.@-]{1,100}:([^\s\"'@:]{6,})", _odd),
+    SecretSpan("password", _CONNECTION, r"([^;\"'\s()]+)(?![^;\"'\s)])", _any),
     SecretSpan("netrc password", ("machine",), _NETRC, _any),
-    SecretSpan("signature", _SIGNED, r"([\w%+/=.~-]{30,}+)", _any),
-    SecretSpan("webhook", ("hooks.slack.com/",), r"[a-z]+/([\w/]{20,}+)", _any),
-    SecretSpan("webhook", ("/api/webhooks/",), r"\d+/([\w-]{40,}+)", _any),
+    SecretSpan("signature", _SIGNED, r"([\w%+/=.~-]{30,})", _any),
+    SecretSpan("webhook", ("hooks.slack.com/",), r"[a-z]+/([\w/]{20,})", _any),
+    SecretSpan("webhook", ("/api/webhooks/",), r"\d+/([\w-]{40,})", _any),
     SecretSpan(
-        "assigned secret", ("<password>", "<secret>", "<token>", "<apikey>"), r"([^<>\s]{8,}+)<", _random
+        "assigned secret", ("<password>", "<secret>", "<token>", "<apikey>"), r"([^<>\s]{8,})<", _random
     ),
     SecretSpan("assigned secret", _NAMES, _ASSIGNMENT, _assigned),
 )

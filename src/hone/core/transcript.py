@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Self
 
+from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, ToolCall, answer, assistant, digest, encode
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
@@ -110,3 +111,11 @@ class Transcript:
         if not self.nodes or (not results and self.nodes[-1].message.role is Role.ASSISTANT):
             return results
         return (*results, assistant(f"(no answer: {reason})"))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A conversation that a review reads, as it was when the review became due."""
+
+    session: SessionId
+    transcript: Transcript

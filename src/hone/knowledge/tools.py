@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from hone.core.errors import HoneError, Refused
-from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, ChangeState, Entry, Target, project
 from hone.core.permit import Effect
 from hone.core.skill import ARCHIVED, DOCUMENT, ListedSkill, SkillEvent, SkillOrigin
 from hone.core.tool import Outcome, Tool
 from hone.core.tool_context import ToolContext
-from hone.core.transcript import Transcript
+from hone.core.transcript import Source
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import dataclass
@@ -40,15 +39,7 @@ class MemoryEdit:
     match: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CitedMessage:
-    """What is read to learn from it: evidence and trust come from there, not from the reader's own words."""
-
-    session: SessionId
-    transcript: Transcript
-
-
-def knowledge_tools(library: Library, home: str, source: CitedMessage | None = None) -> list[Tool]:
+def knowledge_tools(library: Library, home: str, source: Source | None = None) -> list[Tool]:
     """`home` is the working folder: where a project's entries belong to. Without a source, a call rests on
     the conversation it is made in."""
     return [
@@ -58,7 +49,7 @@ def knowledge_tools(library: Library, home: str, source: CitedMessage | None = N
     ]
 
 
-def memory_tool(library: Library, home: str, source: CitedMessage | None) -> Tool:
+def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
     keeper = library.keeper
     targets = {"memory": MEMORY, "user": USER, "project": project(home)}
 
@@ -152,7 +143,7 @@ def reading_tools(library: Library) -> list[Tool]:
     return [skills_list, skill_view]
 
 
-def managing_tool(library: Library, home: str, source: CitedMessage | None) -> Tool:
+def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
     @tool(effects={Effect.SKILL})
     async def skill_manage(
         context: ToolContext,
@@ -204,10 +195,10 @@ def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> f
             return folder.Archive()
 
 
-def author(context: ToolContext, claims: Sequence[str], reason: str, source: CitedMessage | None) -> Author:
+def author(context: ToolContext, claims: Sequence[str], reason: str, source: Source | None) -> Author:
     """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
     header = context.header
-    source = source or CitedMessage(header.id, context.transcript)
+    source = source or Source(header.id, context.transcript)
     located = locate(claims, source.transcript, source.session)
     return Author(
         ACTORS.get(header.origin, Actor.AGENT),

@@ -1,21 +1,18 @@
-"""Owns what runs beside the conversation: reviews, one at a time, and the post, out of the user's way."""
+"""Run reviews beside the conversation, one at a time and out of the user's way, with the work of features."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
-from hone.features.backends.outbox_worker import OutboxWorker
+from hone.core.part import Part
+from hone.learning.review import Reviewer
 from hone.models.polite import Aside
 from hone.runtime.session import ignore
-
-if TYPE_CHECKING:
-    from hone.learning.review import Reviewer
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
@@ -25,30 +22,26 @@ PATIENCE = 60.0
 GLANCE = 600.0
 """Seconds between two looks for other work."""
 
-Tend = Callable[[Emit], Awaitable[None]]
-
 
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
     reviewer when one is needed. `pause` is how long the user must be quiet before a review begins: on a
-    server that does one thing at a time it would be in the way. `tend` is asked from time to time whether
-    there is other work, and does it."""
+    server that does one thing at a time it would be in the way. `parts` yields the parts of features and
+    plugins that implement a hook: they attend, hear of changes and tend their own work."""
 
     def __init__(
         self,
         jobs: Jobs,
-        hire: "Callable[[], Reviewer]",
+        hire: Callable[[], Reviewer],
         clock: Clock,
+        parts: Callable[[str], Iterable[Part]] = lambda _: (),
         pause: float = 0.0,
-        tend: Tend | None = None,
-        courier: OutboxWorker | None = None,
     ) -> None:
         self._jobs = jobs
         self._hire = hire
         self._clock = clock
+        self._parts = parts
         self._pause = pause
-        self._tend = tend
-        self._courier = courier
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
         self._busy = self._turns = 0
@@ -60,7 +53,7 @@ class Background:
         self.working: JobId | None = None
 
     @cached_property
-    def _reviewer(self) -> "Reviewer":
+    def _reviewer(self) -> Reviewer:
         return self._hire()
 
     def attend(self, emit: Emit) -> None:
@@ -69,8 +62,8 @@ class Background:
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
         self._wake.set()
-        if self._courier:
-            self._courier.attend()
+        for part in self._parts("attend"):
+            part.attend()
 
     def notify(self) -> None:
         """Something was queued."""
@@ -89,16 +82,15 @@ class Background:
             self._idle.clear()
             return
         self._idle.set()
-        if self._courier:
-            self._courier.notify()
+        self._tell_parts()
 
     async def drain(self) -> None:
         """Does what is queued, and returns when it is done: what is at work already included."""
         async with self._turn:
             for job in await self._left():
                 await self._do(job)
-        if self._courier:
-            await self._courier.finish()
+        for part in self._parts("finish"):
+            await part.finish()
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
@@ -115,9 +107,13 @@ class Background:
                 await self._quiet()
                 async with self._turn:
                     await self._do(job)
-            if self._tend:
-                await self._quiet()
-                await self._tend(self._emit)  # without the turn: whoever leaves need not wait for it
+            await self._quiet()
+            for part in self._parts("tend"):
+                await part.tend(self._emit)  # without the turn: whoever leaves need not wait for it
+
+    def _tell_parts(self) -> None:
+        for part in self._parts("notify"):
+            part.notify()
 
     async def _woken(self) -> None:
         """Until something was queued, or for a while."""
@@ -174,7 +170,6 @@ class Background:
             tried = True
         finally:
             self.working = None
-            if self._courier:
-                self._courier.notify()
+            self._tell_parts()
         if tried:
             self._seen.add(job.id)

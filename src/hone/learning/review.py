@@ -17,13 +17,13 @@ from hone.core.ledger import Change, Entry
 from hone.core.permits import REVIEW
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.tool import Tool
-from hone.core.transcript import Transcript
+from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import dataclass
 from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
-from hone.knowledge.tools import CitedMessage, knowledge_tools
+from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.learning.outcomes import result
 from hone.learning.warmth import Reading, is_warm
@@ -53,7 +53,7 @@ class ReviewDeps:
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = USUAL
-    more: Callable[[CitedMessage], Sequence[Tool]] = lambda _: ()
+    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
     """Tools of a review beside those of the journal and the skills, for what is read in it."""
 
 
@@ -93,10 +93,9 @@ class Reviewer:
             return None
         stored = await bench.sessions.load(job.session)
         whole = await self._whole(job, stored)
-        source = CitedMessage(job.session, whole.upto(job.messages))
+        source = Source(job.session, whole.upto(job.messages))
         library, staged = bench.library.staged()
-        session, asked = await self._session(job, stored, source, library)
-        session.agent = replace(session.agent, model=Polite(session.agent.model, aside))
+        session, asked = await self._session(job, stored, source, library, aside)
         await bench.jobs.begin(job.id, session.id)
         async with bench.clock.timeout(bench.bounds.seconds):
             turn = await session.send(asked)
@@ -107,7 +106,7 @@ class Reviewer:
         return await self._complete(job, turn, source, staged, emit)
 
     async def _session(
-        self, job: Job, stored: StoredSession, source: CitedMessage, library: Library
+        self, job: Job, stored: StoredSession, source: Source, library: Library, aside: Aside
     ) -> tuple[Session, str]:
         """The fork, and what to ask it."""
         bench = self._bench
@@ -118,6 +117,7 @@ class Reviewer:
         own = (*knowledge_tools(library, stored.header.folder, source), *bench.more(source))
         tools = map(bench.wall, own)
         agent = _narrowed(agent, tools, bench.bounds)
+        agent = replace(agent, model=Polite(agent.model, aside))
         shared = len(nodes) if warm else 0
         header = Header(
             new_id(),
@@ -138,7 +138,7 @@ class Reviewer:
         lines = [line.transcript for line in await self._bench.sessions.earlier(job.session)]
         return next((line for line in reversed(lines) if len(line) >= job.messages), stored.transcript)
 
-    def _reading(self, stored: StoredSession, source: CitedMessage, agent: Agent) -> Reading:
+    def _reading(self, stored: StoredSession, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
         age = (self._bench.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
         size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
@@ -151,7 +151,7 @@ class Reviewer:
         return text(name, self._bench.home / "prompts")
 
     async def _complete(
-        self, job: Job, turn: Turn, source: CitedMessage, staged: StagedLedger, emit: Emit
+        self, job: Job, turn: Turn, source: Source, staged: StagedLedger, emit: Emit
     ) -> Sequence[Entry]:
         """What was staged takes effect with the job's completion."""
         bench = self._bench
@@ -166,7 +166,7 @@ class Reviewer:
         await self._rate(job, source, entries)
         return entries
 
-    async def _rate(self, job: Job, source: CitedMessage, entries: Sequence[Entry]) -> None:
+    async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:
         """How the skills did that were used in what was reviewed."""
         said = tuple(message for message in source.transcript if not message.template)
         await self._bench.library.rate(job.session, lambda name: result(name, said, entries))

@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from hone.core.ids import SessionId
 from hone.core.messages import (
     Image,
     Part,
@@ -17,7 +18,7 @@ from hone.core.messages import (
     ToolResult,
     canonical,
 )
-from hone.core.ports import StoredSession
+from hone.core.ports import Header, StoredSession
 from hone.core.regex import regex
 from hone.core.transcript import Node
 
@@ -152,3 +153,12 @@ def _fenced(text: str) -> str:
 def _escaped(text: str) -> str:
     """One line of words that mean nothing but themselves."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def lineage(headers: Mapping[SessionId, Header], header: Header) -> list[Header]:
+    """Return the session, its parent, and so on up. A parent may be gone, and names can go in circles."""
+    line, seen = [header], {header.id}
+    while (parent := headers.get(line[-1].parent or SessionId(""))) and parent.id not in seen:
+        seen.add(parent.id)
+        line.append(parent)
+    return line

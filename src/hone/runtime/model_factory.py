@@ -1,82 +1,61 @@
 """From a name to a model that answers: settings and the environment in, adapters out."""
 
 import os
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 
 from hone.core.clock import Clock
-from hone.core.model import Model
-from hone.core.value import dataclass
+from hone.core.model import Connection, Model
+from hone.core.part import Connect
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
-from hone.models.priced import FREE, PRICES, Price, Priced
+from hone.models.priced import PRICES, Price, Priced
 from hone.models.providers import KNOWN, Provider, address, choose
 from hone.models.retrying import Patience, Retrying
 from hone.settings import Settings
 
-if TYPE_CHECKING:
-    from hone.features.local_models.local import Local
-
-LOCAL = "local"
-"""The provider that runs on this machine, inside Hone."""
 LARGE, SMALL = 200_000, 32_000
 """Tokens. Many models take more, at a price that grows with every call."""
 
-Makers = Mapping[str, Callable[[str], Model]]
-"""Of plugins, by provider name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """`window` is how many tokens a conversation may take. `plain`: it has little judgement, and gets a few
-    lines and no tools."""
-
-    name: str
-    model: Model
-    window: int
-    plain: bool = False
+Connector = Callable[[str], Connect | None]
+"""Finds how to reach a provider that a plugin or a feature brings; None: it is none of theirs."""
 
 
 class ModelFactory:
-    """`is_local` tells whether a server on this machine is among them, which does one thing at a time."""
+    """`is_local` tells whether a server on this machine is in use, which does one thing at a time."""
 
-    def __init__(
-        self, settings: Settings, home: Path, clock: Clock, model: str | Model, makers: Makers
-    ) -> None:
+    def __init__(self, settings: Settings, clock: Clock, model: str | Model, connector: Connector) -> None:
         self.http = Http(clock, first_byte=settings.first_byte)
         self.is_local = False
         self._settings = settings
-        self._home = home
         self._clock = clock
         self._model = model or settings.model
-        self._makers = makers
+        self._connector = connector
         self._environ = dict(os.environ)
-        self._engines: dict[str, Local] = {}
 
     async def close(self) -> None:
-        for engine in self._engines.values():
-            await engine.close()
         await self.http.close()
 
     async def find(self, wanted: str) -> Connection:
-        """By name, or the object that was handed in."""
-        window = self._settings.window or LARGE
+        """Connect to a model by name, or to the object that was given."""
+        found = await self._find(wanted)
+        self.is_local = self.is_local or found.local
+        return found if found.window else replace(found, window=self._settings.window or LARGE)
+
+    async def _find(self, wanted: str) -> Connection:
         if not isinstance(self._model, str):
-            return Connection(f"custom/{type(self._model).__name__.lower()}", self._model, window)
+            return Connection(self._model, f"custom/{type(self._model).__name__.lower()}")
         wanted = wanted or self._model
-        plugin, _, rest = wanted.partition("/")
-        if plugin in self._makers:
-            return Connection(wanted, self._makers[plugin](rest), window)
-        if plugin == LOCAL and LOCAL not in self._settings.providers:
-            return self._engine(rest)
+        provider, _, rest = wanted.partition("/")
+        if connect := self._connector(provider):
+            return replace(connect(rest), name=wanted)
         own = [
             Provider(name, each.url, each.format, each.key) for name, each in self._settings.providers.items()
         ]
-        provider, name = await choose(wanted, (*own, *KNOWN), self._environ, self.http)
-        self.is_local = self.is_local or provider.local
-        small = provider.local and not self._settings.window
-        return Connection(name, self._adapter(provider, name), SMALL if small else window)
+        chosen, name = await choose(wanted, (*own, *KNOWN), self._environ, self.http)
+        window = SMALL if chosen.local and not self._settings.window else 0
+        return Connection(self._adapter(chosen, name), name, window, local=chosen.local)
 
     def price(self, name: str) -> Price | None:
         own = self._settings.prices.get(name)
@@ -85,36 +64,24 @@ class ModelFactory:
         cached = own.input if own.cached is None else own.cached
         return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
 
-    def _engine(self, name: str) -> Connection:
-        """One engine a model, however many conversations it has; it starts with the first request."""
-        from hone.features.local_models.local import Local
-        from hone.features.local_models.weights import ModelCache
-
-        stock = ModelCache(self._home / "models").ready(name)
-        whole = f"{LOCAL}/{name}"
-        engine = self._engines.setdefault(whole, Local(stock, self._clock))
-        self.is_local = True
-        priced = Priced(engine, self.price(whole) or FREE)
-        window = min(self._settings.window or stock.window, stock.window)
-        return Connection(whole, self._patient(priced), window, plain=True)
+    def patient(self, model: Model, price: Price | None) -> Model:
+        """Wrap a model so that its calls are priced and retried as the settings say."""
+        return Retrying(Priced(model, price), self._clock, Patience(tries=self._settings.tries))
 
     def _adapter(self, provider: Provider, name: str) -> Model:
         key = self._environ.get(provider.key, "")
         url = address(provider, self._environ)
         adapter: Model
         if provider.format == "anthropic":
-            from hone.models.anthropic import AnthropicMessages
-
             headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
             endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
-            adapter = AnthropicMessages(self.http, self._clock, endpoint)
+            adapter = import_module("hone.models.anthropic").AnthropicMessages(
+                self.http, self._clock, endpoint
+            )
         else:
-            from hone.models.openai import OpenAIChat
-
             headers = {"authorization": f"Bearer {key}"} if key else {}
             endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
-            adapter = OpenAIChat(self.http, self._clock, endpoint, cache_key=provider.caches_by_key)
-        return self._patient(Priced(adapter, self.price(name)))
-
-    def _patient(self, model: Model) -> Model:
-        return Retrying(model, self._clock, Patience(tries=self._settings.tries))
+            adapter = import_module("hone.models.openai").OpenAIChat(
+                self.http, self._clock, endpoint, cache_key=provider.caches_by_key
+            )
+        return self.patient(adapter, self.price(name))

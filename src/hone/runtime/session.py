@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
@@ -17,6 +17,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Count, Topics
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
+from hone.core.part import Remind, SessionSeed
 from hone.core.permit import Permit
 from hone.core.permits import COMPACT, DELEGATE
 from hone.core.ports import Header, Sessions, Spending
@@ -72,10 +73,6 @@ async def silent(_: int | None, __: SessionId) -> SystemNote | None:
     return None
 
 
-Remind = Callable[[str, Transcript], Awaitable[tuple[Reminder | None, str]]]
-"""What memory has to the user's words, and a sentence for the user where it has none because it failed."""
-
-
 class Beside(Protocol):
     """What goes on beside a conversation and must not be in its way."""
 
@@ -85,21 +82,6 @@ class Beside(Protocol):
 
     def notify(self) -> None:
         """Something was queued."""
-        ...
-
-
-class SessionSeed(Protocol):
-    """What a new conversation begins with. `wanted` is what was asked for: a template's name, or auto."""
-
-    @property
-    def wanted(self) -> str: ...
-
-    async def begin(self, words: str, transcript: Transcript, tools: Toolbox) -> tuple[Transcript, str]:
-        """With examples that fit the user's first words, if there are any; and what there is to say."""
-        ...
-
-    async def count(self, template: str, session: SessionId) -> None:
-        """It was used by this session; told again, it counts once."""
         ...
 
 
@@ -148,7 +130,8 @@ class Session:
         self.opening = opening
         self._busy = self._cancelled = False
         self._queued = False
-        self._turn: asyncio.Task[Turn] | None = None
+        self._turn: asyncio.Task[object] | None = None
+        self._interrupts = 0
 
     @property
     def id(self) -> SessionId:
@@ -182,23 +165,33 @@ class Session:
             self._services.beside.occupied(busy)
 
     async def _take_turn(self, emit: Emit) -> Turn:
-        """The turn runs as a task of its own, so that `cancel` stops the turn and not the caller."""
-        task = asyncio.create_task(self._run(emit))
+        """Run the turn in the caller's task. `cancel` ends the turn and nothing else; if the caller's task is
+        cancelled, the turn ends in the same order and the caller is cancelled after it."""
+        task = asyncio.current_task()
+        assert task is not None
+        from_outside = task.cancelling()
+        self._turn = task
+        if self._cancelled:
+            self.cancel()
         try:
-            await asyncio.sleep(0)  # a task that has not begun could not end its turn in order
-            self._turn = task
-            if self._cancelled:
-                task.cancel()
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait([task])
-            raise
+            turn = await self._run(emit)
+            self._turn = None
+            if self._interrupts:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0)  # takes one that came with the turn's last step
+        finally:
+            for _ in range(self._interrupts):
+                task.uncancel()
+            self._interrupts = 0
+        if task.cancelling() > from_outside:
+            raise asyncio.CancelledError
+        return turn
 
     def cancel(self) -> None:
         """Stops the model or the tool at once; the turn ends as interrupted and the session can go on. One
         that has not begun ends as soon as the user's words are stored."""
         if self._turn:
+            self._interrupts += 1
             self._turn.cancel()
         else:
             self._cancelled = self._busy

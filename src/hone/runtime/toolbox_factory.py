@@ -35,9 +35,17 @@ PAGE_DEADLINE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A folder that tools work in and cannot leave, with the sandbox that keeps commands in it."""
+
+    folder: Path
+    sandbox: Sandbox
+
+
+@dataclass(frozen=True, slots=True)
 class ToolboxDeps:
     """Where the tools stand. `more` gives those that rest on what the home knows; `search` asks the search
-    engine; `penned` tools for files stay in their folder."""
+    engine; `scoped` file tools stay in their folder."""
 
     home: Path
     settings: Settings
@@ -46,7 +54,7 @@ class ToolboxDeps:
     clock: Clock
     search: Http
     more: Callable[[Path], Iterable[Tool]]
-    penned: bool = False
+    scoped: bool = False
 
 
 class ToolboxFactory:
@@ -115,7 +123,7 @@ class ToolboxFactory:
         deps = self._ground
         local: Iterable[Tool] = (HomeProtected(tool, folder, deps.home) for tool in file_tools(folder))
         local = (*local, search_tool(folder))
-        if deps.penned:
+        if deps.scoped:
             local = (FolderScoped(tool, (folder, deps.home / "spill")) for tool in local)
         return (Labelled(tool, folder, deps.folders.label) for tool in local)
 

@@ -255,7 +255,7 @@ def _alternatives(glob: str) -> list[str]:
     ]
 
 
-_TOKEN = regex(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\(\??|\)|[*+?|]|\{\d*,?\d*\}", re.DOTALL)
+_TOKEN = regex(r"\\.|\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]|\(\??|\)|[*+?|]|\{\d*,?\d*\}", re.DOTALL)
 _REPEATED = regex(r"[*+]|\{\d*,\}|\{(?:\d*,)?\d{2,}\}")
 
 

@@ -1,14 +1,16 @@
-"""Answers: values as JSON, and errors in the one shape that OpenAI clients understand, too."""
+"""Answers: values as JSON, errors in the one shape that OpenAI clients understand, too, and the security
+headers of both: no foreign script, no frame, no cache, no guessing of types."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Message, Send
 
 from hone.core.errors import Conflict, HoneError, Missing, ModelError, Refused, SettingsError, StoreError
-from hone.web.security_headers import HEADERS
 
 STATUS: tuple[tuple[type[HoneError], int, str], ...] = (
     (Missing, 404, "not_found"),
@@ -19,6 +21,21 @@ STATUS: tuple[tuple[type[HoneError], int, str], ...] = (
     (ModelError, 502, "model_error"),
     (HoneError, 400, "invalid_request_error"),
 )
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
 
 
 def answer(value: Any, status: int = 200) -> Response:
@@ -59,5 +76,19 @@ async def on_crash(_: Request, error: Exception) -> Response:
     response = failure(
         500, "internal_error", f"The server failed with {type(error).__name__}; its log has more."
     )
-    response.headers.update(HEADERS)  # made outside of the door
+    response.headers.update(HEADERS)  # made outside of AuthMiddleware
     return response
+
+
+def add_security_headers(send: Send) -> Send:
+    """Put the headers on every answer, whoever made it. A file of the page may say how long it is kept."""
+
+    async def pass_on(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            said = [(name.lower(), value) for name, value in message.get("headers", ())]
+            kept = {name for name, _ in said}
+            own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            message = {**message, "headers": [*said, *(each for each in own if each[0] not in kept)]}
+        await send(message)
+
+    return pass_on

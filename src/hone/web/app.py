@@ -1,43 +1,42 @@
-"""The app: the page and every operation behind one door."""
+"""The app: the page and every operation, behind one check of who asks."""
 
-from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Sequence
+from importlib import import_module
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from hone.core.errors import HoneError
-from hone.web import openapi, page, stream
+from hone.registry import FEATURES
+from hone.web import openapi, page
 from hone.web.answers import on_crash, on_hone_error, on_http_error
 from hone.web.auth import AuthMiddleware
 from hone.web.openai.endpoint import ChatEndpoint
 from hone.web.operation import Operation
-from hone.web.operations import changes, chat, journal, reviews, search, sessions, skills, status
-from hone.web.operations import usage as figures
+from hone.web.operations import changes, chat, journal, reviews, sessions, skills, status
 from hone.web.state import ServerState
+
+OWN = (status, changes, journal, skills, sessions, reviews, chat)
+
+
+def load_operations(modules: Sequence[str]) -> tuple[Operation, ...]:
+    """Import each module by its dotted name and collect its OPERATIONS."""
+    return tuple(each for name in modules for each in import_module(name).OPERATIONS)
 
 
 def operations() -> tuple[Operation, ...]:
-    rooms = (status, changes, journal, skills, sessions, search, reviews, figures, chat, stream)
-    every = (*(each for room in rooms for each in room.OPERATIONS), *ChatEndpoint().operations)
+    """Return the table of all operations: our own, those of features, and the description of them all."""
+    own = (each for module in OWN for each in module.OPERATIONS)
+    features = load_operations([each.operations for each in FEATURES if each.operations])
+    every = (*own, *features, *ChatEndpoint().operations)
     return (*every, openapi.operation(every))
 
 
-def create_app(house: ServerState, hosts: Collection[str]) -> Starlette:
+def create_app(state: ServerState, hosts: Collection[str]) -> Starlette:
     """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        house.begin()
-        try:
-            yield
-        finally:
-            await house.end()
-
     return Starlette(
-        routes=[*page.routes(), *(each.route(house) for each in operations())],
-        middleware=[Middleware(AuthMiddleware, keys=house.keys, hosts=hosts)],
+        routes=[*page.routes(), *(each.route(state) for each in operations())],
+        middleware=[Middleware(AuthMiddleware, keys=state.keys, hosts=hosts)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
-        lifespan=lifespan,
     )

@@ -1,4 +1,4 @@
-"""The door: nothing is answered to a wrong host, a foreign page or somebody without a key, but /health."""
+"""Authentication: a wrong host, a foreign page or somebody without a key gets no answer but /health."""
 
 import base64
 import binascii
@@ -9,9 +9,8 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hone.web.answers import failure
+from hone.web.answers import add_security_headers, failure
 from hone.web.keys import STAY, Keys
-from hone.web.security_headers import sealed
 
 OPEN = "/health"
 LOGIN = "/login"
@@ -42,7 +41,7 @@ class AuthMiddleware:
             return
         if scope["type"] != "http":
             raise RuntimeError(f"nobody talks {scope['type']} here")
-        out = sealed(send)
+        out = add_security_headers(send)
         refusal = self._refusal(scope)
         if refusal is None:
             await self._app(scope, _bounded(receive), out)
@@ -88,8 +87,8 @@ class AuthMiddleware:
     def _login(self, scope: Scope, head: "_Head") -> Response:
         if scope["method"] not in SAFE:
             return failure(405, "method_not_allowed", "Log in with GET.")
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
-        ticket = asked.get("ticket", [""])[0]
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        ticket = query.get("ticket", [""])[0]
         if scope["method"] == "GET" and (
             (ticket and self._keys.takes_ticket(ticket)) or self._keys.takes_password(head.password)
         ):

@@ -16,6 +16,8 @@ BEHIND = 8_000
 RESET = "reset"
 """What was missed is no longer there: read the state again."""
 BEAT = "beat"
+EVERYWHERE = ""
+"""The channel of what concerns no single conversation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The conversations that are open in this server: one turn at a time each, whoever asked for it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any
@@ -17,7 +17,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
 from hone.core.value import dataclass
 from hone.runtime.session import Session, ignore
-from hone.web.bus import Bus
+from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.pending_questions import watched
 
@@ -25,23 +25,37 @@ MOST = 256
 """Conversations that stay open while nobody speaks in them."""
 AGAIN = 0.1
 """Seconds before an interrupt is repeated."""
-EVERYWHERE = ""
-"""The channel of what concerns no single conversation."""
 
 
 @dataclass(eq=False, slots=True)
 class OpenSession:
+    """Owns the tasks of its turns, in the order they were asked for. The first one is under way."""
+
     session: Session
+    turns: list[asyncio.Task[Turn]] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    task: asyncio.Task[Turn] | None = None
-    sender: asyncio.Task[Any] | None = None
-    """Who asked for the turn that is under way."""
-    waiting: int = 0
-    """How many want one."""
 
     @property
     def is_busy(self) -> bool:
-        return self.task is not None or self.waiting > 0
+        return bool(self.turns)
+
+    def run(self, turn: Coroutine[Any, Any, Turn]) -> asyncio.Task[Turn]:
+        task = asyncio.create_task(turn)
+        self.turns.append(task)
+        task.add_done_callback(self._end)
+        return task
+
+    def _end(self, task: asyncio.Task[Turn]) -> None:
+        self.turns.remove(task)
+        if not task.cancelled():
+            task.exception()  # was published; nobody has to hear of it a second time
+
+    def give_up(self, task: asyncio.Task[Turn]) -> None:
+        """Nobody waits for this turn any more: end it in order, as interrupted."""
+        if self.lock.locked() and self.turns[0] is task:
+            self.session.cancel()
+        else:
+            task.cancel()  # has not begun, or is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +66,6 @@ class Words:
     voice: Trust | None = None
     aside: str = ""
     watched: bool = False
-
-
-def settled(task: asyncio.Task[Turn]) -> None:
-    """What went wrong was published; nobody has to hear of it a second time."""
-    if not task.cancelled():
-        task.exception()
 
 
 class OpenSessions:
@@ -72,46 +80,55 @@ class OpenSessions:
 
     @property
     def busy(self) -> list[str]:
-        return [id for id, talk in self._open.items() if talk.task]
+        return [id for id, each in self._open.items() if each.is_busy]
 
     def find(self, id: str) -> OpenSession | None:
         return self._open.get(id)
 
     async def begin(self, model: str = "", id: str = "", told: Sequence[Message] = ()) -> OpenSession:
         """A new conversation, stored with its first message."""
-        return self._keep(OpenSession(await self._hone.session(model, id=id, told=told)))
+        return await self._add(await self._hone.session(model, id=id, told=told))
 
     async def enter(self, id: str) -> OpenSession:
         """A stored conversation; `id` is whole. Raises Missing."""
-        entrance = self._entrances.setdefault(id, asyncio.Lock())
-        async with entrance:
-            return self._keep(self._open.pop(id) if id in self._open else await self._resumed(id))
+        async with self._entrance(id):
+            if id not in self._open:
+                return await self._resume(id)
+            found = self._open[id] = self._open.pop(id)  # the one that was used last stands last
+            return found
 
     async def enter_or_begin(self, id: str, model: str = "") -> OpenSession:
-        entrance = self._entrances.setdefault(id, asyncio.Lock())
-        async with entrance:
+        async with self._entrance(id):
             if found := self._open.get(id):
                 return found
             with suppress(Missing):
                 if await self._hone.sessions.find(id) == id:
-                    return self._keep(await self._resumed(id))
+                    return await self._resume(id)
             return await self.begin(model, id)
 
-    async def _resumed(self, id: str) -> OpenSession:
+    def _entrance(self, id: str) -> asyncio.Lock:
+        return self._entrances.setdefault(id, asyncio.Lock())
+
+    async def _resume(self, id: str) -> OpenSession:
         """Raises Refused for what Hone said to itself: nobody else talks there."""
         stored = await self._hone.sessions.load(SessionId(id))
         if stored.header.origin is not Origin.USER:
             raise Refused(f"Session {id} is no conversation of yours. Branch off from it to talk.")
-        return OpenSession(await self._hone.resume(id))
+        return await self._add(await self._hone.resume(id))
 
-    def _keep(self, talk: OpenSession) -> OpenSession:
-        """The one that was used last stands last."""
-        self._open[talk.session.id] = talk
-        return talk
+    async def _add(self, session: Session) -> OpenSession:
+        """Close those that were quiet for longest to make room; they open again when somebody comes."""
+        idle = [id for id, each in self._open.items() if not each.is_busy]
+        surplus = [self._open.pop(id) for id in idle[: max(0, len(self._open) + 1 - self._most)]]
+        added = self._open[session.id] = OpenSession(session)
+        for each in surplus:
+            self._bus.drop(each.session.id)
+            await self._hone.release(each.session)
+        return added
 
-    async def start(self, talk: OpenSession, words: Words) -> None:
+    async def start(self, open_session: OpenSession, words: Words) -> None:
         """Returns when the words are stored; the turn goes on. Raises Conflict while another one does."""
-        if talk.is_busy:
+        if open_session.is_busy:
             raise Conflict("This conversation is busy with the last message. Wait, or interrupt it.")
         heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -119,97 +136,68 @@ class OpenSessions:
             if isinstance(event, Heard) and not heard.done():
                 heard.set_result(None)
 
-        task = asyncio.create_task(self.send(talk, words, listen))
-        task.add_done_callback(settled)
+        task = self.send(open_session, words, listen)
         either: list[asyncio.Future[Any]] = [task, heard]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         heard.cancel()
         if task.done():
             task.result()
 
-    async def send(self, talk: OpenSession, words: Words, emit: Emit = ignore) -> Turn:
-        """One turn, after those that were asked for before. Goes on if the caller does not wait for it."""
-        talk.waiting += 1
-        try:
-            async with talk.lock:
-                if self._closing:
-                    raise Conflict("The server is about to end. Ask again when it is back.")
-                talk.sender = asyncio.current_task()
-                talk.task = asyncio.create_task(self._turn(talk, words, emit))
-                try:
-                    return await asyncio.shield(talk.task)
-                except asyncio.CancelledError:
-                    talk.session.cancel()
-                    await asyncio.wait([talk.task])
-                    raise
-                finally:
-                    talk.task = talk.sender = None
-        finally:
-            talk.waiting -= 1
-            await self._make_room()
+    def send(self, open_session: OpenSession, words: Words, emit: Emit = ignore) -> asyncio.Task[Turn]:
+        """Start one turn, after those that were asked for before. It goes on if nobody waits for it."""
+        return open_session.run(self._turn(open_session, words, emit))
 
-    def interrupt(self, talk: OpenSession) -> bool:
+    def interrupt(self, open_session: OpenSession) -> bool:
         """False if there was nothing to interrupt."""
-        talk.session.cancel()
-        return talk.task is not None
+        open_session.session.cancel()
+        return open_session.is_busy
 
     async def finish(self, grace: float) -> int:
         """Lets the turns that are under way end by themselves, and interrupts those that take longer. Says
         how many those were."""
         self._closing = True
-        tasks = self._tasks()
-        if tasks:
+        if tasks := self._tasks():
             with suppress(TimeoutError):
                 async with self._clock.timeout(grace):
                     await asyncio.wait(tasks)
-        late = self._tasks()
+        late = len(self.busy)
         while tasks := self._tasks():
-            for talk in self._open.values():
-                talk.session.cancel()
+            for each in self._open.values():
+                each.session.cancel()
             await asyncio.wait(tasks, timeout=AGAIN)  # one that had just begun did not hear it
-        return len(late)
+        return late
 
     def _tasks(self) -> list[asyncio.Task[Turn]]:
-        return [talk.task for talk in self._open.values() if talk.task and not talk.task.done()]
+        return [task for each in self._open.values() for task in each.turns]
 
-    async def _turn(self, talk: OpenSession, words: Words, emit: Emit) -> Turn:
-        id = talk.session.id
-        watched.set(id if words.watched else "")
-        publish = self._publisher(id)
+    async def _turn(self, open_session: OpenSession, words: Words, emit: Emit) -> Turn:
+        async with open_session.lock:
+            if self._closing:
+                raise Conflict("The server is about to end. Ask again when it is back.")
+            id = open_session.session.id
+            watched.set(id if words.watched else "")
 
-        def tell(event: Event) -> None:
-            publish(event)
-            emit(event)
+            def tell(event: Event) -> None:
+                self._bus.publish(id, *shown(event))
+                emit(event)
 
-        self._bus.clear(id)
-        self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "began"})
-        try:
-            return await self._sent(talk, words, tell)
-        except HoneError as error:
-            self._bus.publish(id, "ended", {"stop": "failed", "error": str(error), "text": ""})
-            raise
-        finally:
-            self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
+            self._bus.clear(id)
+            self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "began"})
+            try:
+                return await self._send(open_session, words, tell)
+            except HoneError as error:
+                self._bus.publish(id, "ended", {"stop": "failed", "error": str(error), "text": ""})
+                raise
+            finally:
+                self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
 
-    async def _sent(self, talk: OpenSession, words: Words, tell: Emit) -> Turn:
+    async def _send(self, open_session: OpenSession, words: Words, tell: Emit) -> Turn:
         """Where another process went on with the conversation meanwhile, so do we, after what it said."""
+        message, voice, aside = words.message, words.voice, words.aside
         try:
-            return await talk.session.send(words.message, tell, voice=words.voice, aside=words.aside)
+            return await open_session.session.send(message, tell, voice=voice, aside=aside)
         except Conflict:
-            stale, talk.session = talk.session, await self._hone.resume(talk.session.id)
+            stale = open_session.session
+            open_session.session = await self._hone.resume(stale.id)
             await self._hone.release(stale)
-            return await talk.session.send(words.message, tell, voice=words.voice, aside=words.aside)
-
-    def _publisher(self, id: str) -> Callable[[Event], None]:
-        def publish(event: Event) -> None:
-            self._bus.publish(id, *shown(event))
-
-        return publish
-
-    async def _make_room(self) -> None:
-        """Those that were quiet for longest are closed; they open again when somebody comes."""
-        idle = [id for id, talk in self._open.items() if not talk.is_busy]
-        for id in idle[: max(0, len(self._open) - self._most)]:
-            talk = self._open.pop(id)
-            self._bus.drop(id)
-            await self._hone.release(talk.session)
+            return await open_session.session.send(message, tell, voice=voice, aside=aside)

@@ -27,7 +27,7 @@ class Nothing(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class OperationCall(Generic[Query, Body]):
-    house: ServerState
+    state: ServerState
     path: Mapping[str, Any]
     query: Query
     body: Body
@@ -52,13 +52,13 @@ class Operation:
     status: int = 200
     streams: bool = False
 
-    def route(self, house: ServerState) -> Route:
+    def route(self, state: ServerState) -> Route:
         async def endpoint(request: Request) -> Response:
-            return await self._perform(house, request)
+            return await self._perform(state, request)
 
         return Route(self.path, endpoint, methods=[self.method], name=f"{self.method} {self.path}")
 
-    async def _perform(self, house: ServerState, request: Request) -> Response:
+    async def _perform(self, state: ServerState, request: Request) -> Response:
         path = dict(request.path_params)
         if any(isinstance(each, int) and each > LARGEST_NUMBER for each in path.values()):
             raise Missing("There is nothing of that number.")
@@ -74,7 +74,7 @@ class Operation:
         if request.method == "HEAD" and self.streams:
             return Response(media_type=STREAM)  # nobody would hear what follows
         result = await self.act(
-            OperationCall(house, path, query, body, request.headers, request.is_disconnected)
+            OperationCall(state, path, query, body, request.headers, request.is_disconnected)
         )
         return result if isinstance(result, Response) else answer(result, self.status)
 

@@ -89,16 +89,20 @@ def bind(address: Address) -> socket.socket:
 class Server(uvicorn.Server):
     """Ends in order: turns first, then those who listen, then the connections."""
 
-    def __init__(self, config: uvicorn.Config, house: ServerState, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, state: ServerState, grace: float) -> None:
         super().__init__(config)
-        self._house = house
+        self._state = state
         self._grace = grace
         self.interrupted = 0
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        async with self._state.running():
+            await super().serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        self.interrupted = await self._house.end(self._grace)
+        self.interrupted = await self._state.end(self._grace)
         await super().shutdown(sockets)
 
     @contextmanager
@@ -115,12 +119,12 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def server(house: ServerState, hosts: Collection[str], grace: float = GRACE) -> Server:
+def server(state: ServerState, hosts: Collection[str], grace: float = GRACE) -> Server:
     config = uvicorn.Config(
-        create_app(house, hosts),
+        create_app(state, hosts),
         http="h11",
         ws="none",
-        lifespan="on",
+        lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,
@@ -128,7 +132,7 @@ def server(house: ServerState, hosts: Collection[str], grace: float = GRACE) -> 
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=HELD_UP,
     )
-    return Server(config, house, grace)
+    return Server(config, state, grace)
 
 
 async def serve(
@@ -141,17 +145,17 @@ async def serve(
     try:
         port = listener.getsockname()[1]
         clock, bus = SystemClock(), Bus()
-        board = PendingQuestions(bus, clock)
-        async with Hone(home=home, ask=board.ask) as hone:
+        questions = PendingQuestions(bus, clock)
+        async with Hone(home=home, ask=questions.ask) as hone:
             await hone.sessions.list(
                 limit=1
             )  # a home that cannot be opened is said before anybody is asked in
             keys = Keys(stored(hone.home), clock, port, address.password)
-            house = ServerState(
-                hone, keys, bus, board, OpenSessions(hone, bus, clock), clock, _url(address, port)
+            state = ServerState(
+                hone, keys, bus, questions, OpenSessions(hone, bus, clock), clock, _url(address, port)
             )
-            serving = server(house, address.hosts(port), grace)
-            ready(f"{house.address}/login?ticket={keys.ticket()}", hone.home)
+            serving = server(state, address.hosts(port), grace)
+            ready(f"{state.address}/login?ticket={keys.ticket()}", hone.home)
             await serving.serve([listener])
             return serving.interrupted
     finally:

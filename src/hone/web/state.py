@@ -1,7 +1,8 @@
 """What every route works with, and what goes on in the server while nobody asks."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from hone.app import Hone
@@ -11,10 +12,10 @@ from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import START
 from hone.knowledge.descriptions import told
 from hone.knowledge.learned import line
-from hone.web.bus import Bus
+from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.keys import Keys
-from hone.web.open_sessions import EVERYWHERE, OpenSessions
+from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
 
 LOOK = 1.0
@@ -32,46 +33,47 @@ class ServerState:
     hone: Hone
     keys: Keys
     bus: Bus
-    board: PendingQuestions
-    talks: OpenSessions
+    questions: PendingQuestions
+    open_sessions: OpenSessions
     clock: Clock
     address: str
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _learned: asyncio.Queue[Learned] = field(default_factory=asyncio.Queue)
 
-    def begin(self) -> None:
-        """Reviews are done from now on, those that earlier processes left included."""
-        self.hone.background.attend(self._hear)
-        self._own(asyncio.create_task(self._watch()))
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """Do reviews, those that earlier processes left included, and report what happens meanwhile."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._watch()), group.create_task(self._report())]
+            self.hone.background.attend(self._hear)
+            try:
+                yield
+            finally:
+                await self.end()
+                for task in tasks:
+                    task.cancel()
 
     async def end(self, grace: float = 0.0) -> int:
         """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""
-        late = await self.talks.finish(grace)
+        late = await self.open_sessions.finish(grace)
         self.bus.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
         return late
-
-    def _own(self, task: asyncio.Task[None]) -> None:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Learned):
-            self._own(asyncio.create_task(self._tell(event)))
+            self._learned.put_nowait(event)
         elif isinstance(event, Curated):
             self.bus.publish(EVERYWHERE, *shown(event))
 
-    async def _tell(self, learned: Learned) -> None:
+    async def _report(self) -> None:
         """What is learned is in the ledger, whether or not it can be told."""
-        kind, data = shown(learned)
-        with suppress(HoneError):
-            data = {**data, "line": line(await told(self.hone.library.keeper, learned.entries), "")}
-        self.bus.publish(EVERYWHERE, kind, data)
-        if learned.job.session in self.talks.busy or self.talks.find(learned.job.session):
-            self.bus.publish(learned.job.session, kind, data)
+        while True:
+            learned = await self._learned.get()
+            kind, data = shown(learned)
+            with suppress(HoneError):
+                data = {**data, "line": line(await told(self.hone.keeper, learned.entries), "")}
+            self.bus.publish(EVERYWHERE, kind, data)
+            if self.open_sessions.find(learned.job.session):
+                self.bus.publish(learned.job.session, kind, data)
 
     async def _watch(self) -> None:
         """Other processes change things, too. What cannot be read now is read at the next look."""
@@ -91,7 +93,7 @@ class ServerState:
     async def _state(self) -> tuple[object, object]:
         jobs = await self.hone.jobs.jobs(JOBS)
         states = tuple((job.id, job.state, job.tries, job.error) for job in jobs)
-        return await self.hone.library.keeper.ledger.latest(), states
+        return await self.hone.ledger.latest(), states
 
     def _differ(self, before: tuple[object, object], now: tuple[object, object]) -> None:
         if now[0] != before[0]:

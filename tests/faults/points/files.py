@@ -14,6 +14,7 @@ from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.ledger import USER
 from hone.core.trust import Trust
+from hone.features.backends.part import MemoryPart
 from hone.features.imports.plan import TOGETHER
 from hone.features.templates.store import Templates
 from hone.features.templates.values import Example, Template, Work
@@ -108,23 +109,23 @@ async def mirrored(root: Path) -> AsyncIterator[Hone]:
 
 
 async def noted(hone: Hone, number: int) -> None:
-    await hone.library.keeper.note([(USER, journal.Add(f"Fact number {number}."))], OWNER)
+    await hone.keeper.note([(USER, journal.Add(f"Fact number {number}."))], OWNER)
 
 
 async def copied(hone: Hone, number: int) -> None:
     await noted(hone, number)
-    await hone.courier.drain()
+    await hone.part(MemoryPart).worker.drain()
 
 
 async def copies(hone: Hone) -> object:
     """The journal, and what the backend has once all letters are delivered: the very same entries."""
-    entries = journal.entries(await hone.library.keeper.text(USER))
-    await hone.courier.drain()
-    backend = hone.memories.backing.make("sqlite")
+    entries = journal.entries(await hone.keeper.text(USER))
+    await hone.part(MemoryPart).worker.drain()
+    backend = hone.part(MemoryPart).backing.make("sqlite")
     keys = await backend.list_keys("ann", 100)
     memos = [await backend.retrieve("ann", key) for key in keys]
     values = sorted(memo.value for memo in memos if memo)
-    return entries, values == sorted(entries) or values, (await hone.outbox.post()).waiting
+    return entries, values == sorted(entries) or values, (await hone.stores.outbox.post()).waiting
 
 
 outbox = Deeds(

@@ -121,7 +121,7 @@ class Review:
             wrong += [line for line, job in zip(left, jobs, strict=True) if job.state is not State.DONE]
             if len(jobs) != answered:
                 wrong.append(f"lost: {len(jobs)} reviews for {answered} answers")
-            learned = await hone.library.keeper.ledger.entries(actor=Actor.REVIEW)
+            learned = await hone.ledger.entries(actor=Actor.REVIEW)
             wrong += await astray(hone, jobs, learned)
         return wrong + debris(root, printed(self.turns)) + await unsound(root / "home")
 
@@ -137,7 +137,7 @@ async def astray(hone: Hone, jobs: Sequence[Job], learned: Sequence[Entry]) -> l
     wrong = []
     if sorted(entry.id for entry in learned) != sorted(id for job in jobs for id in job.changes):
         wrong.append("doubled: something was written that belongs to no review")
-    text = await hone.library.keeper.text(MEMORY)
+    text = await hone.keeper.text(MEMORY)
     if (hone.home / "MEMORY.md").read_text() != text:
         wrong.append("unsound: MEMORY.md is not what the ledger says")
     told = [match.groups() for match in map(LESSON.fullmatch, entries(text)) if match]
@@ -146,7 +146,7 @@ async def astray(hone: Hone, jobs: Sequence[Job], learned: Sequence[Entry]) -> l
         if len(tries) != 1:
             wrong.append(f"{'doubled' if tries else 'lost'}: lesson {number} is there {len(tries)} times")
             continue
-        files = await hone.library.keeper.files(skill(f"lesson-{number}"))
+        files = await hone.keeper.files(skill(f"lesson-{number}"))
         printed = hone.home / "skills" / f"lesson-{number}" / DOCUMENT
         if files.get(DOCUMENT) != printed.read_bytes():
             wrong.append("unsound: a skill is not what the ledger says")

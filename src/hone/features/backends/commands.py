@@ -17,6 +17,7 @@ from hone.core.errors import BackendError, Missing, Refused
 from hone.core.visible import visible
 from hone.features.backends.chart import svg as drawn
 from hone.features.backends.evaluate import Measured, advice, data, recommend
+from hone.features.backends.part import MemoryPart
 from hone.features.backends.table import table
 
 PROBE = "hone-evaluation"
@@ -40,7 +41,7 @@ def list_(options: Options, as_json: bool) -> None:
     """List the backends there are, whether each can be used, and which one is."""
 
     async def act(hone: Hone) -> list[dict[str, object]]:
-        backing = hone.memories.backing
+        backing = hone.part(MemoryPart).backing
         used, found = await backing.choose(), []
         for name in backing.names:
             ready = await backing.make(name).available()
@@ -72,8 +73,8 @@ def info(options: Options, as_json: bool) -> None:
     """Tell which backend is used and why, whether it answers, and how many copies wait for it."""
 
     async def act(hone: Hone) -> tuple[list[str], dict[str, object]]:
-        lines = await hone.memories.info()
-        backing, post = hone.memories.backing, await hone.outbox.post()
+        lines = await hone.part(MemoryPart).info()
+        backing, post = hone.part(MemoryPart).backing, await hone.stores.outbox.post()
         choice = await backing.choose()
         return lines, {
             "backend": choice.name,
@@ -101,7 +102,7 @@ def keys(options: Options, limit: int) -> None:
     """List the keys that memories are stored under, newest first."""
 
     async def act(hone: Hone) -> Sequence[str]:
-        return await (await _used(hone)).list_keys(hone.memories.backing.user_id, limit)
+        return await (await _used(hone)).list_keys(hone.part(MemoryPart).backing.user_id, limit)
 
     for key in with_home(options, act):
         click.echo(key)
@@ -114,7 +115,7 @@ def show(options: Options, key: str) -> None:
     """Print what is stored under KEY, with where it comes from."""
 
     async def act(hone: Hone) -> MemoryItem:
-        found = await (await _used(hone)).retrieve(hone.memories.backing.user_id, key)
+        found = await (await _used(hone)).retrieve(hone.part(MemoryPart).backing.user_id, key)
         if found is None:
             raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
         return found
@@ -132,7 +133,7 @@ def rm(options: Options, key: str) -> None:
     """Take away what is stored under KEY."""
 
     async def act(hone: Hone) -> Deleted:
-        return await (await _used(hone)).delete(hone.memories.backing.user_id, key)
+        return await (await _used(hone)).delete(hone.part(MemoryPart).backing.user_id, key)
 
     done = with_home(options, act)
     if done is Deleted.ABSENT:
@@ -142,7 +143,7 @@ def rm(options: Options, key: str) -> None:
 
 
 async def _used(hone: Hone) -> Backend:
-    backend = await hone.memories.used()
+    backend = await hone.part(MemoryPart).used()
     if backend is None:
         raise Refused("Nothing is kept by key. Set backend under [memory] in hone.toml first.")
     return backend
@@ -158,7 +159,7 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
     the kill of a process that has just stored something. What is stored for that is taken away again."""
 
     async def act(hone: Hone) -> list[Measured]:
-        return await hone.memories.measured(names, lambda name: _survives(hone, options, name))
+        return await hone.part(MemoryPart).measured(names, lambda name: _survives(hone, options, name))
 
     found = with_home(options, act)
     if svg:
@@ -184,7 +185,7 @@ def probe(options: Options, name: str, key: str) -> None:
     """Store one memo, say so, and wait to be killed."""
 
     async def act(hone: Hone) -> None:
-        await hone.memories.backing.make(name).store(PROBE, key, "kept")
+        await hone.part(MemoryPart).backing.make(name).store(PROBE, key, "kept")
         sys.stdout.write(f"{READY}\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
@@ -194,7 +195,7 @@ def probe(options: Options, name: str, key: str) -> None:
 
 async def _survives(hone: Hone, options: Options, name: str) -> bool | None:
     """Whether a memo is there whose writer was killed as soon as it had said so; None if it never did."""
-    backend, key = hone.memories.backing.make(name), f"kill-{os.urandom(4).hex()}"
+    backend, key = hone.part(MemoryPart).backing.make(name), f"kill-{os.urandom(4).hex()}"
     home = ["--home", str(options.home)] if options.home else []
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "hone", *home, "backends", "probe", name, key),

@@ -10,12 +10,13 @@ from hone.core.permit import Effect
 from hone.core.screen import screen
 from hone.core.tool import Outcome, Tool
 from hone.core.tool_context import ToolContext
+from hone.core.transcript import Source
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
 from hone.features.backends.mirror import FOLDER
 from hone.features.backends.reminders import TRUST, label, stored
 from hone.knowledge.metadata import metadata as described
-from hone.knowledge.tools import ACTORS, CitedMessage, told
+from hone.knowledge.tools import ACTORS, told
 from hone.tools.define import tool
 
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
@@ -26,7 +27,7 @@ MOST = 50
 
 
 def backend_tool(
-    backend: Backend, user_id: str, info: Report, evaluate: Report, source: CitedMessage | None = None
+    backend: Backend, user_id: str, info: Report, evaluate: Report, source: Source | None = None
 ) -> Tool:
     """With a source, what is stored is worth no more than what is read there."""
     effects = {Effect.NOTE, Effect.NETWORK} if backend.is_cloud else {Effect.NOTE}
@@ -73,7 +74,7 @@ class Access:
 
     backend: Backend
     user_id: str
-    source: CitedMessage | None
+    source: Source | None
 
     async def store(self, context: ToolContext, key: str, value: str, more: Mapping[str, str]) -> Outcome:
         _spare(key)

@@ -12,11 +12,12 @@ from hone.cli.context import ledger_of, with_home
 from hone.cli.options import FAILED, Options
 from hone.cli.output import echo
 from hone.cli.render import Paint, paint_for
-from hone.core.curation import CuratorRun
+from hone.core.curation import CuratorRun, summarize
 from hone.core.errors import Conflict, Missing
 from hone.core.ledger import Actor, ChangeState, Entry, skill
 from hone.core.visible import visible
 from hone.features.curator.curator import Preview, report
+from hone.features.curator.part import CuratorPart
 from hone.features.curator.reports import markdown
 from hone.features.curator.retention import Aged
 from hone.knowledge.folding import steps
@@ -47,14 +48,14 @@ def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
 
     async def act(hone: Hone) -> tuple[CuratorRun, tuple[Entry, ...]]:
-        done = await _closed(hone).curator.work(again=again)
+        done = await _closed(hone).part(CuratorPart).curator.work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
     round, entries = with_home(options, act)
     click.echo(markdown(round))
-    click.echo(summary(round, entries))
+    click.echo(summarize(round, entries))
     return FAILED if round.error else 0
 
 
@@ -63,7 +64,7 @@ def run(options: Options, again: bool) -> int:
 @click.pass_obj
 def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
-    preview = with_home(options, lambda hone: _closed(hone).curator.preview(again=again))
+    preview = with_home(options, lambda hone: _closed(hone).part(CuratorPart).curator.preview(again=again))
     echo(previewed(preview, paint_for(sys.stdout)))
     return FAILED if preview.refused or preview.thought.advice.error else 0
 
@@ -86,10 +87,10 @@ def status(options: Options) -> None:
     """Show when the curator was last at work, what waits, and how long learned skills were not used."""
 
     async def act(hone: Hone) -> list[str]:
-        keeper = hone.curator
-        rounds = await hone.rounds.rounds(1)
+        keeper = hone.part(CuratorPart).curator
+        rounds = await hone.stores.rounds.rounds(1)
         lines = [_state(rounds, paused=keeper.is_paused, due=await keeper.due())]
-        pending = await hone.library.keeper.ledger.pending()
+        pending = await hone.ledger.pending()
         if any(entry.change.author.actor is Actor.CURATOR for entry in pending):
             lines.append("What it would like to do waits for you: hone pending")
         return [*lines, *_ages(await keeper.ages())]
@@ -125,8 +126,8 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
     """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
 
     async def act(hone: Hone) -> Sequence[CuratorRun]:
-        rounds = await hone.rounds.rounds()
-        hone.curator.reports.catch_up(rounds)
+        rounds = await hone.stores.rounds.rounds()
+        hone.part(CuratorPart).curator.reports.catch_up(rounds)
         return rounds
 
     rounds = with_home(options, act)
@@ -148,7 +149,7 @@ def pause(options: Options) -> None:
     """Begin no round until `hone curator resume`."""
 
     async def act(hone: Hone) -> None:
-        _closed(hone).curator.reports.pause()
+        _closed(hone).part(CuratorPart).curator.reports.pause()
 
     with_home(options, act)
     click.echo("The curator is paused. Let it go on with: hone curator resume")
@@ -160,26 +161,10 @@ def resume(options: Options) -> None:
     """Begin rounds again."""
 
     async def act(hone: Hone) -> None:
-        _closed(hone).curator.reports.resume()
+        _closed(hone).part(CuratorPart).curator.reports.resume()
 
     with_home(options, act)
     click.echo("The curator goes on.")
-
-
-def summary(round: CuratorRun, entries: Sequence[Entry]) -> str:
-    """One line on a round that has ended."""
-    groups: dict[str, Entry] = {}
-    for entry in entries:
-        groups.setdefault(entry.change.group, entry)
-    told = [_answer(first) for first in groups.values()]
-    changed = "1 skill" if len(entries) == 1 else f"{len(entries)} skills"
-    said = f"{changed} ({'; '.join(told)})" if entries else "no skill changed"
-    return f"curator, round {round.id}: {said}"
-
-
-def _answer(first: Entry) -> str:
-    waits = first.change.standing is ChangeState.PENDING
-    return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"
 
 
 def _when(round: CuratorRun) -> str:

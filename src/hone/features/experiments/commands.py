@@ -17,6 +17,7 @@ from hone.core.errors import HoneError, Missing, Refused
 from hone.core.visible import one_line, visible
 from hone.features.experiments.demo import rehearse
 from hone.features.experiments.findings import Finding, conclude, forget, found
+from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import Recorded, RecordingOptions, record
 from hone.features.experiments.report import data, picture, table
 from hone.features.experiments.runner import Progress
@@ -91,7 +92,7 @@ def new(
     wish = RecordingOptions(name, at or 0, folder, files, check)
 
     async def act(hone: Hone) -> Recorded:
-        studies = hone.laboratory.studies
+        studies = hone.part(ExperimentsPart).studies
         studies.place(name or "unnamed")
         recorded = await record(hone.sessions, session, wish, studies.names(), SystemClock())
         studies.add(recorded.task)
@@ -121,7 +122,7 @@ def list_(options: Options, as_json: bool) -> None:
     """List experiments by name, and what was found out."""
 
     async def act(hone: Hone) -> list[tuple[Task, list[Finding]]]:
-        studies, known = hone.laboratory.studies, []
+        studies, known = hone.part(ExperimentsPart).studies, []
         for name in studies.names():
             try:
                 known.append((studies.task(name), [found(each) for each in studies.studies(name)]))
@@ -149,7 +150,7 @@ def show(options: Options, name: str, as_json: bool) -> None:
     """Print the task of experiment NAME: request, files, check."""
 
     async def act(hone: Hone) -> Task:
-        return hone.laboratory.studies.task(name)
+        return hone.part(ExperimentsPart).studies.task(name)
 
     task = with_home(options, act)
     if as_json:
@@ -206,7 +207,7 @@ def run(
         raise click.UsageError("Name the lesson: --skill, --entry or --template.")
 
     async def act(hone: Hone) -> tuple[Finding, list[str]]:
-        laboratory = hone.laboratory
+        laboratory = hone.part(ExperimentsPart).runner
         task = laboratory.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
         with Bar(f"{name}: {subject.lesson}", pairs) as bar:
@@ -255,7 +256,7 @@ def report(
     wanted = _named(skills, entries, templates)
 
     async def act(hone: Hone) -> list[Study]:
-        studies = hone.laboratory.studies
+        studies = hone.part(ExperimentsPart).studies
         task, known = studies.task(name), studies.studies(name)
         if wanted is None:
             return known
@@ -289,7 +290,7 @@ def delete(options: Options, name: str) -> None:
     """Delete experiment NAME: its task and every run of it."""
 
     async def act(hone: Hone) -> int:
-        studies = hone.laboratory.studies
+        studies = hone.part(ExperimentsPart).studies
         gone = studies.delete(name)
         await forget(hone, studies, gone)
         return sum(len(each.runs) for each in gone)

@@ -11,10 +11,12 @@ from hone.core.errors import HoneError
 from hone.core.messages import Message, Role, assistant
 from hone.core.turn import Stop
 from hone.features.experiments.findings import Finding, conclude, found
+from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
 from hone.features.experiments.runner import Tell, quiet
 from hone.features.experiments.subjects import find
 from hone.features.experiments.values import Check, LessonKind
+from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions as Pattern
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
@@ -90,9 +92,9 @@ async def _play(hone: Hone, folder: Path, pairs: int, tell: Tell) -> tuple[Findi
     turn = await session.send(REQUEST)
     if turn.stop is not Stop.ANSWERED:
         raise HoneError(f"The demo broke off: {turn.error}")
-    await hone.template(session.id, Pattern(name="adding-up"))
+    await hone.part(TemplatesPart).create(session.id, Pattern(name="adding-up"))
     (folder / "total.txt").unlink()
-    laboratory = hone.laboratory
+    laboratory = hone.part(ExperimentsPart).runner
     wish = RecordingOptions("sales", files=("**/*.*",), check=Check(files=(("total.txt", SUM),)))
     task = (await record(hone.sessions, session.id, wish, (), SystemClock())).task
     laboratory.studies.add(task)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from hone.app import Hone
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
 from hone.core.value import dataclass
-from hone.features.experiments.scratch_home import HomeAccess
 from hone.features.experiments.statistics import (
     FIGURES,
     SUCCESS,
@@ -19,6 +19,7 @@ from hone.features.experiments.statistics import (
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, change_of
 from hone.features.experiments.values import LessonKind, Study
+from hone.features.templates.part import TemplatesPart
 from hone.knowledge.journal import Remove
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills.folder import Archive
@@ -58,7 +59,7 @@ def points(share: float) -> str:
     return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number)}"
 
 
-async def conclude(house: HomeAccess, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
+async def conclude(house: Hone, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
     """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
     owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
     if not finding.study.whole:
@@ -67,7 +68,7 @@ async def conclude(house: HomeAccess, studies: Studies, subject: Subject, findin
         return [f"Nothing follows: {subject.lesson} has changed since."]
     if subject.lesson.kind is LessonKind.TEMPLATE:
         return await _rated(house, studies, subject)
-    keeper = house.library.keeper
+    keeper = house.keeper
     try:
         match finding.verdict:
             case EffectVerdict.HELPS:
@@ -115,7 +116,7 @@ def _ask(id: ChangeId) -> str:
     return f"Putting it away waits for you: hone approve {id}   or   hone reject {id}"
 
 
-async def _rated(house: HomeAccess, studies: Studies, subject: Subject) -> list[str]:
+async def _rated(house: Hone, studies: Studies, subject: Subject) -> list[str]:
     name = subject.lesson.name
     effect = await rate(house, studies, name, subject.lesson.digest)
     if effect is None:
@@ -125,7 +126,7 @@ async def _rated(house: HomeAccess, studies: Studies, subject: Subject) -> list[
     return [f"--template auto prefers it from now on ({points(effect)} points)."]
 
 
-async def rate(house: HomeAccess, studies: Studies, name: str, digest: str) -> float | None:
+async def rate(house: Hone, studies: Studies, name: str, digest: str) -> float | None:
     """Writes the effect of a template into its file: the mean of all studies of it that decided something."""
     known = [
         found(each, briefly=True)
@@ -134,11 +135,11 @@ async def rate(house: HomeAccess, studies: Studies, name: str, digest: str) -> f
     ]
     decided = [each.success.mean for each in known if each.verdict is not EffectVerdict.UNDECIDED]
     effect = fmean(decided) if decided else None
-    await house.templates.rate(name, effect)
+    await house.part(TemplatesPart).store.rate(name, effect)
     return effect
 
 
-async def forget(house: HomeAccess, studies: Studies, gone: Sequence[Study]) -> None:
+async def forget(house: Hone, studies: Studies, gone: Sequence[Study]) -> None:
     """A template is rated by what is left."""
     for lesson in {each.lesson for each in gone if each.lesson.kind is LessonKind.TEMPLATE}:
         try:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from hone.app import Hone
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Refused
 from hone.core.messages import Role
@@ -15,7 +16,7 @@ from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.features.experiments.checks import holds
-from hone.features.experiments.scratch_home import HomeAccess, altered, furnish, gathered, trusted
+from hone.features.experiments.scratch_home import altered, furnish, gathered, trusted
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject
 from hone.features.experiments.values import EARLY, Arm, Lesson, LessonKind, Run, Study, Task, order
@@ -24,7 +25,7 @@ from hone.runtime.session import Session, new_id
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.workspace import cleared
 
-Open = Callable[[Path, Path, Sandbox], HomeAccess]
+Open = Callable[[Path, Path, Sandbox], Hone]
 """The owner's agent with another home, another folder, and this sandbox."""
 
 
@@ -48,7 +49,7 @@ def quiet(_: Progress) -> None:
 class ExperimentRunner:
     """Where experiments are made: `owner` is whose knowledge is tried, `open` gives the agent for a run."""
 
-    owner: HomeAccess
+    owner: Hone
     home: Path
     studies: Studies
     open: Open
@@ -110,7 +111,7 @@ class ExperimentRunner:
         good = await holds(task.check, turn.text, place.work, place.sandbox, self.clock)
         return measured(*at, turn, start, good, seconds)
 
-    async def _session(self, task: Task, house: HomeAccess, model: str, template: str, work: Path) -> Session:
+    async def _session(self, task: Task, house: Hone, model: str, template: str, work: Path) -> Session:
         """A new one, or one that goes on where the task begins."""
         session = await house.session(model, template)
         if not task.begun:

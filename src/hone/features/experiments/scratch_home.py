@@ -3,46 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
+from hone.app import Hone
 from hone.core.ledger import SKILL, Target, project
-from hone.core.ports import Sessions
 from hone.core.skill import ARCHIVED
 from hone.core.value import dataclass
 from hone.features.experiments.values import Arm, Lesson, LessonKind
-from hone.features.templates.store import Templates
+from hone.features.templates.part import TemplatesPart
 from hone.features.templates.values import Template
 from hone.knowledge import journal, places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
 from hone.knowledge.snapshots import journals
-from hone.runtime.instructions import FoundInstructions, Instructions, look
-from hone.runtime.session import Session
-from hone.runtime.trust import Folders
-
-
-class HomeAccess(Protocol):
-    """As much of a Hone as an experiment needs."""
-
-    folders: Folders
-    instructions: Instructions
-
-    @property
-    def templates(self) -> Templates: ...
-
-    @property
-    def library(self) -> Library: ...
-
-    @property
-    def sessions(self) -> Sessions: ...
-
-    async def session(self, model: str = "", template: str = "") -> Session: ...
-
-    async def resume(self, beginning: str, model: str = "") -> Session: ...
-
-    async def close(self) -> None: ...
+from hone.runtime.instructions import FoundInstructions, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +28,9 @@ class HomeContents:
     template: Template | None = None
 
 
-async def gathered(house: HomeAccess, from_folder: Path, to: Path) -> HomeContents:
+async def gathered(house: Hone, from_folder: Path, to: Path) -> HomeContents:
     """What the owner's Hone knows in a folder, as it would be known in another one."""
-    keeper = house.library.keeper
+    keeper = house.keeper
     await house.library.listed()  # takes in what was edited by hand
     texts = {target: await keeper.text(target) for target in journals(from_folder)}
     own = texts.pop(project(str(from_folder)))
@@ -87,21 +61,21 @@ def _less(text: str, entry: str) -> str:
     return journal.apply(text, [journal.Remove(entry)], None) if entry in journal.entries(text) else text
 
 
-async def furnish(house: HomeAccess, home: Path, stock: HomeContents) -> None:
+async def furnish(house: Hone, home: Path, stock: HomeContents) -> None:
     """Fills an empty home. The journal is laid down as an owner would, by hand: so no limit is in its way."""
     for target, text in stock.texts.items():
         if text:
             place = home / places.folder_of(target) / places.path_of(target)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             place.write_text(text, "utf-8")
-            await house.library.keeper.text(target)
+            await house.keeper.text(target)
     for name, files in sorted(stock.skills.items()):
-        await house.library.keeper.shelve(name, folder.SetFiles(files), OWNER)
+        await house.keeper.shelve(name, folder.SetFiles(files), OWNER)
     if stock.template:
-        await house.templates.add(replace(stock.template, uses=(), effect=None))
+        await house.part(TemplatesPart).store.add(replace(stock.template, uses=(), effect=None))
 
 
-def trusted(owner: HomeAccess, from_folder: Path, house: HomeAccess, to: Path) -> None:
+def trusted(owner: Hone, from_folder: Path, house: Hone, to: Path) -> None:
     """What the owner trusts there is trusted here, to the byte."""
     if not owner.folders.trusts(from_folder):
         return

@@ -2,22 +2,22 @@
 
 from pathlib import Path
 
+from hone.app import Hone
 from hone.core.errors import Missing, Refused
 from hone.core.ledger import ChangeId, ChangeState, Target, skill
-from hone.core.messages import canonical, digest
+from hone.core.messages import digest
 from hone.core.skill import SkillOrigin
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-from hone.features.experiments.scratch_home import HomeAccess
 from hone.features.experiments.values import Lesson, LessonKind
-from hone.features.templates.template_file import to_dict
+from hone.features.templates.part import TemplatesPart
+from hone.features.templates.template_file import examples_digest
 from hone.features.templates.values import Template
 from hone.knowledge import places
-from hone.knowledge.folding import Files
 from hone.knowledge.journal import entries, normal
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sections import come
-from hone.knowledge.skills.facts import facts, parted
+from hone.knowledge.skills.facts import content_digest, facts
 from hone.knowledge.snapshots import journals
 
 
@@ -30,33 +30,20 @@ class Subject:
     template: Template | None = None
 
 
-async def find(house: HomeAccess, folder: Path, kind: LessonKind, name: str) -> Subject:
+async def find(house: Hone, folder: Path, kind: LessonKind, name: str) -> Subject:
     """Raises Missing or Refused. An entry is named by the change it came with, or by its words."""
     match kind:
         case LessonKind.SKILL:
             files = await house.library.files(name)
             if facts(files).birth is SkillOrigin.BUNDLED:
                 raise Refused(f"{name} comes with Hone: there is no Hone without it to compare with.")
-            return Subject(Lesson(kind, name, of_skill(files)))
+            return Subject(Lesson(kind, name, content_digest(files)))
         case LessonKind.TEMPLATE:
-            template = await house.templates.read(name)
-            return Subject(Lesson(kind, name, of_template(template)), template=template)
+            template = await house.part(TemplatesPart).store.read(name)
+            return Subject(Lesson(kind, name, examples_digest(template)), template=template)
         case LessonKind.ENTRY:
-            target, entry = await _entry(house.library.keeper, folder, name)
-            return Subject(Lesson(kind, target, of_entry(entry)), entry)
-
-
-def of_skill(files: Files) -> str:
-    """By its files: who made it and whether it is pinned is no part of it."""
-    return digest(canonical({path: digest(data) for path, data in parted(files)[0].items()}).encode())
-
-
-def of_template(template: Template) -> str:
-    return digest(canonical(to_dict(template)["examples"]).encode())
-
-
-def of_entry(entry: str) -> str:
-    return digest(entry.encode())
+            target, entry = await _entry(house.keeper, folder, name)
+            return Subject(Lesson(kind, target, digest(entry.encode())), entry)
 
 
 async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:

@@ -144,7 +144,7 @@ async def _stored(hone: Hone, source: str, found: ImportPlan, *, foreign: bool) 
 async def _proposed(hone: Hone, news: Sequence[ImportProposal]) -> bool:
     if not news:
         return True
-    entries, problems = await propose(hone.library.keeper, news)
+    entries, problems = await propose(hone.keeper, news)
     if entries:
         waits = "1 change waits" if len(entries) == 1 else f"{len(entries):,} changes wait"
         click.echo(f"{waits} for you. Read them: hone pending")

@@ -14,11 +14,9 @@ from hone.cli.render import describe, extent
 from hone.core.messages import ToolCall
 from hone.core.trust import Trust
 from hone.core.visible import one_line, visible
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_template
-from hone.features.experiments.values import LessonKind
+from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
-from hone.features.templates.template_file import to_dict
+from hone.features.templates.template_file import examples_digest, to_dict
 from hone.features.templates.values import Template, Work
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
@@ -73,7 +71,7 @@ def create(
 ) -> None:
     """Make a template of the calls in SESSION that succeeded."""
     wish = TemplateOptions(name, Work(work) if work else None, most, description, tags)
-    made = with_home(options, lambda hone: hone.template(session, wish))
+    made = with_home(options, lambda hone: hone.part(TemplatesPart).create(session, wish))
     if as_json:
         echo_json(to_dict(made))
         return
@@ -110,8 +108,8 @@ def show(options: Options, name: str, as_json: bool) -> None:
     """Print the template NAME with its examples."""
 
     async def act(hone: Hone) -> tuple[Template, list[str]]:
-        found = await hone.templates.read(name)
-        return found, beside(hone.home, LessonKind.TEMPLATE, name, of_template(found))
+        found = await hone.part(TemplatesPart).store.read(name)
+        return found, await hone.findings("template", name, examples_digest(found))
 
     found, measured = with_home(options, act)
     if as_json:
@@ -135,7 +133,7 @@ def delete(options: Options, name: str) -> None:
 
     Sessions that began with it keep their examples.
     """
-    with_home(options, lambda hone: hone.templates.delete(name))
+    with_home(options, lambda hone: hone.part(TemplatesPart).store.delete(name))
     click.echo(f"Deleted template {name}.")
 
 
@@ -178,7 +176,7 @@ def _all(options: Options) -> list[Template]:
     """Those that can be used; what is wrong with the others goes to standard error."""
 
     async def act(hone: Hone) -> list[Template]:
-        found, faults = await hone.templates.all()
+        found, faults = await hone.part(TemplatesPart).store.all()
         hone.notices += faults
         return found
 

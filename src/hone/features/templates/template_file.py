@@ -68,6 +68,11 @@ def _shown(example: Example) -> dict[str, Any]:
     }
 
 
+def examples_digest(template: Template) -> str:
+    """Digest what a template shows, not how often it was used."""
+    return digest(canonical(to_dict(template)["examples"]).encode())
+
+
 def from_dict(value: object) -> Template:
     """Raises ValueError, with half a sentence on what is wrong."""
     try:

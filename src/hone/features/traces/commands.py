@@ -19,9 +19,10 @@ from hone.core.ports import Header, Sessions, SessionSummary
 from hone.core.secrets import redact
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-from hone.features.traces.export import Tree, choose, gather, lineage
+from hone.features.traces.export import Tree, choose, gather
 from hone.features.traces.export import export as write
 from hone.features.traces.restore import FoundTrace, RestoreState, RestoreStep, compare, read, restore
+from hone.runtime.export import lineage
 
 FAULTS = 10
 """Lines that did not hold, of which the reason is told."""

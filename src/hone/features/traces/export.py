@@ -22,7 +22,7 @@ from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import dataclass
-from hone.runtime.export import Clean, cleaned
+from hone.runtime.export import Clean, cleaned, lineage
 
 VERSION = 1
 
@@ -186,15 +186,6 @@ def choose(
         return named and plain and (since is None or each.updated >= since)
 
     return sorted(filter(wanted, found), key=lambda each: (each.header.created, each.header.id))
-
-
-def lineage(headers: Mapping[SessionId, Header], header: Header) -> list[Header]:
-    """The session, its parent, and so on up. A parent may be gone, and names can go in circles."""
-    line, seen = [header], {header.id}
-    while (parent := headers.get(line[-1].parent or SessionId(""))) and parent.id not in seen:
-        seen.add(parent.id)
-        line.append(parent)
-    return line
 
 
 async def gather(store: Sessions, chosen: Sequence[SessionSummary], clean: Clean | None) -> Tree:

@@ -31,8 +31,8 @@ from hone.features.traces.export import (
     Trace,
     TraceChange,
     Tree,
-    lineage,
 )
+from hone.runtime.export import lineage
 
 SYMPTOMS = (KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError)
 """What a line raises that is not what export writes."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hone.core.errors import Refused
 from hone.core.ledger import Actor
-from hone.core.messages import digest
+from hone.core.messages import canonical, digest
 from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, ListedSkill, SkillOrigin
 from hone.core.value import dataclass
 
@@ -65,6 +65,11 @@ def seal(files: Mapping[str, bytes]) -> str:
     return digest(
         "".join(f"{digest(data)} {path}\n" for path, data in sorted(parted(files)[0].items())).encode()
     )
+
+
+def content_digest(files: Mapping[str, bytes]) -> str:
+    """Digest what a skill says: its files, not who made it or whether it is pinned."""
+    return digest(canonical({path: digest(data) for path, data in parted(files)[0].items()}).encode())
 
 
 def parted(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:

@@ -31,11 +31,11 @@ _OPAQUE = frozenset(_RAW) - {"textarea", "title"}
 _CLOSERS = {name: regex(rf"</{name}(?=[\s/>])", re.ASCII | re.IGNORECASE) for name in _RAW}
 _TAG = regex(r"</?([a-zA-Z][^\s/>]*)", re.ASCII)
 _ATTRIBUTE = regex(
-    r"""[\s/]*+(?P<name>[^\s/>=][^\s/>=]*+|=[^\s/>=]*+)
-        (?:\s*+=\s*+(?:"(?P<double>[^"]*+)(?:"|\Z)|'(?P<single>[^']*+)(?:'|\Z)|(?P<bare>[^\s>]*+)))?+""",
+    r"""[\s/]*(?P<name>[^\s/>=][^\s/>=]*|=[^\s/>=]*)
+        (?:\s*=\s*(?:"(?P<double>[^"]*)(?:"|\Z)|'(?P<single>[^']*)(?:'|\Z)|(?P<bare>[^\s>]*)))?""",
     re.ASCII | re.VERBOSE,
 )
-_TAG_END = regex(r"[\s/]*+>", re.ASCII)
+_TAG_END = regex(r"[\s/]*>", re.ASCII)
 _COMMENT_END = regex(r"--!?>")
 
 

@@ -17,7 +17,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.web.answers import answer, failure, problem, told
-from hone.web.open_sessions import OpenSession, Words, settled
+from hone.web.open_sessions import OpenSession, Words
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
 from hone.web.openai.shapes import HONE, BadRequest, Completion
@@ -34,11 +34,12 @@ FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A request with the conversation it belongs to. `pairs` is what the client has seen, its last words
-    included."""
+    """A request with its turn, and the conversation it belongs to. `pairs` is what the client has seen, its
+    last words included."""
 
-    talk: OpenSession
-    words: Words
+    open_session: OpenSession
+    task: asyncio.Task[Turn]
+    teller: "Teller"
     pairs: Pairs
     model: str
     created: int
@@ -52,75 +53,76 @@ class ChatEndpoint:
     def __init__(self) -> None:
         self._places = Places()
 
-    async def complete(self, asked: OperationCall[Nothing, Completion]) -> Response:
+    async def complete(self, call: OperationCall[Nothing, Completion]) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
-            shapes.check(asked.body)
-            turned = await self._turned(asked)
+            shapes.check(call.body)
+            turned = await self._turned(call)
         except BadRequest as error:
             kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
             return failure(status, kind, str(error), code=error.code, param=error.param)
-        headers = {SESSION: turned.talk.session.id}
-        if asked.body.stream:
-            chunks = self._chunks(asked.house, turned)
+        headers = {SESSION: turned.open_session.session.id}
+        if call.body.stream:
+            chunks = self._chunks(turned)
             return StreamingResponse(chunks, media_type=STREAM, headers=headers)
-        response = await self._whole(asked, turned)
+        response = await self._whole(call, turned)
         response.headers.update(headers)
         return response
 
-    async def _turned(self, asked: OperationCall[Nothing, Completion]) -> Turned:
-        """Nobody else begins a turn in this conversation from here on: `waiting` says that we do."""
-        body, house = asked.body, asked.house
+    async def _turned(self, call: OperationCall[Nothing, Completion]) -> Turned:
+        """Starts the turn in the same step in which its conversation was found, so that nobody else does."""
+        body, state = call.body, call.state
         messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
         *history, last = messages
         model = "" if body.model == HONE else body.model
-        name = asked.headers.get(SESSION)
+        name = call.headers.get(SESSION)
         if name is not None:
-            talk = await self._named(house, name, model)
+            open_session = await self._named(state, name, model)
         else:
-            talk = await self._matching(house, history, model)
-        aside = "" if len(talk.session.transcript) else _aside(shapes.system(body.messages))
-        voice = Trust.FOREIGN if asked.headers.get(VOICE) == "foreign" else None
+            open_session = await self._matching(state, history, model)
+        aside = "" if len(open_session.session.transcript) else _aside(shapes.system(body.messages))
+        voice = Trust.FOREIGN if call.headers.get(VOICE) == "foreign" else None
         counted = bool(body.stream_options and body.stream_options.include_usage)
-        created = int(house.clock.now().timestamp())
-        id = f"chatcmpl-{talk.session.id}-{len(talk.session.transcript) + 1}"
-        return Turned(talk, Words(last, voice, aside), seen(messages), body.model, created, counted, id)
+        created = int(state.clock.now().timestamp())
+        id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
+        teller = Teller()
+        task = state.open_sessions.send(open_session, Words(last, voice, aside), teller.hear)
+        task.add_done_callback(lambda _: teller.queue.put_nowait(None))
+        return Turned(open_session, task, teller, seen(messages), body.model, created, counted, id)
 
-    async def _named(self, house: ServerState, name: str, model: str) -> OpenSession:
+    async def _named(self, state: ServerState, name: str, model: str) -> OpenSession:
         """A session's own id, or a name of the client's choice that always means the same one."""
         if not NAME.fullmatch(name):
             raise BadRequest(
                 f"{SESSION} takes letters, digits and . _ : - (at most 128).", SESSION, "invalid_session"
             )
         with suppress(Missing):
-            if await house.hone.sessions.find(name) == name:
-                return _reserved(await house.talks.enter(name))
-        return _reserved(await house.talks.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model))
+            if await state.hone.sessions.find(name) == name:
+                return await state.open_sessions.enter(name)
+        return await state.open_sessions.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model)
 
-    async def _matching(self, house: ServerState, history: list[Message], model: str) -> OpenSession:
+    async def _matching(self, state: ServerState, history: list[Message], model: str) -> OpenSession:
         if not any(each.role is Role.ASSISTANT for each in history):
-            return _reserved(await house.talks.begin(model, told=merged(history)))
-        place = await self._places.find(seen(history), house.hone.sessions)
+            return await state.open_sessions.begin(model, told=merged(history))
+        place = await self._places.find(seen(history), state.hone.sessions)
         if place is None:
-            return _reserved(await house.talks.begin(model, told=merged(history)))
+            return await state.open_sessions.begin(model, told=merged(history))
         id, count = place
-        talk = await house.talks.enter(id)
-        if not talk.is_busy and len(talk.session.transcript) == count:
-            return _reserved(talk)
-        return _reserved(await house.talks.enter(await house.hone.branch(id, count)))
+        open_session = await state.open_sessions.enter(id)
+        if not open_session.is_busy and len(open_session.session.transcript) == count:
+            return open_session
+        return await state.open_sessions.enter(await state.hone.branch(id, count))
 
-    async def _whole(self, asked: OperationCall[Nothing, Completion], turned: Turned) -> Response:
-        house, talk = asked.house, turned.talk
-        task = asyncio.create_task(house.talks.send(talk, turned.words))
+    async def _whole(self, call: OperationCall[Nothing, Completion], turned: Turned) -> Response:
+        task = turned.task
         try:
             while not task.done():
                 await asyncio.wait([task], timeout=ALIVE)
-                if not task.done() and await asked.gone():
-                    _give_up(house, talk, task)
+                if not task.done() and await call.gone():
+                    turned.open_session.give_up(task)
             turn = task.result()
         finally:
-            talk.waiting -= 1
-            _give_up(house, talk, task)
+            turned.open_session.give_up(task)
         if turn.stop not in FINISH:
             return failure(502 if turn.stop is Stop.FAILED else 503, "model_error", turn.error)
         text = BETWEEN.join(_texts(turn))
@@ -130,29 +132,24 @@ class ChatEndpoint:
             shapes.completion(turned.id, turned.created, turned.model, text, FINISH[turn.stop], spent)
         )
 
-    async def _chunks(self, house: ServerState, turned: Turned) -> AsyncGenerator[bytes, None]:
-        talk, teller = turned.talk, Teller()
-        task = asyncio.create_task(house.talks.send(talk, turned.words, teller.hear))
-        task.add_done_callback(settled)
-        task.add_done_callback(lambda _: teller.queue.put_nowait(None))
+    async def _chunks(self, turned: Turned) -> AsyncGenerator[bytes, None]:
         try:
             yield _line(turned, {"role": "assistant", "content": ""})
-            async for text in teller.texts():
+            async for text in turned.teller.texts():
                 yield _line(turned, {"content": text}) if text else b": working\n\n"
-            for line in self._closing(turned, task, teller.said):
+            for line in self._closing(turned):
                 yield line
         finally:
-            talk.waiting -= 1
-            _give_up(house, talk, task)
+            turned.open_session.give_up(turned.task)
 
-    def _closing(self, turned: Turned, task: asyncio.Task[Turn], said: str) -> list[bytes]:
+    def _closing(self, turned: Turned) -> list[bytes]:
         try:
-            turn = task.result()
+            turn = turned.task.result()
         except HoneError as error:
             return [_data(problem(told(error)[1], str(error)))]
         if turn.stop not in FINISH:
             return [_data(problem("model_error", turn.error))]
-        self._remember(turned, said)
+        self._remember(turned, turned.teller.said)
         lines = [_line(turned, {}, FINISH[turn.stop])]
         if turned.counted:
             last = shapes.chunk(turned.id, turned.created, turned.model, {})
@@ -160,15 +157,15 @@ class ChatEndpoint:
         return [*lines, b"data: [DONE]\n\n"]
 
     def _remember(self, turned: Turned, text: str) -> None:
-        session = turned.talk.session
+        session = turned.open_session.session
         pairs = (*turned.pairs, (Role.ASSISTANT.value, text.strip()))
         self._places.remember(pairs, (session.id, len(session.transcript)))
 
-    async def models(self, asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    async def models(self, call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """Hone, and the model it asks."""
         names = [HONE]
         with suppress(HoneError):
-            names.append(await asked.house.hone.model())
+            names.append(await call.state.hone.model())
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "hone"} for name in names]
         return {"object": "list", "data": data}
 
@@ -211,21 +208,6 @@ class Teller:
             if text is None:
                 return
             yield text
-
-
-def _reserved(talk: OpenSession) -> OpenSession:
-    talk.waiting += 1
-    return talk
-
-
-def _give_up(house: ServerState, talk: OpenSession, task: asyncio.Task[Turn]) -> None:
-    """Nobody waits for the answer any more: the turn ends as interrupted, in order."""
-    if task.done():
-        settled(task)
-    elif talk.sender is task:
-        house.talks.interrupt(talk)
-    else:
-        task.cancel()  # still in the queue behind another turn
 
 
 def _texts(turn: Turn) -> list[str]:

@@ -56,9 +56,9 @@ def _contents(entry: Entry) -> list[list[str | None]]:
     return [[each.path, each.before, each.after] for each in entry.change.deltas]
 
 
-async def rows(house: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+async def rows(state: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """With each that waits `others` that are answered with it, so that they are shown with it."""
-    keeper, found = house.hone.library.keeper, []
+    keeper, found = state.hone.keeper, []
     for change in await told(keeper, entries):
         group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
         others = await told(keeper, [each for each in group if each.id != change.entry.id])
@@ -66,12 +66,12 @@ async def rows(house: ServerState, entries: Iterable[Entry]) -> list[dict[str, A
     return found
 
 
-async def timeline(asked: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
+async def timeline(call: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
     """Changes of the journal and the skills, the newest first; `before` leads to the older ones."""
-    house, query = asked.house, asked.query
-    keeper = house.hone.library.keeper
+    state, query = call.state, call.query
+    keeper = state.hone.keeper
     if query.before is None:
-        for target in journals(house.hone.folder):
+        for target in journals(state.hone.folder):
             await keeper.text(target)  # what was edited by hand belongs to it
     latest = await keeper.ledger.latest()
     # Ids have no gaps, so that many can lie at or behind `before`.
@@ -84,18 +84,18 @@ async def timeline(asked: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
         limit=query.limit + newer,
     )
     older = [each for each in found if not query.before or each.id < query.before][: query.limit]
-    return {"changes": await rows(house, older), "latest": latest}
+    return {"changes": await rows(state, older), "latest": latest}
 
 
 def _aware(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One change, with the words it rests on."""
-    hone = asked.house.hone
-    entry = await hone.library.keeper.ledger.entry(_id(asked))
-    [change] = await rows(asked.house, [entry])
+    hone = call.state.hone
+    entry = await hone.ledger.entry(_id(call))
+    [change] = await rows(call.state, [entry])
     grounds = [
         {**each, "words": await words(hone.sessions, evidence)}
         for each, evidence in zip(change["evidence"], entry.change.author.evidence, strict=True)
@@ -103,39 +103,39 @@ async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     return {**change, "evidence": grounds}
 
 
-async def pending(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def pending(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
     found: dict[str, Entry] = {}
-    for entry in await asked.house.hone.library.keeper.ledger.pending():
+    for entry in await call.state.hone.ledger.pending():
         found.setdefault(entry.change.group or str(entry.id), entry)
-    return {"changes": await rows(asked.house, found.values())}
+    return {"changes": await rows(call.state, found.values())}
 
 
-async def approve(asked: OperationCall[Nothing, Approval]) -> dict[str, Any]:
+async def approve(call: OperationCall[Nothing, Approval]) -> dict[str, Any]:
     """What waits takes effect, byte for byte as it was shown."""
-    keeper, id = asked.house.hone.library.keeper, _id(asked)
-    if seen(await keeper.together(await keeper.ledger.entry(id))) != asked.body.seen:
+    keeper, id = call.state.hone.keeper, _id(call)
+    if seen(await keeper.together(await keeper.ledger.entry(id))) != call.body.seen:
         raise Conflict("This is not what was shown; read the change again. Nothing was approved.")
-    return await _made(asked.house, await keeper.approve(id))
+    return await _made(call.state, await keeper.approve(id))
 
 
-async def reject(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def reject(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits is turned down; it stays in the timeline."""
-    return await _made(asked.house, await asked.house.hone.library.keeper.reject(_id(asked)))
+    return await _made(call.state, await call.state.hone.keeper.reject(_id(call)))
 
 
-async def undo(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def undo(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A change is taken back, and nothing that came later."""
-    return await _made(asked.house, await asked.house.hone.library.keeper.undo(_id(asked)))
+    return await _made(call.state, await call.state.hone.keeper.undo(_id(call)))
 
 
-async def _made(house: ServerState, entry: Entry) -> dict[str, Any]:
-    [change] = await rows(house, [entry])
+async def _made(state: ServerState, entry: Entry) -> dict[str, Any]:
+    [change] = await rows(state, [entry])
     return change
 
 
-def _id(asked: OperationCall[Any, Any]) -> ChangeId:
-    return ChangeId(asked.path["change"])
+def _id(call: OperationCall[Any, Any]) -> ChangeId:
+    return ChangeId(call.path["change"])
 
 
 OPERATIONS = (

@@ -1,18 +1,24 @@
 """The chat of the page: a message begins a turn, the stream of the conversation shows it."""
 
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 import msgspec
+from starlette.responses import StreamingResponse
 
 from hone.core.errors import Refused
 from hone.core.tool_context import Answer
 from hone.runtime.preload import use
+from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
-from hone.web.operation import Nothing, Operation, OperationCall
+from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 from hone.web.state import ServerState
 
 LONGEST = 1_000_000
 """Letters of a message."""
+
+SHORTEST = b"retry: 1000\n: Hone\n\n"
+"""How soon to come back, and a first byte, so that whoever listens knows that it does."""
 
 Said = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
@@ -35,38 +41,77 @@ class AnswerRequest(msgspec.Struct, frozen=True):
     answer: Answer
 
 
-async def begin(asked: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
+async def begin(call: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
     """A new conversation. Its turn goes on after this answer; follow it at /api/sessions/{session}/events."""
-    talk = await asked.house.talks.begin(asked.body.model)
-    return await _say(asked.house, talk, asked.body.text, asked.body.skills)
+    open_session = await call.state.open_sessions.begin(call.body.model)
+    return await _say(call.state, open_session, call.body.text, call.body.skills)
 
 
-async def say(asked: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
+async def say(call: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
     """One more message in a conversation, once its last turn has ended."""
-    house = asked.house
-    talk = await house.talks.enter(await house.hone.sessions.find(asked.path["session"]))
-    return await _say(house, talk, asked.body.text, asked.body.skills)
+    state = call.state
+    open_session = await state.open_sessions.enter(await state.hone.sessions.find(call.path["session"]))
+    return await _say(state, open_session, call.body.text, call.body.skills)
 
 
-async def _say(house: ServerState, talk: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
+async def _say(state: ServerState, open_session: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
     if not text.strip():
         raise Refused("A message needs words.")
-    aside = await use(house.hone.library, skills, talk.session.id) if skills else ""
-    await house.talks.start(talk, Words(text, aside=aside, watched=True))
-    return {"session": talk.session.id, "messages": len(talk.session.transcript)}
+    aside = await use(state.hone.library, skills, open_session.session.id) if skills else ""
+    await state.open_sessions.start(open_session, Words(text, aside=aside, watched=True))
+    return {"session": open_session.session.id, "messages": len(open_session.session.transcript)}
 
 
-async def interrupt(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def interrupt(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """Stops the model or the tool at once. The conversation can go on."""
-    talk = asked.house.talks.find(await asked.house.hone.sessions.find(asked.path["session"]))
-    return {"interrupted": bool(talk and asked.house.talks.interrupt(talk))}
+    open_session = call.state.open_sessions.find(await call.state.hone.sessions.find(call.path["session"]))
+    return {"interrupted": bool(open_session and call.state.open_sessions.interrupt(open_session))}
 
 
-async def reply(asked: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
+async def reply(call: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     """Answers a question that the agent asks before something dangerous."""
-    id = await asked.house.hone.sessions.find(asked.path["session"])
-    asked.house.board.answer(id, asked.body.question, asked.body.answer)
-    return {"answer": asked.body.answer}
+    id = await call.state.hone.sessions.find(call.path["session"])
+    call.state.questions.answer(id, call.body.question, call.body.answer)
+    return {"answer": call.body.answer}
+
+
+class Since(msgspec.Struct, frozen=True):
+    """`since`: the id of the last event that was heard, where the header Last-Event-ID cannot be sent."""
+
+    since: str = ""
+
+
+def sent(bus: Bus, signal: Signal) -> bytes:
+    if signal.kind == BEAT:
+        return b": still here\n\n"
+    data = msgspec.json.encode(signal.data)
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (bus.mark(signal.number).encode(), signal.kind.encode(), data)
+
+
+async def _events(bus: Bus, channel: str, since: str) -> AsyncGenerator[bytes, None]:
+    yield SHORTEST
+    async for signal in bus.listen(channel, since):
+        yield sent(bus, signal)
+
+
+def streamed(bus: Bus, channel: str, since: str) -> StreamingResponse:
+    return StreamingResponse(_events(bus, channel, since), media_type=STREAM)
+
+
+async def everything(call: OperationCall[Since, Nothing]) -> StreamingResponse:
+    """News of the whole server, from now on or from where it broke off."""
+    bus = call.state.bus
+    since = call.headers.get("last-event-id") or call.query.since or bus.now
+    return streamed(bus, EVERYWHERE, since)
+
+
+async def conversation(call: OperationCall[Since, Nothing]) -> StreamingResponse:
+    """What happens in one conversation: the turn that is under way from its beginning, then what follows."""
+    sessions = call.state.hone.sessions
+    wanted = call.path["session"]
+    id = wanted if call.state.open_sessions.find(wanted) else await sessions.find(wanted)
+    since = call.headers.get("last-event-id") or call.query.since
+    return streamed(call.state.bus, id, since)
 
 
 OPERATIONS = (
@@ -74,4 +119,6 @@ OPERATIONS = (
     Operation("POST", "/api/sessions/{session}/messages", say, body=ChatMessage, status=202),
     Operation("POST", "/api/sessions/{session}/interrupt", interrupt),
     Operation("POST", "/api/sessions/{session}/answers", reply, body=AnswerRequest),
+    Operation("GET", "/api/events", everything, query=Since, streams=True),
+    Operation("GET", "/api/sessions/{session}/events", conversation, query=Since, streams=True),
 )

@@ -6,12 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from hone.app import Hone
 from hone.core.errors import Missing
 from hone.core.ledger import PROJECT, ChangeKind, Entry, Target
 from hone.core.messages import digest
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_entry
-from hone.features.experiments.values import LessonKind
 from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, SetText
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.sections import Section, data, sections, targets
@@ -56,60 +54,60 @@ class Lines(msgspec.Struct, frozen=True):
     edits: list[JournalEntryEdit]
 
 
-async def read(asked: OperationCall[Folder, Nothing]) -> dict[str, Any]:
+async def read(call: OperationCall[Folder, Nothing]) -> dict[str, Any]:
     """The parts of the journal, and the folders that have one of their own."""
-    keeper = asked.house.hone.library.keeper
-    found = await sections(keeper, await _folder(asked.house, asked.query.folder))
-    parts = [_part(asked.house.hone.home, each) for each in found]
-    return {"parts": parts, "folders": await _folders(asked.house)}
+    keeper = call.state.hone.keeper
+    found = await sections(keeper, await _folder(call.state, call.query.folder))
+    parts = [await _part(call.state.hone, each) for each in found]
+    return {"parts": parts, "folders": await _folders(call.state)}
 
 
-def _part(home: Path, section: Section) -> dict[str, Any]:
+async def _part(hone: Hone, section: Section) -> dict[str, Any]:
     """With what experiments found out about each entry."""
     part = data(section)
     entries = [
-        {**each, "measured": beside(home, LessonKind.ENTRY, section.target, of_entry(each["text"]))}
+        {**each, "measured": await hone.findings("entry", section.target, digest(each["text"].encode()))}
         for each in part["entries"]
     ]
     return {**part, "entries": entries, "text": section.text, "seen": digest(section.text.encode())}
 
 
-async def write(asked: OperationCall[Folder, JournalText]) -> dict[str, Any]:
+async def write(call: OperationCall[Folder, JournalText]) -> dict[str, Any]:
     """A part as a whole, unless somebody else wrote first."""
-    edit = SetText(asked.body.text, asked.body.seen or digest(b""))
-    return await _noted(asked.house, await _target(asked), [edit], ChangeKind.EDIT)
+    edit = SetText(call.body.text, call.body.seen or digest(b""))
+    return await _noted(call.state, await _target(call), [edit], ChangeKind.EDIT)
 
 
-async def change(asked: OperationCall[Folder, Lines]) -> dict[str, Any]:
+async def change(call: OperationCall[Folder, Lines]) -> dict[str, Any]:
     """Some entries of a part."""
-    return await _noted(asked.house, await _target(asked), [each.edit() for each in asked.body.edits])
+    return await _noted(call.state, await _target(call), [each.edit() for each in call.body.edits])
 
 
 async def _noted(
-    house: ServerState, target: Target, edits: Sequence[Edit], kind: ChangeKind | None = None
+    state: ServerState, target: Target, edits: Sequence[Edit], kind: ChangeKind | None = None
 ) -> dict[str, Any]:
     made: Sequence[Entry] = ()
     if edits:
-        made = await house.hone.library.keeper.note([(target, edit) for edit in edits], OWNER, kind)
-    return {"changes": await rows(house, made)}
+        made = await state.hone.keeper.note([(target, edit) for edit in edits], OWNER, kind)
+    return {"changes": await rows(state, made)}
 
 
-async def _target(asked: OperationCall[Folder, Any]) -> Target:
-    found = targets(await _folder(asked.house, asked.query.folder)).get(asked.path["part"])
+async def _target(call: OperationCall[Folder, Any]) -> Target:
+    found = targets(await _folder(call.state, call.query.folder)).get(call.path["part"])
     if found is None:
         raise Missing("The parts of the journal are memory, user and project.")
     return found
 
 
-async def _folder(house: ServerState, wanted: str) -> Path:
-    if wanted and wanted not in await _folders(house):
+async def _folder(state: ServerState, wanted: str) -> Path:
+    if wanted and wanted not in await _folders(state):
         raise Missing("There is no journal of that folder.")
-    return Path(wanted) if wanted else house.hone.folder
+    return Path(wanted) if wanted else state.hone.folder
 
 
-async def _folders(house: ServerState) -> list[str]:
-    held = await house.hone.library.keeper.ledger.holdings(PROJECT)
-    return sorted({str(house.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
+async def _folders(state: ServerState) -> list[str]:
+    held = await state.hone.ledger.holdings(PROJECT)
+    return sorted({str(state.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
 
 
 OPERATIONS = (

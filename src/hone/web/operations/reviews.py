@@ -25,18 +25,18 @@ class About(msgspec.Struct, frozen=True):
     topics: list[Topic] = []
 
 
-async def listed(asked: OperationCall[ReviewQuery, Nothing]) -> dict[str, Any]:
+async def listed(call: OperationCall[ReviewQuery, Nothing]) -> dict[str, Any]:
     """The newest first: done, at work, to come."""
-    hone = asked.house.hone
-    found = await reports(hone, await hone.jobs.jobs(asked.query.limit))
+    hone = call.state.hone
+    found = await reports(hone, await hone.jobs.jobs(call.query.limit))
     return {"reviews": [data(each) for each in found]}
 
 
-async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One review: what was said in it from its question on, and what it changed."""
-    hone = asked.house.hone
-    job = await hone.jobs.job(_id(asked))
-    entries = [await hone.library.keeper.ledger.entry(each) for each in job.changes]
+    hone = call.state.hone
+    job = await hone.jobs.job(_id(call))
+    entries = [await hone.ledger.entry(each) for each in job.changes]
     said: list[Any] = []
     if job.review != NO_SESSION:
         try:
@@ -44,38 +44,38 @@ async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
             said = to_data(stored, redact)["messages"][stored.header.shared :]
         except Missing:
             said = []  # deleted with its conversation
-    return {**await _told(asked.house, job.id), "made": await rows(asked.house, entries), "said": said}
+    return {**await _told(call.state, job.id), "made": await rows(call.state, entries), "said": said}
 
 
-async def start(asked: OperationCall[Nothing, About]) -> dict[str, Any]:
+async def start(call: OperationCall[Nothing, About]) -> dict[str, Any]:
     """Looks back over a conversation for what is worth keeping: queued, and done soon."""
-    house = asked.house
-    topics = frozenset(asked.body.topics or Topic)
-    job = await queued(house.hone, asked.path["session"], topics, house.clock.now())
-    house.hone.background.notify()
-    return await _told(house, job.id)
+    state = call.state
+    topics = frozenset(call.body.topics or Topic)
+    job = await queued(state.hone, call.path["session"], topics, state.clock.now())
+    state.hone.background.notify()
+    return await _told(state, job.id)
 
 
-async def retry(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def retry(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One that failed or was cancelled goes into the queue again."""
-    await asked.house.hone.jobs.retry(_id(asked))
-    asked.house.hone.background.again(_id(asked))
-    return await _told(asked.house, _id(asked))
+    await call.state.hone.jobs.retry(_id(call))
+    call.state.hone.background.again(_id(call))
+    return await _told(call.state, _id(call))
 
 
-async def cancel(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def cancel(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """Out of the queue; if it is at work, what it learns is dropped."""
-    await asked.house.hone.jobs.cancel(_id(asked), asked.house.clock.now())
-    return await _told(asked.house, _id(asked))
+    await call.state.hone.jobs.cancel(_id(call), call.state.clock.now())
+    return await _told(call.state, _id(call))
 
 
-async def _told(house: ServerState, id: JobId) -> dict[str, Any]:
-    [report] = await reports(house.hone, [await house.hone.jobs.job(id)])
+async def _told(state: ServerState, id: JobId) -> dict[str, Any]:
+    [report] = await reports(state.hone, [await state.hone.jobs.job(id)])
     return data(report)
 
 
-def _id(asked: OperationCall[Any, Any]) -> JobId:
-    return JobId(asked.path["review"])
+def _id(call: OperationCall[Any, Any]) -> JobId:
+    return JobId(call.path["review"])
 
 
 OPERATIONS = (

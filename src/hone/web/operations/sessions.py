@@ -1,15 +1,17 @@
-"""Conversations: listed, read, named, branched, and the tree of forks and reviews they form."""
+"""Conversations: listed, searched, read, named, branched, and the tree of forks and reviews they form."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from hone.core.model import total
 from hone.core.ports import SessionSummary
+from hone.core.recall import Hit, Passage, Query, excerpt
 from hone.core.secrets import redact
 from hone.core.turn import Origin
-from hone.features.traces.export import lineage
-from hone.runtime.export import to_data
+from hone.runtime.export import lineage, to_data
+from hone.tools.recall import nothing
 from hone.web.events import spent
 from hone.web.operation import Nothing, Operation, OperationCall
 
@@ -49,17 +51,17 @@ def row(each: SessionSummary) -> dict[str, Any]:
     }
 
 
-async def listed(asked: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
+async def listed(call: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
     """Latest activity first."""
-    query, house = asked.query, asked.house
-    found = await house.hone.sessions.list(query.limit, None if query.all else query.origin)
-    return {"sessions": [row(each) for each in found], "busy": house.talks.busy}
+    query, state = call.query, call.state
+    found = await state.hone.sessions.list(query.limit, None if query.all else query.origin)
+    return {"sessions": [row(each) for each in found], "busy": state.open_sessions.busy}
 
 
-async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A whole conversation, with secrets taken out, and what it took."""
-    sessions = asked.house.hone.sessions
-    id = await sessions.find(asked.path["session"])
+    sessions = call.state.hone.sessions
+    id = await sessions.find(call.path["session"])
     stored, spendings = await sessions.load(id), await sessions.spending(id)
     earlier = await sessions.earlier(id)
     return {
@@ -67,14 +69,14 @@ async def one(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         "usage": spent(total(each.usage for each in spendings)),
         "calls": len(spendings),
         "earlier": [{"messages": len(each.transcript), "model": each.prefix.model} for each in earlier],
-        "busy": id in asked.house.talks.busy,
+        "busy": id in call.state.open_sessions.busy,
     }
 
 
-async def tree(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def tree(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """All that belongs to one conversation: branches, reviews, children, by parent."""
-    sessions = asked.house.hone.sessions
-    id = await sessions.find(asked.path["session"])
+    sessions = call.state.hone.sessions
+    id = await sessions.find(call.path["session"])
     found = await sessions.list(None, None)
     headers = {each.header.id: each.header for each in found}
     tops = {each.header.id: lineage(headers, each.header)[-1].id for each in found}
@@ -82,20 +84,66 @@ async def tree(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     return {"root": tops.get(id), "sessions": [row(each) for each in own]}
 
 
-async def rename(asked: OperationCall[Nothing, Title]) -> dict[str, Any]:
+async def rename(call: OperationCall[Nothing, Title]) -> dict[str, Any]:
     """Gives it a title."""
-    sessions = asked.house.hone.sessions
-    id = await sessions.find(asked.path["session"])
-    title = " ".join(asked.body.title.split())
+    sessions = call.state.hone.sessions
+    id = await sessions.find(call.path["session"])
+    title = " ".join(call.body.title.split())
     await sessions.rename(id, title)
     return {"session": id, "title": title}
 
 
-async def branch(asked: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
+async def branch(call: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
     """A new conversation with the first messages of this one."""
-    hone = asked.house.hone
-    id = await hone.sessions.find(asked.path["session"])
-    return {"session": await hone.branch(id, asked.body.at)}
+    hone = call.state.hone
+    id = await hone.sessions.find(call.path["session"])
+    return {"session": await hone.branch(id, call.body.at)}
+
+
+class SearchQuery(msgspec.Struct, frozen=True):
+    """A whole question, or words, "phrases" and prefix*."""
+
+    query: Annotated[str, msgspec.Meta(max_length=2_000)]
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+
+
+async def search(call: OperationCall[SearchQuery, Nothing]) -> dict[str, Any]:
+    """Passages that may answer a question, the best first. Where there is none, `explanation` says why."""
+    state, question = call.state, call.query
+    today = state.clock.now().astimezone().date()
+    found = await state.hone.recall.search(Query(question.query, question.limit, today=today))
+    return {
+        "hits": [_hit(each, found.tried) for each in found.hits],
+        "tried": found.tried,
+        "dropped": found.dropped,
+        "waiting": found.waiting,
+        "explanation": "" if found.hits else nothing(found),
+    }
+
+
+def _hit(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:
+    header = hit.header
+    return {
+        "session": header.id,
+        "tree": hit.tree,
+        "title": header.title,
+        "origin": header.origin,
+        "left": hit.left,
+        "score": hit.score,
+        "passage": _passage(hit.passage, terms),
+        "before": _passage(hit.before, terms) if hit.before else None,
+        "after": _passage(hit.after, terms) if hit.after else None,
+    }
+
+
+def _passage(passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
+    return {
+        "number": passage.number,
+        "role": passage.role,
+        "trust": passage.trust.name.lower(),
+        "at": passage.at.isoformat(),
+        "text": redact(excerpt(passage.text, terms)),
+    }
 
 
 OPERATIONS = (
@@ -104,4 +152,5 @@ OPERATIONS = (
     Operation("PATCH", "/api/sessions/{session}", rename, body=Title),
     Operation("GET", "/api/sessions/{session}/tree", tree),
     Operation("POST", "/api/sessions/{session}/branch", branch, body=BranchRequest, status=201),
+    Operation("GET", "/api/search", search, query=SearchQuery),
 )

@@ -9,11 +9,8 @@ from hone.core.errors import Conflict, Missing
 from hone.core.ledger import skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
-from hone.features.experiments.findings import beside
-from hone.features.experiments.subjects import of_skill
-from hone.features.experiments.values import LessonKind
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.skills.facts import facts, parted
+from hone.knowledge.skills.facts import content_digest, facts, parted
 from hone.knowledge.skills.folder import (
     Archive,
     Create,
@@ -82,9 +79,9 @@ def _row(each: ListedSkill) -> dict[str, Any]:
     }
 
 
-async def listed(asked: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
+async def listed(call: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
     """All skills by name; with a query, the best for it first."""
-    library, query = asked.house.hone.library, asked.query
+    library, query = call.state.hone.library, call.query
     if not query.query.strip():
         every = await library.listed(archived=query.archived)
         return {"skills": [_row(each) for each in every if each.archived is query.archived]}
@@ -93,12 +90,12 @@ async def listed(asked: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
     return {"skills": [_row(replace(each, tally=tallies.get(each.name, each.tally))) for each in found]}
 
 
-async def one(asked: OperationCall[History, Nothing]) -> dict[str, Any]:
+async def one(call: OperationCall[History, Nothing]) -> dict[str, Any]:
     """A skill with its files, what it was used for, what experiments found, and its history."""
-    library, name = asked.house.hone.library, asked.path["name"]
+    library, name = call.state.hone.library, call.path["name"]
     held = await library.files(name)
     known, files = facts(held), parted(held)[0]
-    history = await library.keeper.ledger.entries(target=skill(name), limit=asked.query.limit)
+    history = await library.keeper.ledger.entries(target=skill(name), limit=call.query.limit)
     return {
         "name": name,
         "origin": known.birth,
@@ -107,9 +104,9 @@ async def one(asked: OperationCall[History, Nothing]) -> dict[str, Any]:
         "project": known.project,
         "source": known.source,
         "usage": _usage((await library.tallies()).get(name, UsageCounts())),
-        "measured": beside(asked.house.hone.home, LessonKind.SKILL, name, of_skill(held)),
+        "measured": await call.state.hone.findings("skill", name, content_digest(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
-        "history": await rows(asked.house, history),
+        "history": await rows(call.state, history),
     }
 
 
@@ -125,15 +122,15 @@ def _file(path: str, data: bytes) -> dict[str, Any]:
     return {"path": path, "bytes": len(data), "seen": digest(data), "text": text}
 
 
-async def create(asked: OperationCall[Nothing, New]) -> dict[str, Any]:
+async def create(call: OperationCall[Nothing, New]) -> dict[str, Any]:
     """A new skill of the owner's."""
-    return await _shelve(asked.house, asked.body.name, Create(asked.body.text, SkillOrigin.USER))
+    return await _shelve(call.state, call.body.name, Create(call.body.text, SkillOrigin.USER))
 
 
-async def write(asked: OperationCall[Nothing, SkillText]) -> dict[str, Any]:
+async def write(call: OperationCall[Nothing, SkillText]) -> dict[str, Any]:
     """One of its files anew, unless somebody else wrote first."""
-    name, path, body = asked.path["name"], asked.path["path"], asked.body
-    held = await asked.house.hone.library.files(name)
+    name, path, body = call.path["name"], call.path["path"], call.body
+    held = await call.state.hone.library.files(name)
     if path in held and not body.seen:
         raise Conflict(f"{name} has a file of that name already; read it first.")
     edit = (
@@ -141,30 +138,30 @@ async def write(asked: OperationCall[Nothing, SkillText]) -> dict[str, Any]:
         if path == DOCUMENT
         else WriteFile(path, body.text.encode("utf-8", "replace"), body.seen)
     )
-    return await _shelve(asked.house, name, edit)
+    return await _shelve(call.state, name, edit)
 
 
-async def remove(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def remove(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One of its files is taken away; undo brings it back."""
-    name = asked.path["name"]
-    await asked.house.hone.library.files(name)
-    return await _shelve(asked.house, name, RemoveFile(asked.path["path"]))
+    name = call.path["name"]
+    await call.state.hone.library.files(name)
+    return await _shelve(call.state, name, RemoveFile(call.path["path"]))
 
 
 MARKS: dict[str, Edit] = {"pin": Pin(), "unpin": Unpin(), "archive": Archive(), "restore": Restore()}
 
 
-async def mark(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def mark(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """`mark` is pin, unpin, archive or restore."""
-    edit, name = MARKS.get(asked.path["mark"]), asked.path["name"]
+    edit, name = MARKS.get(call.path["mark"]), call.path["name"]
     if edit is None:
         raise Missing(f"What can be done with a skill: {', '.join(MARKS)}.")
-    await asked.house.hone.library.files(name)
-    return await _shelve(asked.house, name, edit)
+    await call.state.hone.library.files(name)
+    return await _shelve(call.state, name, edit)
 
 
-async def _shelve(house: ServerState, name: str, edit: Edit) -> dict[str, Any]:
-    [made] = await rows(house, [await house.hone.library.keeper.shelve(name, edit, OWNER)])
+async def _shelve(state: ServerState, name: str, edit: Edit) -> dict[str, Any]:
+    [made] = await rows(state, [await state.hone.keeper.shelve(name, edit, OWNER)])
     return made
 
 

@@ -15,10 +15,10 @@ async def health(_: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     return {"status": "ok"}
 
 
-async def status(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """The version, the model, the folder, what waits and what is under way."""
-    house = asked.house
-    hone = house.hone
+    state = call.state
+    hone = state.hone
     try:
         model, trouble = await hone.model(), ""
     except HoneError as error:
@@ -30,22 +30,22 @@ async def status(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         "home": str(hone.home),
         "folder": str(hone.folder),
         "trusted": hone.folders.trusts(hone.folder),
-        "pending": len(await hone.library.keeper.ledger.pending()),
-        "busy": house.talks.busy,
+        "pending": len(await hone.ledger.pending()),
+        "busy": state.open_sessions.busy,
         "reviewing": hone.background.working,
-        "mark": house.bus.now,
+        "mark": state.bus.now,
     }
 
 
-async def ticket(asked: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+async def ticket(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """An address that lets one more browser in, once."""
-    return {"url": f"{asked.house.address}/login?ticket={asked.house.keys.ticket()}"}
+    return {"url": f"{call.state.address}/login?ticket={call.state.keys.ticket()}"}
 
 
-async def logout(asked: OperationCall[Nothing, Nothing]) -> Response:
+async def logout(call: OperationCall[Nothing, Nothing]) -> Response:
     """The browser forgets its cookie."""
     response = answer({"status": "ok"})
-    response.delete_cookie(asked.house.keys.cookie_name, path="/", httponly=True, samesite="strict")
+    response.delete_cookie(call.state.keys.cookie_name, path="/", httponly=True, samesite="strict")
     return response
 
 

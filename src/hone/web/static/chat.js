@@ -35,7 +35,7 @@ async function welcome(talk) {
     get("/api/sessions", { limit: RECENT }, talk.signal), get("/api/status", {}, talk.signal)]);
   put(talk.head, el("h1", null, "What shall we do?"),
     el("p", { class: "lead" }, "Hone works with you, and afterwards looks back for what is worth keeping."));
-  put(talk.log, trouble ? el("p", { class: "panel plain" }, trouble) : null, sessions.length ? el("section", { class: "recent" }, el("h2", null, "Go on with"),
+  put(talk.log, trouble ? el("p", { class: "panel plain" }, trouble) : null, sessions.length ? el("section", { class: "recent" }, el("h2", null, "Recent"),
     el("ul", { class: "rows" }, sessions.map((each) => el("li", null,
       el("a", { href: way("chat", each.session) }, el("span", { class: "title" }, called(each)),
         el("span", { class: "meta" }, time(each.updated))))))) : null);

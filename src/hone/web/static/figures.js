@@ -1,4 +1,4 @@
-// Figures: what conversations and learning cost, what the cache saved, how the skills stand.
+// Usage: what conversations and learning cost, what the cache saved, how the skills stand.
 
 import { get } from "./api.js";
 import { bars, chart, lines } from "./chart.js";
@@ -16,7 +16,7 @@ export async function show(root, here, signal) {
   const charts = el("div", { class: "charts" });
   const fresh = async () => put(charts, drawn(await get("/api/figures", { days: span }, signal), signal));
   const again = () => fresh().catch(complain);
-  put(root, el("h1", null, "Figures"), el("p", { class: "lead" }, "What conversations cost, and what learning from them costs."),
+  put(root, el("h1", null, "Usage"), el("p", { class: "lead" }, "What conversations cost, and what learning from them costs."),
     el("form", { class: "filters" }, el("label", null, "over",
     el("select", { on: { change: (event) => {
       span = Number(event.target.value);

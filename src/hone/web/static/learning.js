@@ -76,7 +76,7 @@ function filters(chosen, renewed) {
   const targets = TARGETS.some(([value]) => value === chosen.target) ? TARGETS
     : [...TARGETS, [chosen.target, chosen.target]];
   return el("form", { class: "filters", on: { submit: (event) => event.preventDefault() } },
-    pick("actor", "by", [["", "everybody"], ...Object.entries(ACTORS)]), pick("target", "in", targets),
+    pick("actor", "author", [["", "All authors"], ...Object.entries(ACTORS)]), pick("target", "in", targets),
     chosen.session ? el("a", { href: "#/learning" }, "of one conversation: show all") : null);
 }
 

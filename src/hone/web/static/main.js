@@ -49,7 +49,7 @@ async function show() {
   const root = el("div", { class: `page ${here.page}` });
   put(main, root);
   scrollTo(0, 0);
-  document.title = `${here.page[0].toUpperCase()}${here.page.slice(1)} · Hone`;
+  document.title = `${document.querySelector("nav a[aria-current]").textContent} · Hone`;
   try {
     await view.show(root, here, signal);
   } catch (error) {

@@ -1,0 +1,101 @@
+"""What a feature or a plugin adds to one Hone, and the seams it plugs into."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from hone.core.backend import Backend
+from hone.core.events import Emit
+from hone.core.ids import SessionId
+from hone.core.messages import Reminder
+from hone.core.model import Connection
+from hone.core.ports import StoredSession
+from hone.core.tool import Tool, Toolbox
+from hone.core.transcript import Source, Transcript
+
+Connect = Callable[[str], Connection]
+"""Connects to the model with the name that follows the provider's in `provider/name`."""
+
+Remind = Callable[[str, Transcript], Awaitable[tuple[Reminder | None, str]]]
+"""Returns what memory holds on the user's words, and a warning for the user if memory failed."""
+
+
+class SessionSeed(Protocol):
+    """Examples for the start of a new session. `wanted` is what the user asked for: a name, or auto."""
+
+    @property
+    def wanted(self) -> str: ...
+
+    async def begin(self, words: str, transcript: Transcript, tools: Toolbox) -> tuple[Transcript, str]:
+        """Return the transcript with examples that fit the user's first words, and a line for the user."""
+        ...
+
+    async def count(self, template: str, session: SessionId) -> None:
+        """Count one use by this session; a repeated call counts once."""
+        ...
+
+
+class Part:
+    """A feature's or a plugin's part of one Hone. Every method does nothing until it is overridden."""
+
+    name = ""
+
+    async def ready(self) -> None:
+        """Prepare what `tools` needs. Called before a session opens or resumes."""
+
+    def tools(self, folder: Path, source: Source | None = None) -> Sequence[Tool]:
+        """Return tools for sessions in this folder; with a `source`, for the review of that conversation."""
+        return ()
+
+    def models(self) -> Mapping[str, Connect]:
+        """Return how to connect to models, by provider name."""
+        return {}
+
+    def backends(self) -> Mapping[str, Callable[[], Backend]]:
+        """Return makers of memory backends by name."""
+        return {}
+
+    def sections(self) -> Sequence[str]:
+        """Return further sections of the system prompt."""
+        return ()
+
+    async def seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed | None:
+        """Return what a new session begins with, or None if this part has no examples to offer."""
+        return None
+
+    async def resumed(self, stored: StoredSession) -> None:
+        """Note that a stored session is resumed."""
+
+    def remind(self) -> Remind | None:
+        """Return the function that reminds one conversation of what memory holds."""
+        return None
+
+    def attend(self) -> None:
+        """Start what runs beside the conversations. Called by a process that stays."""
+
+    def notify(self) -> None:
+        """Hear that something may have changed: a turn or a review ended."""
+
+    async def finish(self) -> None:
+        """Do what is left before the process ends, within a few seconds."""
+
+    async def tend(self, emit: Emit) -> None:
+        """Do other work if some is due. Called from time to time while the user is idle."""
+
+    async def findings(self, kind: str, name: str, digest: str) -> Sequence[str]:
+        """Return what was measured about a skill, a journal entry or a template, one line each."""
+        return ()
+
+    async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
+        """Say what still holds text of these deleted sessions, and how to delete it."""
+        return ()
+
+    async def checks(self) -> Sequence[tuple[bool, str]]:
+        """Return lines for `hone doctor --deep`, each with whether all is well."""
+        return ()
+
+    async def close(self) -> None:
+        """Release what this part opened."""
+
+
+HOOKS = tuple(name for name in vars(Part) if not name.startswith("_") and name != "name")

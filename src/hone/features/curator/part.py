@@ -1,0 +1,36 @@
+"""The curator of one Hone."""
+
+from hone.app import Hone
+from hone.core.agent import Agent
+from hone.core.events import Emit
+from hone.core.part import Part
+from hone.features.curator.curator import Curator, CuratorDeps
+
+
+class CuratorPart(Part):
+    name = "curator"
+
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+
+    @property
+    def curator(self) -> Curator:
+        hone = self._hone
+        return Curator(
+            CuratorDeps(
+                hone.home,
+                hone.sessions,
+                hone.stores.rounds,
+                hone.library,
+                hone.clock,
+                self._agent,
+                hone.quiet_deps(),
+                hone.bounds,
+            )
+        )
+
+    async def tend(self, emit: Emit) -> None:
+        await self.curator.tend(emit)
+
+    async def _agent(self) -> Agent:
+        return await self._hone.agent(self._hone.settings.learning.model)
