@@ -19,7 +19,6 @@ from hone.core.clock import SystemClock
 from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.postgres import SPEECH, PostgresBackend
 from hone.features.backends.sqlite import SCHEMA, SqliteBackend, _Draft, _store
-from hone.features.backends.wording import Wording
 from hone.stores import words
 from hone.stores.database import Database
 
@@ -27,7 +26,6 @@ COUNT, BATCH = 100_000, 5_000
 AIM = 10.0
 """Milliseconds for 95 of 100 questions."""
 USERS = ("ann", "bob")
-WORDING = Wording(words.spaced, words.terms)
 FILL = f"""
 INSERT INTO hone_memos (user_id, key, value, metadata, created_at, updated_at, touched, words)
 SELECT user_id, key, value, '{{}}', now(), now(), nextval('hone_memos_touched'),
@@ -106,13 +104,14 @@ async def sqlite(path: Path, memos: Sequence[Memo], queries: int) -> None:
                 for user, key, text in part
             ]
         )
-    backend = GuardedBackend(SqliteBackend(path, lambda _: database, WORDING, SystemClock()))
+    await database.close()
+    backend = GuardedBackend(SqliteBackend(path, SystemClock()))
     await report(backend, asked(memos, queries), lambda: 0.0)
     await backend.close()
 
 
 async def postgres(url: str, memos: Sequence[Memo], queries: int) -> None:
-    backend = GuardedBackend(PostgresBackend(url, WORDING, SystemClock(), is_cloud=False))
+    backend = GuardedBackend(PostgresBackend(url, SystemClock(), is_cloud=False))
     if not (ready := await backend.available()):
         raise SystemExit(ready.why)
     async with await AsyncConnection.connect(url, autocommit=True) as connection:

@@ -8,22 +8,14 @@ import psycopg
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock, ManualClock
+from hone.features.backends.current import NullBackend
 from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.honcho import HonchoBackend
-from hone.features.backends.null import NullBackend
 from hone.features.backends.postgres import PostgresBackend
-from hone.features.backends.sqlite import SCHEMA, SqliteBackend
-from hone.features.backends.wording import Wording
-from hone.stores import words
-from hone.stores.database import Database
+from hone.features.backends.sqlite import SqliteBackend
 from tests.doubles.honcho import KEY, HonchoDouble
 
-WORDING = Wording(words.spaced, words.terms)
 Open = Callable[[], AbstractAsyncContextManager[Backend]]
-
-
-def sqlite(path: Path, clock: Clock) -> SqliteBackend:
-    return SqliteBackend(path, lambda each: Database.open(each, scripts=SCHEMA), WORDING, clock)
 
 
 @asynccontextmanager
@@ -36,10 +28,10 @@ async def opened(kind: str, path: Path, url: str, clock: Clock | None = None) ->
                 yield backend
         case "postgres":
             await emptied(url)
-            async with closing(PostgresBackend(url, WORDING, clock, is_cloud=False)) as backend:
+            async with closing(PostgresBackend(url, clock, is_cloud=False)) as backend:
                 yield backend
         case "sqlite":
-            async with closing(sqlite(path / "memories.db", clock)) as backend:
+            async with closing(SqliteBackend(path / "memories.db", clock)) as backend:
                 yield backend
         case _:
             yield GuardedBackend(NullBackend())

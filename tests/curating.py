@@ -33,8 +33,8 @@ from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Script, Scripted
 from hone.prompt.compose import compose
 from hone.runtime.session import SessionDeps
-from hone.stores.inmemory import InMemorySessions
-from hone.stores.reference import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
+from tests.reference.ledger import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
+from tests.reference.sessions import InMemorySessions
 
 AUTO = KeeperRules(DEFAULTS.limits, {}, merges=LearningMode.AUTO)
 ASK = KeeperRules(DEFAULTS.limits, {})

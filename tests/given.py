@@ -23,7 +23,7 @@ from hone.core.messages import (
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.features.templates.examples import seeded
+from hone.features.templates.seeding import seeded
 from hone.features.templates.values import Example, Template, Work
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -49,17 +49,15 @@ from hone.prompt.news import news as tell
 from hone.prompt.sections import instructions, journal
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
-from hone.runtime.lists import OwnersList
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
-from hone.runtime.permissions import Consent
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
-from hone.runtime.triggers import Intervals
-from hone.runtime.trust import Folders
+from hone.runtime.triggers import configure_topics
+from hone.runtime.trust import Consent, Folders, OwnersList
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
-from hone.stores.home import Stores, opened
+from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
 
 QUIET = 30.0
@@ -133,7 +131,7 @@ class Hone:
 
     @cached_property
     def stores(self) -> Stores:
-        stores = opened(self.home)
+        stores = open_stores(self.home)
         if stores.closed:
             self.say(stores.closed)
         return stores
@@ -425,7 +423,7 @@ class Hone:
             ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
-            every=Intervals(self.settings.learning.turns, self.settings.learning.iterations),
+            topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
 

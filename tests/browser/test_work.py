@@ -6,7 +6,6 @@ from pathlib import Path
 
 from playwright.async_api import Page, Route, expect
 
-from hone.core.jobs import Topic
 from hone.core.messages import assistant
 from hone.models.scripted import call, rounds, rules
 from tests.browser import tale
@@ -152,7 +151,7 @@ async def test_a_review_that_failed_is_seen_and_tried_again(home: Path, tmp_path
         await page.get_by_role("link", name="Reviews").click()
         await expect(page.get_by_text("The queue is empty.")).to_be_visible()
         session = await hone.sessions.find((await visit.get("/api/sessions"))["sessions"][0]["session"])
-        job = await hone.jobs.enqueue(session, 2, frozenset({Topic.MEMORY}), "by hand", now)
+        job = await hone.jobs.enqueue(session, 2, frozenset({"memory"}), "by hand", now)
         await hone.jobs.fail(job.id, "The provider is out of reach.", now, again=False)
         review = page.locator(".review")
         await expect(review).to_contain_text("The provider is out of reach.")

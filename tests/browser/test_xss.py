@@ -10,7 +10,6 @@ from pathlib import Path
 from playwright.async_api import Browser
 
 from hone import Hone
-from hone.core.jobs import Topic
 from hone.core.ledger import USER
 from hone.core.messages import Message, Role, Text, assistant
 from hone.core.skill import SkillOrigin
@@ -70,7 +69,7 @@ async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
     session, now = await hone.session(told=[example, assistant("Like this.")]), datetime.now(UTC)
     await session.send(text)
     await hone.sessions.rename(session.id, " ".join(text.split()))
-    topics, length = frozenset({Topic.MEMORY}), len(session.transcript)
+    topics, length = frozenset({"memory"}), len(session.transcript)
     await hone.jobs.enqueue(session.id, length, topics, text, now)
     await hone.background.drain()
     job = await hone.jobs.enqueue(session.id, length, topics, text, now)

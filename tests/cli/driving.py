@@ -17,8 +17,7 @@ from pathlib import Path
 import pyte
 
 from hone.models.fake_provider import FakeProvider
-from hone.runtime.lists import OwnersList
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Folders, OwnersList
 
 HONE = (sys.executable, "-m", "hone")
 # Makes its standard input the controlling terminal, so that Ctrl-C typed there reaches the command.

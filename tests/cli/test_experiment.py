@@ -65,7 +65,7 @@ async def tried(home: Path, folder: Path) -> None:
             (LessonKind.ENTRY, str(noted.id), HELPING),
             (LessonKind.TEMPLATE, "rows", HELPING[:3]),
         ):
-            stored(hone.part(ExperimentsPart).runner.studies, await find(hone, folder, kind, name), outcomes)
+            stored(hone.part(ExperimentsPart).studies, await find(hone, folder, kind, name), outcomes)
 
 
 def test_what_cannot_be_done_says_why(context: Desk) -> None:

@@ -9,7 +9,7 @@ from hone.cli.changes import learned_lines
 from hone.core.clock import ManualClock
 from hone.core.events import Learned
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, JobId, Topic
+from hone.core.jobs import Job, JobId
 from hone.core.ledger import (
     MEMORY,
     USER,
@@ -32,10 +32,10 @@ from hone.knowledge.folding import Step
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.learned import CHAT, line
-from hone.stores.reference import InMemoryLedger
 from tests.given import NOON
+from tests.reference.ledger import InMemoryLedger
 
-JOB = Job(JobId(1), SessionId("s"), SessionId("s"), 2, frozenset({Topic.MEMORY}), NOON, "10 turns")
+JOB = Job(JobId(1), SessionId("s"), SessionId("s"), 2, frozenset({"memory"}), NOON, "10 turns")
 
 
 def made(

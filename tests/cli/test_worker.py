@@ -7,11 +7,11 @@ from pathlib import Path
 from hone import Hone
 from hone.cli.worker import POLL, REST, serve
 from hone.core.clock import ManualClock
-from hone.core.jobs import Job, Topic
+from hone.core.jobs import Job
 from hone.models.scripted import Scripted, lines
 from tests.given import NOON
 
-TOPICS = frozenset({Topic.MEMORY})
+TOPICS = frozenset({"memory"})
 
 
 async def tried(home: Path, answers: Sequence[bool]) -> list[float]:

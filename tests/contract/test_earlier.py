@@ -1,6 +1,5 @@
 """What every store promises of the lines a session has left."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.stores.inmemory import InMemorySessions
-from hone.stores.sqlite import SqliteSessions
+from tests.contract.kinds import KINDS, kept
 from tests.given import NOON
 
 ONE, TWO = Prefix("openai/m", "system"), Prefix("openai/n", "system")
@@ -28,13 +26,10 @@ def said(*texts: str) -> Transcript:
     return chain
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sessions]:
-    made: Sessions = (
-        InMemorySessions() if request.param == "inmemory" else SqliteSessions.open(tmp_path / "hone.db")
-    )
-    yield made
-    asyncio.run(made.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores.sessions
 
 
 async def test_the_lines_a_session_has_left_are_told_oldest_first_and_go_with_it(store: Sessions) -> None:

@@ -15,55 +15,34 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, Jobs, State, Topic
-from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind, ChangeState, Delta, Ledger
+from hone.core.jobs import Count, Job, JobId, Jobs, State, TurnSummary
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind, ChangeState, Delta
 from hone.core.messages import digest
-from hone.core.ports import Header, Sessions
-from hone.runtime.triggers import Ending, Intervals, counted
-from hone.stores.database import Database
-from hone.stores.inmemory import InMemoryJobs, InMemorySessions
-from hone.stores.jobs import SqliteJobs
-from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger
-from hone.stores.sqlite import SqliteSessions
+from hone.core.ports import Header
+from hone.core.topics import NAMES as TOPICS
+from hone.runtime.triggers import configure_topics, count
+from hone.settings import Learning
+from hone.stores.home import Stores
+from tests.contract.kinds import KINDS as STORES
+from tests.contract.kinds import all_kinds, kept, sqlite
 from tests.contract.test_sessions import NOW, OTHER, A, B, C, D, begin, branch, said
 
-BOTH = frozenset(Topic)
-NOTES = frozenset({Topic.MEMORY})
+BOTH = TOPICS
+NOTES = frozenset({"memory"})
 LATER = NOW + timedelta(minutes=5)
 REVIEW, SECOND = SessionId("review-1"), SessionId("review-2")
 BODIES = {digest(body): body for body in (b"one", b"two")}
 ONE, TWO = BODIES
-THIRD: Count = partial(counted, turn=Ending(iterations=1), every=Intervals(turns=3, iterations=0))
+THIRD: Count = partial(
+    count, turn=TurnSummary(iterations=1), topics=configure_topics(Learning(turns=3, iterations=0))
+)
 """Every third turn of a tree sets a review off."""
 
 
-@dataclass(frozen=True)
-class Stores:
-    """All that one home keeps."""
-
-    sessions: Sessions
-    ledger: Ledger
-    jobs: Jobs
-
-
-def in_memory() -> Stores:
-    sessions, ledger = InMemorySessions(), InMemoryLedger()
-    return Stores(sessions, ledger, InMemoryJobs(ledger, sessions))
-
-
-def in_sqlite(database: Database) -> Stores:
-    return Stores(SqliteSessions(database), SqliteLedger(database), SqliteJobs(database))
-
-
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=STORES)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    if request.param == "inmemory":
-        yield in_memory()
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield in_sqlite(database)
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores
 
 
 def note(before: str | None, after: str | None) -> Change:
@@ -300,12 +279,12 @@ async def test_a_tree_counts_as_one_with_branches_forks_and_children(stores: Sto
     stranger = SessionId("stranger")
     await begin(stores.sessions, stranger)
     assert [await take_turn(stores, each) for each in (A, B)] == [None, None]
-    assert [await stores.jobs.counters(each) for each in (A, B, C, D)] == [Counters(2, 2)] * 4
-    assert await stores.jobs.counters(stranger) == Counters()
+    assert [await stores.jobs.counters(each) for each in (A, B, C, D)] == [{"memory": 2, "skills": 2}] * 4
+    assert await stores.jobs.counters(stranger) == {}
     due = await take_turn(stores, D)
     assert due is not None
     assert (due.session, due.tree, due.messages, due.topics) == (D, A, 2, NOTES)
-    assert [await stores.jobs.counters(each) for each in (A, B, C, D)] == [Counters(0, 3)] * 4
+    assert [await stores.jobs.counters(each) for each in (A, B, C, D)] == [{"skills": 3}] * 4
 
 
 async def test_a_deleted_parent_changes_nothing_for_those_who_come_from_it(stores: Stores) -> None:
@@ -319,7 +298,7 @@ async def test_a_deleted_parent_changes_nothing_for_those_who_come_from_it(store
     await branch(stores.sessions, D, C, 1, "d")
     due = await take_turn(stores, D)
     assert due is not None
-    assert (due.tree, await stores.jobs.counters(C)) == (A, Counters(0, 3))
+    assert (due.tree, await stores.jobs.counters(C)) == (A, {"skills": 3})
 
 
 async def test_with_the_last_session_of_a_tree_its_counters_go(stores: Stores) -> None:
@@ -327,10 +306,10 @@ async def test_with_the_last_session_of_a_tree_its_counters_go(stores: Stores) -
     await branch(stores.sessions, B, A, 2, "b")
     await take_turn(stores, A)
     await stores.sessions.delete(A)
-    assert await stores.jobs.counters(B) == Counters(1, 1)
+    assert await stores.jobs.counters(B) == {"memory": 1, "skills": 1}
     await stores.sessions.delete(B)
     await begin(stores.sessions, A, "the name is free again")
-    assert await stores.jobs.counters(A) == Counters()
+    assert await stores.jobs.counters(A) == {}
 
 
 # The law: whatever is done to the reference and to another store, both answer alike.
@@ -376,10 +355,11 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
             return lambda stores: branch(stores.sessions, free[-1], name, deed.turns, "x")
         case "append":
             longer = said("z").nodes if deed.at == 3 else said("x", on=now).nodes[len(now) :]
-            every = Intervals(turns=2 + deed.turns, iterations=deed.at)
-            count = partial(counted, turn=Ending(deed.turns, noted=deed.at == 4), every=every)
+            topics = configure_topics(Learning(turns=2 + deed.turns, iterations=deed.at))
+            changed_by = frozenset({"memory"} if deed.at == 4 else ())
+            counting = partial(count, turn=TurnSummary(deed.turns, changed_by), topics=topics)
             return lambda stores: stores.sessions.append(
-                name, longer, None, count, lambda due: f"{len(due)} due"
+                name, longer, None, counting, lambda due: f"{len(due)} due"
             )
         case "delete":
             return lambda stores: stores.sessions.delete(name)
@@ -406,30 +386,30 @@ async def outcome(stores: Stores, call: Callable[[Stores], Any]) -> Any:
     return result if isinstance(result, Job | tuple) else None
 
 
-async def agree(path: Path, deeds: Sequence[Deed]) -> None:
-    reference, database = in_memory(), Database.open(path)
-    sqlite = in_sqlite(database)
-    for stores in (reference, sqlite):
-        await stores.ledger.record([], BODIES, NOW)
-        await begin(stores.sessions, A)
-        await branch(stores.sessions, B, A, 2, "x")
-        await stores.jobs.enqueue(B, 1, BOTH, "by hand", NOW)
-    for deed in deeds:
-        call = await made(deed, reference)
-        expected = await outcome(reference, call)
-        refused = isinstance(expected, tuple) and expected and isinstance(expected[0], str)
-        event(f"{deed.kind}: {expected[0] if refused else type(expected).__name__}")
-        assert await outcome(sqlite, call) == expected
-        seen = await view(sqlite)
-        assert seen == await view(reference)
-        assert {job.session for job in seen[2]} <= set(seen[0]), "what waits has its session"
-    await database.close()
-    again = Database.open(path)
-    assert await view(in_sqlite(again)) == await view(reference)
+async def agree(folder: Path, deeds: Sequence[Deed]) -> None:
+    async with all_kinds(folder) as (reference, *others):
+        for stores in (reference, *others):
+            await stores.ledger.record([], BODIES, NOW)
+            await begin(stores.sessions, A)
+            await branch(stores.sessions, B, A, 2, "x")
+            await stores.jobs.enqueue(B, 1, BOTH, "by hand", NOW)
+        for deed in deeds:
+            call = await made(deed, reference)
+            expected = await outcome(reference, call)
+            refused = isinstance(expected, tuple) and expected and isinstance(expected[0], str)
+            event(f"{deed.kind}: {expected[0] if refused else type(expected).__name__}")
+            seen = await view(reference)
+            assert {job.session for job in seen[2]} <= set(seen[0]), "what waits has its session"
+            for stores in others:
+                assert await outcome(stores, call) == expected
+                assert await view(stores) == seen
+        last = await view(reference)
+    again = sqlite("sqlite", folder)
+    assert await view(again) == last
     await again.close()
 
 
 @given(st.lists(DEEDS, min_size=5, max_size=20))
 def test_sqlite_and_the_reference_agree_over_any_history_and_after_reopening(deeds: list[Deed]) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(agree(Path(folder) / "hone.db", deeds))
+        asyncio.run(agree(Path(folder), deeds))

@@ -34,9 +34,8 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest
 from hone.core.trust import Trust
-from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger
+from tests.contract.kinds import KINDS, all_kinds, kept, sqlite
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OWNER = Author(Actor.OWNER)
@@ -45,14 +44,10 @@ A, B, C, D = (digest(body) for body in (b"a", b"b", b"c", b"d"))
 BODIES = {A: b"a", B: b"b", C: b"c", D: b"d"}
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    if request.param == "inmemory":
-        yield InMemoryLedger()
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield SqliteLedger(database)
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores.ledger
 
 
 def change(
@@ -441,25 +436,28 @@ async def outcome(ledger: Ledger, changes: Sequence[Change]) -> Any:
         return type(error).__name__, str(error)
 
 
-async def agree(path: Path, batches: Sequence[Sequence[Step]]) -> None:
-    reference, database = InMemoryLedger(), Database.open(path)
-    sqlite = SqliteLedger(database)
-    for ledger in (reference, sqlite):
-        await ledger.record([], BODIES, NOW)
-    for batch in batches:
-        held = {target: dict(each) for target, each in (await reference.holdings("")).items()}
-        changes = drawn(batch, held, await reference.latest())
-        expected = await outcome(reference, changes)
-        event(f"{expected[0] if expected and isinstance(expected[0], str) else 'recorded'}")
-        event(f"{sum(each.settled is not None for each in await reference.entries())} settled")
-        assert await outcome(sqlite, changes) == expected
-        assert await view(sqlite) == await view(reference)
-    assert await sqlite.unsound() == []
-    for session in ("s0", "s1", "s2"):
-        assert await sqlite.entries(session=session) == await reference.entries(session=session)
-    await database.close()
-    again = Database.open(path)
-    assert await view(SqliteLedger(again)) == await view(reference)
+async def agree(folder: Path, batches: Sequence[Sequence[Step]]) -> None:
+    async with all_kinds(folder) as kinds:
+        reference, *others = [stores.ledger for stores in kinds]
+        for ledger in (reference, *others):
+            await ledger.record([], BODIES, NOW)
+        for batch in batches:
+            held = {target: dict(each) for target, each in (await reference.holdings("")).items()}
+            changes = drawn(batch, held, await reference.latest())
+            expected = await outcome(reference, changes)
+            event(f"{expected[0] if expected and isinstance(expected[0], str) else 'recorded'}")
+            event(f"{sum(each.settled is not None for each in await reference.entries())} settled")
+            for ledger in others:
+                assert await outcome(ledger, changes) == expected
+                assert await view(ledger) == await view(reference)
+        for ledger in others:
+            assert isinstance(ledger, SqliteLedger)
+            assert await ledger.unsound() == []
+            for session in ("s0", "s1", "s2"):
+                assert await ledger.entries(session=session) == await reference.entries(session=session)
+        last = await view(reference)
+    again = sqlite("sqlite", folder)
+    assert await view(again.ledger) == last
     await again.close()
 
 
@@ -468,4 +466,4 @@ def test_sqlite_and_the_reference_agree_over_any_history_and_after_reopening(
     batches: list[list[Step]],
 ) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(agree(Path(folder) / "hone.db", batches))
+        asyncio.run(agree(Path(folder), batches))

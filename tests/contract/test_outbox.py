@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import pytest
@@ -10,27 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.errors import Conflict
-from hone.core.ledger import MEMORY, Change, ChangeId, ChangeKind, Ledger
+from hone.core.ledger import MEMORY, Change, ChangeId, ChangeKind
 from hone.core.outbox import Outbox, OutboxItem, OutboxStatus
 from hone.stores.database import MIGRATIONS, Database
-from hone.stores.inmemory import InMemoryOutbox
-from hone.stores.ledger import SqliteLedger
+from hone.stores.home import Stores
 from hone.stores.outbox import SqliteOutbox
-from hone.stores.reference import InMemoryLedger
+from tests.contract.kinds import KINDS, all_kinds, kept
 from tests.contract.test_ledger import NOW, A, B, C, change, put, verdict, waits
 
-Stores = tuple[Ledger, Outbox]
 
-
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    if request.param == "inmemory":
-        ledger = InMemoryLedger()
-        yield ledger, InMemoryOutbox(ledger)
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield SqliteLedger(database), SqliteOutbox(database)
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores
 
 
 async def ids(outbox: Outbox) -> Sequence[int]:
@@ -38,7 +31,7 @@ async def ids(outbox: Outbox) -> Sequence[int]:
 
 
 async def test_what_is_refused_by_the_ledger_leaves_no_letter(stores: Stores) -> None:
-    ledger, outbox = stores
+    ledger, outbox = stores.ledger, stores.outbox
     await put(ledger, change(None, A))
     with pytest.raises(Conflict):
         await ledger.record([change(A, B), change(A, C)], {}, NOW)
@@ -46,7 +39,7 @@ async def test_what_is_refused_by_the_ledger_leaves_no_letter(stores: Stores) ->
 
 
 async def test_what_waits_for_the_owner_has_no_letter_until_it_takes_effect(stores: Stores) -> None:
-    ledger, outbox = stores
+    ledger, outbox = stores.ledger, stores.outbox
     (waiting, other) = await put(ledger, waits(None, A), waits(None, B))
     assert await ids(outbox) == []
     await put(ledger, verdict(other))
@@ -57,7 +50,7 @@ async def test_what_waits_for_the_owner_has_no_letter_until_it_takes_effect(stor
 
 
 async def test_letters_come_in_the_order_of_their_changes_until_they_are_delivered(stores: Stores) -> None:
-    ledger, outbox = stores
+    ledger, outbox = stores.ledger, stores.outbox
     await put(ledger, change(None, A), change(A, B))
     await put(ledger, change(B, C))
     assert await ids(outbox) == [1, 2, 3]
@@ -70,7 +63,7 @@ async def test_letters_come_in_the_order_of_their_changes_until_they_are_deliver
 
 
 async def test_a_try_in_vain_is_counted_and_one_that_is_final_is_not_tried_again(stores: Stores) -> None:
-    ledger, outbox = stores
+    ledger, outbox = stores.ledger, stores.outbox
     await put(ledger, change(None, A), change(A, B))
     await outbox.failed(ChangeId(1), "down")
     await outbox.failed(ChangeId(1), "still \ud800 down")
@@ -85,7 +78,7 @@ async def test_a_try_in_vain_is_counted_and_one_that_is_final_is_not_tried_again
 
 
 async def test_another_place_has_heard_of_nothing_and_the_same_one_is_not_told_twice(stores: Stores) -> None:
-    ledger, outbox = stores
+    ledger, outbox = stores.ledger, stores.outbox
     await outbox.address("one")
     await put(ledger, change(None, A), waits(None, B))
     await put(ledger, change(A, B))
@@ -99,7 +92,7 @@ async def test_another_place_has_heard_of_nothing_and_the_same_one_is_not_told_t
 
 
 async def test_a_home_keeps_its_name_and_no_two_have_the_same(stores: Stores, tmp_path: Path) -> None:
-    _, outbox = stores
+    outbox = stores.outbox
     name = await outbox.home()
     assert name == await outbox.home()
     other = Database.open(tmp_path / "other.db")
@@ -145,27 +138,17 @@ acts = st.lists(
 @given(acts)
 def test_sqlite_and_the_reference_agree_over_any_history(acts: list[tuple[str, int]]) -> None:
     async def story() -> None:
-        from tempfile import TemporaryDirectory
-
         with TemporaryDirectory() as folder:
-            database = Database.open(Path(folder) / "hone.db")
-            kept = InMemoryLedger()
-            both: list[Stores] = [
-                (SqliteLedger(database), SqliteOutbox(database)),
-                (kept, InMemoryOutbox(kept)),
-            ]
-            try:
+            async with all_kinds(Path(folder)) as kinds:
                 for number, (act, which) in enumerate(acts):
-                    views = [await done(ledger, outbox, act, which, number) for ledger, outbox in both]
-                    assert views[0] == views[1]
-            finally:
-                await database.close()
+                    first, *others = [await done(each, act, which, number) for each in kinds]
+                    assert others == [first, first]
 
     asyncio.run(story())
 
 
-async def done(ledger: Ledger, outbox: Outbox, act: str, which: int, number: int) -> object:
-    id = ChangeId(which)
+async def done(stores: Stores, act: str, which: int, number: int) -> object:
+    ledger, outbox, id = stores.ledger, stores.outbox, ChangeId(which)
     match act:
         case "add":
             held = (await ledger.holding(MEMORY)).get("MEMORY.md")

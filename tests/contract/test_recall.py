@@ -1,6 +1,5 @@
 """What every search promises, line by line of the port."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -17,11 +16,7 @@ from hone.core.recall import Query, Recall, SearchResult
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.stores.database import Database
-from hone.stores.inmemory import InMemorySessions
-from hone.stores.recall import SqliteRecall
-from hone.stores.recalled import InMemoryRecall
-from hone.stores.sqlite import SqliteSessions
+from tests.contract.kinds import KINDS, kept
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 PREFIX, OTHER = Prefix("scripted/one", "One."), Prefix("scripted/two", "Two.")
@@ -64,15 +59,10 @@ def told(transcript: Transcript, *said: Message, at: datetime = NOW) -> Transcri
     return transcript
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    if request.param == "inmemory":
-        sessions = InMemorySessions()
-        yield Memory(sessions, InMemoryRecall(sessions))
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield Memory(SqliteSessions(database), SqliteRecall(database))
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield Memory(stores.sessions, stores.recall)
 
 
 @pytest.mark.parametrize("words", ["", "   ", '"', "*", "?!", '""', "\x00", "\udcff"])
@@ -243,6 +233,32 @@ async def test_who_is_meant_to_have_said_it_comes_first(memory: Memory) -> None:
     await memory.keep(A, user("pumpkin soup"), assistant("pumpkin soup!"))
     assert (await memory.found("what did I say of pumpkin soup?"))[0] == (A, 1)
     assert (await memory.found("what did you say of pumpkin soup?"))[0] == (A, 2)
+
+
+async def test_what_counts_for_more_or_less_does_so_by_the_same_weight_everywhere(memory: Memory) -> None:
+    """Each message stands alone, so that nothing but the weight tells two of them apart."""
+    today, march = date(2026, 6, 1), datetime(2026, 3, 4, tzinfo=UTC)
+    await memory.keep(A, user("pumpkin soup"), at=march)
+    await memory.keep(B, assistant("pumpkin soup"), at=NOW + timedelta(days=60))
+    await memory.keep(C, user("A fork: pumpkin soup"), origin=Origin.REVIEW, parent=B)
+    call = ToolCall("1", "look", "{}")
+    await memory.keep(SessionId("d"), answer(call, "pumpkin soup"), at=NOW + timedelta(days=60))
+
+    async def scores(words: str) -> dict[str, float]:
+        found = await memory.search(words, today=today)
+        return {hit.header.id: hit.score for hit in found.hits}
+
+    plain, spoken, timely = [
+        await scores(f"{asked} pumpkin soup{when}")
+        for asked, when in (("", ""), ("did I say", ""), ("", " on 2026-03-04"))
+    ]
+    assert spoken[A] / spoken[B] == pytest.approx(1.4)
+    assert timely[A] / timely[B] == pytest.approx(1.6)
+    assert plain[C] / plain[A] == pytest.approx(0.5)
+    assert plain["d"] / plain[A] == pytest.approx(0.8)
+    await memory.keep(SessionId("e"), user("rhubarb"), assistant("Yes?"))
+    beside = [hit.score for hit in (await memory.search("rhubarb")).hits]
+    assert beside[1] / beside[0] == pytest.approx(0.45)
 
 
 async def test_what_is_before_the_askers_eyes_is_left_out(memory: Memory) -> None:

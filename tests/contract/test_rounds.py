@@ -1,22 +1,19 @@
 """What every store of the curator's rounds promises, and that both of them say the same."""
 
-import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns, RoundId
+from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta, Ledger
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.messages import digest, sound
-from hone.stores.curator_runs import SqliteCuratorRuns
-from hone.stores.database import Database
-from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryCuratorRuns, InMemoryLedger
+from hone.stores.home import Stores
+from tests.contract.kinds import KINDS, kept
 from tests.given import NOON
 
 BODY = b"one"
@@ -25,48 +22,37 @@ CHANGE = Change(MEMORY, ChangeKind.EDIT, (Delta("MEMORY.md", None, ONE),), Autho
 FIRST = CuratorRun(NOON, "a week has passed", SessionId("s"), "0" * 64, "", "## Done")
 
 
-@dataclass(frozen=True)
-class Stores:
-    ledger: Ledger
-    rounds: CuratorRuns
-
-
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    if request.param == "inmemory":
-        ledger = InMemoryLedger()
-        yield Stores(ledger, InMemoryCuratorRuns(ledger))
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield Stores(SqliteLedger(database), SqliteCuratorRuns(database))
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores
 
 
 async def test_a_round_is_recorded_with_what_it_changed(stores: Stores) -> None:
-    made, [entry] = await stores.rounds.complete(FIRST, UNNUMBERED, [CHANGE], {ONE: BODY})
-    assert made == replace(FIRST, id=RoundId(1), changes=(entry.id,))
-    assert await stores.rounds.rounds() == (made,)
+    made, [entry] = await stores.curator_runs.complete(FIRST, UNNUMBERED, [CHANGE], {ONE: BODY})
+    assert made == replace(FIRST, id=CuratorRunId(1), changes=(entry.id,))
+    assert await stores.curator_runs.runs() == (made,)
     assert await stores.ledger.entries(group="g") == (entry,)
     assert await stores.ledger.entries(group="other") == ()
 
 
 async def test_rounds_come_newest_first_whatever_the_clock_says(stores: Stores) -> None:
-    first, _ = await stores.rounds.complete(FIRST, UNNUMBERED, (), {})
+    first, _ = await stores.curator_runs.complete(FIRST, UNNUMBERED, (), {})
     earlier = replace(FIRST, at=NOON - timedelta(days=900), error="no\ud800thing", report="\udfff")
-    second, _ = await stores.rounds.complete(earlier, first.id, (), {})
+    second, _ = await stores.curator_runs.complete(earlier, first.id, (), {})
     assert (second.error, second.report) == (sound("no\ud800thing"), sound("\udfff"))
-    assert await stores.rounds.rounds() == (second, first)
-    assert await stores.rounds.rounds(1) == (second,)
+    assert await stores.curator_runs.runs() == (second, first)
+    assert await stores.curator_runs.runs(1) == (second,)
 
 
 @pytest.mark.parametrize("after", [0, 2, -1])
 async def test_of_two_rounds_that_began_alike_one_is_a_conflict_and_changes_nothing(
     stores: Stores, after: int
 ) -> None:
-    first, _ = await stores.rounds.complete(FIRST, UNNUMBERED, (), {})
+    first, _ = await stores.curator_runs.complete(FIRST, UNNUMBERED, (), {})
     with pytest.raises(Conflict, match="Another round"):
-        await stores.rounds.complete(FIRST, RoundId(after), [CHANGE], {ONE: BODY})
-    assert await stores.rounds.rounds() == (first,)
+        await stores.curator_runs.complete(FIRST, CuratorRunId(after), [CHANGE], {ONE: BODY})
+    assert await stores.curator_runs.runs() == (first,)
     assert await stores.ledger.entries() == ()
 
 
@@ -82,6 +68,6 @@ async def test_a_change_that_cannot_be_recorded_leaves_no_round(
     stores: Stores, change: Change, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        await stores.rounds.complete(FIRST, UNNUMBERED, [CHANGE, change], {ONE: BODY})
-    assert await stores.rounds.rounds() == ()
+        await stores.curator_runs.complete(FIRST, UNNUMBERED, [CHANGE, change], {ONE: BODY})
+    assert await stores.curator_runs.runs() == ()
     assert await stores.ledger.entries() == ()

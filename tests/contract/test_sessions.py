@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Conflict, Missing, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, Topic, Topics
+from hone.core.jobs import Count, Counters, Job, JobId, Topics
 from hone.core.messages import (
     Image,
     Message,
@@ -31,11 +31,13 @@ from hone.core.messages import (
 from hone.core.model import Usage
 from hone.core.ports import IMPORTED, Header, Sessions, Spending, StoredSession
 from hone.core.prefix import Prefix
+from hone.core.topics import NAMES
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.stores.inmemory import InMemorySessions
 from hone.stores.sqlite import SqliteSessions
+from tests.contract.kinds import KINDS as STORES
+from tests.contract.kinds import all_kinds, kept
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PREFIX = Prefix("scripted/one", "You help.", ('{"name":"read"}',))
@@ -44,17 +46,14 @@ A, B, C, D = (SessionId(name) for name in ("a1", "b1", "c1", "c2"))
 SPENT = Spending(NOW, "scripted/one", Origin.USER, Usage(10, 4, 2, 3, 0.25))
 
 
-BOTH = frozenset(Topic)
+BOTH = NAMES
 NOTHING: Topics = frozenset()
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=STORES)
 def sessions(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sessions]:
-    store: Sessions = (
-        InMemorySessions() if request.param == "inmemory" else SqliteSessions.open(tmp_path / "sessions.db")
-    )
-    yield store
-    asyncio.run(store.close())
+    with kept(request.param, tmp_path) as stores:
+        yield stores.sessions
 
 
 def said(*words: str, on: Transcript | None = None, prefix: Prefix = PREFIX) -> Transcript:
@@ -115,7 +114,7 @@ def tallied(seen: list[Counters], due: Topics = NOTHING) -> Count:
 
     def count(before: Counters) -> tuple[Counters, Topics]:
         seen.append(before)
-        return Counters(before.turns + 1, before.iterations + 2), due
+        return {"memory": before.get("memory", 0) + 1, "skills": before.get("skills", 0) + 2}, due
 
     return count
 
@@ -129,7 +128,7 @@ async def test_what_cannot_be_added_is_not_counted_and_sets_nothing_off(sessions
         await sessions.append(B, stale, SPENT, tallied(seen, BOTH), str)
     assert seen == []
     job = await sessions.append(A, said("x", on=transcript).nodes[3:], None, tallied(seen, BOTH))
-    assert (seen, job and job.id) == ([Counters()], 1)
+    assert (seen, job and job.id) == ([{}], 1)
 
 
 async def test_nothing_is_added_if_it_cannot_be_counted_or_explained(sessions: Sessions) -> None:
@@ -144,7 +143,7 @@ async def test_nothing_is_added_if_it_cannot_be_counted_or_explained(sessions: S
     assert (await sessions.load(A)).transcript.head == transcript.head
     assert (await sessions.spending(), (await sessions.list())[0].messages) == ((), 3)
     job = await sessions.append(A, longer, None, tallied(seen, BOTH))
-    assert (seen, job and job.id) == ([Counters()], 1)
+    assert (seen, job and job.id) == ([{}], 1)
 
 
 async def test_what_is_due_is_queued_with_all_messages_up_to_the_last_and_returned(
@@ -161,10 +160,10 @@ async def test_what_is_due_is_queued_with_all_messages_up_to_the_last_and_return
     assert await sessions.append(A, first.nodes[3:], SPENT, tallied(seen), why) is None
     job = await sessions.append(A, second.nodes[5:], SPENT, tallied(seen, BOTH), why)
     assert job == Job(JobId(1), A, A, 6, BOTH, late, "2 due" + "\ufffd" * 3)
-    again = await sessions.append(A, (), None, tallied(seen, frozenset({Topic.SKILLS})))
-    assert again == Job(JobId(2), A, A, 6, frozenset({Topic.SKILLS}), late, "")
+    again = await sessions.append(A, (), None, tallied(seen, frozenset({"skills"})))
+    assert again == Job(JobId(2), A, A, 6, frozenset({"skills"}), late, "")
     assert await sessions.append(A, (), SPENT) is None
-    assert seen == [Counters(), Counters(1, 2), Counters(2, 4)]
+    assert seen == [{}, {"memory": 1, "skills": 2}, {"memory": 2, "skills": 4}]
     assert facts((await sessions.load(A)).transcript.nodes) == facts(second.nodes)
     assert await sessions.spending() == (SPENT,) * 3
 
@@ -176,7 +175,7 @@ async def test_many_appends_at_once_to_branches_of_one_tree_lose_no_count(sessio
     for name in names:
         await branch(sessions, name, A, 2, name)
     await asyncio.gather(*(sessions.append(name, (), None, tallied(seen)) for name in names))
-    assert seen == [Counters(number, 2 * number) for number in range(20)]
+    assert seen == [{}, *({"memory": number, "skills": 2 * number} for number in range(1, 20))]
 
 
 @pytest.mark.parametrize(
@@ -378,8 +377,7 @@ async def test_a_branch_after_a_move_keeps_what_it_shares_and_no_more(
     child = await branch(sessions, B, A, 1, "its own")
     await sessions.delete(A)
     assert facts((await sessions.load(B)).transcript.nodes) == facts(child.nodes)
-    if isinstance(sessions, SqliteSessions):
-        path = tmp_path / "sessions.db"
+    if (path := tmp_path / "hone.db").exists():
         assert set(rows(path, "SELECT digest FROM contents")) == {node.digest for node in child.nodes}
         assert rows(path, "SELECT count(*) FROM nodes") == [3]
         await sessions.delete(B)
@@ -644,27 +642,30 @@ def rows(path: Path, query: str) -> list[Any]:
         connection.close()
 
 
-async def agree(path: Path, steps: Sequence[Step]) -> None:
-    reference, store = InMemorySessions(), SqliteSessions.open(path)
-    for sessions in (reference, store):
-        await begin(sessions, A)
-        await branch(sessions, B, A, 2, "x")
-    for number, step in enumerate(steps):
-        ids = [each.header.id for each in await reference.list(origin=None)]
-        known = {id: await reference.load(id) for id in ids}
-        made = call(step, SessionId(f"s{number}"), known)
-        expected = await outcome(reference, made)
-        event(f"{step.kind}: {expected[0] if isinstance(expected, tuple) else 'done'}")
-        assert await outcome(store, made) == expected
-        seen = await view(reference)
-        assert await view(store) == seen
-        kept = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
-        assert set(rows(path, "SELECT digest FROM contents")) == kept
-    while left := await store.list(origin=None):
-        await store.delete(left[0].header.id)
-    assert await store.spending() == await reference.spending()
-    await store.close()
-    for table in ("sessions", "nodes", "chains", "contents", "prefixes", "counters"):
+async def agree(folder: Path, steps: Sequence[Step]) -> None:
+    path = folder / "hone.db"
+    async with all_kinds(folder) as kinds:
+        reference, *others = [stores.sessions for stores in kinds]
+        for sessions in (reference, *others):
+            await begin(sessions, A)
+            await branch(sessions, B, A, 2, "x")
+        for number, step in enumerate(steps):
+            ids = [each.header.id for each in await reference.list(origin=None)]
+            known = {id: await reference.load(id) for id in ids}
+            made = call(step, SessionId(f"s{number}"), known)
+            expected = await outcome(reference, made)
+            event(f"{step.kind}: {expected[0] if isinstance(expected, tuple) else 'done'}")
+            seen = await view(reference)
+            for store in others:
+                assert await outcome(store, made) == expected
+                assert await view(store) == seen
+            contents = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
+            assert set(rows(path, "SELECT digest FROM contents")) == contents
+        for store in others:
+            while left := await store.list(origin=None):
+                await store.delete(left[0].header.id)
+            assert await store.spending() == await reference.spending()
+    for table in ("sessions", "nodes", "chains", "contents", "prefixes", "counts"):
         assert rows(path, f"SELECT count(*) FROM {table}") == [0], table
 
 
@@ -673,7 +674,7 @@ def test_sqlite_and_the_reference_agree_over_any_history_and_nothing_is_left_beh
     steps: list[Step],
 ) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(agree(Path(folder) / "sessions.db", steps))
+        asyncio.run(agree(Path(folder), steps))
 
 
 @given(st.lists(st.tuples(ANY_MESSAGE, st.sampled_from(Trust), TIMES), min_size=1, max_size=5))

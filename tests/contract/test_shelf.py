@@ -31,8 +31,8 @@ from hone.core.skill import (
 )
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger, InMemorySkillCatalog
 from hone.stores.skill_catalog import SqliteSkillCatalog
+from tests.contract.kinds import KINDS, all_kinds, kept
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TODAY = date(2026, 3, 1)
@@ -78,15 +78,10 @@ class Library:
         await self.shelf.count(name, SkillEvent.USE, Actor.AGENT, session, today)
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
+@pytest.fixture(params=KINDS)
 def library(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Library]:
-    if request.param == "inmemory":
-        ledger = InMemoryLedger()
-        yield Library(ledger, InMemorySkillCatalog(ledger))
-        return
-    database = Database.open(tmp_path / "hone.db")
-    yield Library(SqliteLedger(database), SqliteSkillCatalog(database))
-    asyncio.run(database.close())
+    with kept(request.param, tmp_path) as stores:
+        yield Library(stores.ledger, stores.shelf)
 
 
 async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_for(library: Library) -> None:
@@ -354,23 +349,21 @@ async def take(library: Library, step: Step) -> Any:
     )
 
 
-async def agree(path: Path, steps: Sequence[Step]) -> None:
-    database, memory = Database.open(path), InMemoryLedger()
-    libraries = (
-        Library(memory, InMemorySkillCatalog(memory)),
-        Library(SqliteLedger(database), SqliteSkillCatalog(database)),
-    )
-    for step in steps:
-        expected, found = [await take(library, step) for library in libraries]
-        assert found == expected
-    assert await SqliteLedger(database).unsound() == []
-    await database.close()
+async def agree(folder: Path, steps: Sequence[Step]) -> None:
+    async with all_kinds(folder) as kinds:
+        libraries = [Library(stores.ledger, stores.shelf) for stores in kinds]
+        for step in steps:
+            expected, *found = [await take(library, step) for library in libraries]
+            assert found == [expected, expected]
+        for library in libraries[1:]:
+            assert isinstance(library.ledger, SqliteLedger)
+            assert await library.ledger.unsound() == []
 
 
 @given(st.lists(STEPS, min_size=1, max_size=12))
 def test_sqlite_and_the_reference_agree_over_any_history(steps: list[Step]) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(agree(Path(folder) / "hone.db", steps))
+        asyncio.run(agree(Path(folder), steps))
 
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=60))

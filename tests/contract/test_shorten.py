@@ -1,5 +1,6 @@
 """What every store promises of a conversation that is shortened."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.stores.inmemory import InMemorySessions
 from hone.stores.sqlite import SqliteSessions
+from tests.contract.kinds import KINDS, kept
 from tests.given import NOON
 
 PREFIX = Prefix("openai/m", "system")
@@ -29,9 +30,10 @@ def said(*texts: str) -> Transcript:
 WHOLE, SHORT = said("one", "two", "three", "four"), said("one", "notes", "four")
 
 
-@pytest.fixture(params=["inmemory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Sessions:
-    return InMemorySessions() if request.param == "inmemory" else SqliteSessions.open(tmp_path / "hone.db")
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sessions]:
+    with kept(request.param, tmp_path) as stores:
+        yield stores.sessions
 
 
 async def begun(store: Sessions) -> None:
@@ -48,7 +50,6 @@ async def test_a_session_that_went_on_is_not_shortened(store: Sessions) -> None:
     with pytest.raises(Conflict):
         await store.shorten(A, WHOLE.head, SHORT.rooted("another prefix"))
     assert list((await store.load(A)).transcript) == list(WHOLE)
-    await store.close()
 
 
 async def test_it_goes_on_from_the_shorter_line_and_can_be_shortened_again(store: Sessions) -> None:
@@ -62,7 +63,6 @@ async def test_it_goes_on_from_the_shorter_line_and_can_be_shortened_again(store
     assert list((await store.load(A)).transcript) == list(shorter)
     (summary,) = await store.list()
     assert (summary.messages, summary.opening) == (2, "one")
-    await store.close()
 
 
 async def test_a_branch_keeps_the_long_line(store: Sessions) -> None:
@@ -71,7 +71,6 @@ async def test_a_branch_keeps_the_long_line(store: Sessions) -> None:
     await store.shorten(A, WHOLE.head, SHORT)
     await store.delete(A)
     assert [message.text for message in (await store.load(B)).transcript] == ["one", "two", "three"]
-    await store.close()
 
 
 async def test_what_was_said_stays_in_the_database_and_goes_with_the_session(tmp_path: Path) -> None:

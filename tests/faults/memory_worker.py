@@ -6,15 +6,9 @@ It keeps memos for ever and says the key of each as soon as it is acknowledged. 
 import asyncio
 import sys
 from itertools import count
-from typing import TYPE_CHECKING
 
 from hone.core.clock import SystemClock
 from hone.features.backends.guarded import GuardedBackend
-from hone.features.backends.wording import Wording
-from hone.stores import words
-
-if TYPE_CHECKING:
-    pass
 
 VALUE = "the value of {}" + 40 * " and more of it"
 
@@ -25,12 +19,12 @@ def say(line: str) -> None:
 
 
 async def store(kind: str, place: str) -> None:
-    clock, wording = SystemClock(), Wording(words.spaced, words.terms)
+    clock = SystemClock()
     match kind:
         case "postgres":
             from hone.features.backends.postgres import PostgresBackend
 
-            backend = GuardedBackend(PostgresBackend(place, wording, clock, is_cloud=False))
+            backend = GuardedBackend(PostgresBackend(place, clock, is_cloud=False))
         case _:
             from hone.features.backends.honcho import HonchoBackend
             from tests.doubles.honcho import KEY

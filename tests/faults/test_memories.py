@@ -10,7 +10,7 @@ import pytest
 from hone.core.clock import SystemClock
 from hone.features.backends.postgres import PostgresBackend
 from tests import databases
-from tests.backing import WORDING, closing, emptied, honcho
+from tests.backing import closing, emptied, honcho
 from tests.conftest import Figures, Tier
 from tests.doubles.honcho import HonchoDouble
 from tests.faults.memory_worker import VALUE
@@ -48,7 +48,7 @@ async def test_every_memo_that_was_acknowledged_before_a_kill_is_there_and_whole
             case _:
                 place = request.getfixturevalue("postgres")
                 await emptied(place)
-                made = PostgresBackend(place, WORDING, SystemClock(), is_cloud=False)
+                made = PostgresBackend(place, SystemClock(), is_cloud=False)
                 backend = await stack.enter_async_context(closing(made))
         for _ in range(kills):
             for key in await killed([kind, place], random.randint(1, 12)):

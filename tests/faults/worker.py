@@ -13,11 +13,10 @@ from pathlib import Path
 from hone.core.errors import HoneError
 from hone.models.fake_provider.shapes import Format
 from hone.settings import Settings
-from hone.stores import inmemory, sqlite  # what comes later may not be able to read our own code
+from hone.stores.database import Database
 from tests.faults.furnish import furnish, provider
 
 NOBODY = 65534
-READY = (inmemory, sqlite)
 
 
 def say(line: str) -> None:
@@ -46,6 +45,7 @@ def main(*arguments: str) -> None:
     if arguments[0] == "--nobody":
         arguments = arguments[1:]
         if os.geteuid() == 0:
+            asyncio.run(Database.in_memory().close())  # who comes later may not be able to read our own code
             os.setuid(NOBODY)
     home, folder, format, url, *session = arguments
     wire: Format = "openai" if format == "openai" else "anthropic"

@@ -40,8 +40,8 @@ from hone.knowledge.skills.folder import Archive, Create, Edit, Patch, WriteFile
 from hone.knowledge.staging import StagedLedger
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from hone.stores.reference import InMemoryLedger
 from tests.given import NOON
+from tests.reference.ledger import InMemoryLedger
 
 SESSION = SessionId("5e55")
 RESTS = (Evidence(SESSION, 1, Trust.OWNER, "0" * 64),)

@@ -22,8 +22,8 @@ from hone.core.turn import Origin
 from hone.features.traces.export import Tree, choose, export, gather
 from hone.features.traces.restore import RestoreState, compare, read, restore
 from hone.runtime.export import Clean
-from hone.stores.inmemory import InMemorySessions
 from tests.given import NOON, begun, conversations, texts, trusts
+from tests.reference.sessions import InMemorySessions
 
 PREFIXES = [Prefix(f"scripted/{name}", "You help.", ('{"name":"read"}',)) for name in ("one", "two")]
 NUMBERS = st.integers(0, 9)

@@ -3,7 +3,8 @@
 import pytest
 
 from hone.core.errors import SettingsError
-from hone.features.backends.choice import NAMES, BackendChoice, choose, is_remote, must_ask, shown, user_id
+from hone.core.secrets import mask_password
+from hone.features.backends.choice import NAMES, BackendChoice, choose, is_remote, must_ask, user_id
 
 WAY = {"key": True, "installed": True, "answers": True}
 
@@ -87,5 +88,5 @@ def test_a_users_name_is_made_fit_for_every_backend(name: str, fit: str) -> None
     ],
 )
 def test_an_address_is_shown_without_its_password(url: str) -> None:
-    assert "hunter2" not in shown(url)
-    assert ("db.example.com" in shown(url)) == ("db.example.com" in url)
+    assert "hunter2" not in mask_password(url)
+    assert ("db.example.com" in mask_password(url)) == ("db.example.com" in url)

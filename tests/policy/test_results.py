@@ -9,7 +9,7 @@ from hone.core.ledger import Actor, Author, Change, ChangeId, ChangeKind, Entry,
 from hone.core.messages import Message, answer, assistant, user
 from hone.core.skill import SkillResult
 from hone.core.trust import Trust
-from hone.learning.outcomes import result
+from hone.learning.review import result
 from hone.models.scripted import call
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,69 +6,86 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.jobs import Counters, Topic
+from hone.core.jobs import Counters, Topic, TurnSummary
 from hone.core.messages import Message, ToolCall, answer, assistant
-from hone.runtime.triggers import Ending, Intervals, counted, ending, why
+from hone.core.topics import NAMES
+from hone.runtime.triggers import configure_topics, count, explain, summarize
+from hone.settings import Learning
 from tests.given import conversations
 
 few = st.integers(0, 12)
-endings = st.builds(Ending, few, st.booleans(), st.booleans())
-intervals = st.builds(Intervals, few, few)
-counters = st.builds(Counters, few, few)
+used = st.frozensets(st.sampled_from(["memory", "skill_manage", "todo"]))
+turns = st.builds(TurnSummary, few, used)
+topics = st.builds(lambda often, long: configure_topics(Learning(turns=often, iterations=long)), few, few)
+counters = st.dictionaries(st.sampled_from(sorted(NAMES)), st.integers(1, 12))
+Configured = Sequence[Topic]
 
 
-@given(counters, endings, intervals)
+def added(turn: TurnSummary, topic: Topic) -> int:
+    """Written out once more: what counts towards each."""
+    return {"memory": 1, "skills": turn.iterations}[topic.name]
+
+
+def saved(turn: TurnSummary, topic: Topic) -> bool:
+    return {"memory": "memory", "skills": "skill_manage"}[topic.name] in turn.changed_by
+
+
+@given(counters, turns, topics)
 def test_a_counter_goes_up_or_begins_anew_and_only_what_is_due_or_was_saved_begins_anew(
-    before: Counters, turn: Ending, every: Intervals
+    before: Counters, turn: TurnSummary, topics: Configured
 ) -> None:
-    after, due = counted(before, turn, every)
-    assert after.turns in (0, before.turns + 1)
-    assert after.iterations in (0, before.iterations + turn.iterations)
-    assert (after.turns == 0) is (turn.noted or Topic.MEMORY in due)
-    assert after.iterations == 0 or not (turn.shelved or Topic.SKILLS in due)
-    if after.iterations == 0 and before.iterations + turn.iterations:
-        assert turn.shelved or Topic.SKILLS in due
+    after, due = count(before, turn, topics)
+    assert after.keys() == NAMES
+    for topic in topics:
+        higher = before.get(topic.name, 0) + added(turn, topic)
+        anew = saved(turn, topic) or topic.name in due
+        assert after[topic.name] == (0 if anew else higher)
 
 
-@given(counters, endings, intervals)
+@given(counters, turns, topics)
 def test_what_is_due_has_reached_its_interval_and_what_is_not_has_not(
-    before: Counters, turn: Ending, every: Intervals
+    before: Counters, turn: TurnSummary, topics: Configured
 ) -> None:
-    after, due = counted(before, turn, every)
-    reached = not turn.noted and before.turns + 1 >= every.turns > 0
-    assert (Topic.MEMORY in due) is reached
-    reached = not turn.shelved and before.iterations + turn.iterations >= every.iterations > 0
-    assert (Topic.SKILLS in due) is reached
-    assert not every.turns or after.turns < every.turns
-    assert not every.iterations or after.iterations < every.iterations
+    after, due = count(before, turn, topics)
+    assert due <= NAMES
+    for topic in topics:
+        reached = before.get(topic.name, 0) + added(turn, topic) >= topic.interval > 0
+        assert (topic.name in due) is (reached and not saved(turn, topic))
+        assert not topic.interval or after[topic.name] < topic.interval
 
 
-@given(st.lists(st.builds(Ending, few), max_size=40), st.integers(1, 12), st.integers(1, 12))
+@given(st.lists(st.builds(TurnSummary, few), max_size=40), st.integers(1, 12), st.integers(1, 12))
 def test_over_a_whole_conversation_no_turn_and_no_iteration_is_forgotten(
-    turns: Sequence[Ending], often: int, long: int
+    turns: Sequence[TurnSummary], often: int, long: int
 ) -> None:
-    now, memory, skills = Counters(), 0, 0
+    now: Counters = {}
+    memory, skills = 0, 0
     for turn in turns:
-        now, due = counted(now, turn, Intervals(often, long))
-        memory += Topic.MEMORY in due
-        skills += Topic.SKILLS in due
-    assert memory * often + now.turns == len(turns)
+        now, due = count(now, turn, configure_topics(Learning(turns=often, iterations=long)))
+        memory += "memory" in due
+        skills += "skills" in due
+    assert memory * often + now.get("memory", 0) == len(turns)
     total = sum(turn.iterations for turn in turns)
-    assert skills * long + now.iterations <= total
+    assert skills * long + now.get("skills", 0) <= total
     assert (total >= long) is (skills > 0)
 
 
-@given(st.lists(endings, max_size=20))
-def test_with_intervals_of_nothing_nothing_is_ever_due(turns: Sequence[Ending]) -> None:
-    now = Counters()
+@given(st.lists(turns, max_size=20))
+def test_with_intervals_of_nothing_nothing_is_ever_due(turns: Sequence[TurnSummary]) -> None:
+    now: Counters = {}
     for turn in turns:
-        now, due = counted(now, turn, Intervals(0, 0))
+        now, due = count(now, turn, configure_topics(Learning(turns=0, iterations=0)))
         assert due == frozenset()
+
+
+def test_what_another_version_counted_stays_as_it_is() -> None:
+    after, due = count({"weather": 7}, TurnSummary(), configure_topics(Learning()))
+    assert (after["weather"], due) == (7, frozenset())
 
 
 @given(conversations(turns=1))
 def test_an_iteration_is_a_reply_with_calls(messages: list[Message]) -> None:
-    assert ending(messages) == Ending(sum(bool(message.calls) for message in messages))
+    assert summarize(messages).iterations == sum(bool(message.calls) for message in messages)
 
 
 def turn(name: str, arguments: str, *, failed: bool = False) -> list[Message]:
@@ -78,8 +95,8 @@ def turn(name: str, arguments: str, *, failed: bool = False) -> list[Message]:
 
 def test_only_a_call_that_saved_something_counts_as_saved() -> None:
     add, shelve = json.dumps({"action": "add"}), json.dumps({"action": "patch"})
-    assert ending(turn("memory", add)) == Ending(1, noted=True)
-    assert ending(turn("skill_manage", shelve)) == Ending(1, shelved=True)
+    assert summarize(turn("memory", add)) == TurnSummary(1, frozenset({"memory"}))
+    assert summarize(turn("skill_manage", shelve)) == TurnSummary(1, frozenset({"skill_manage"}))
     for messages in (
         turn("memory", add, failed=True),
         turn("memory", json.dumps({"action": "list"})),
@@ -90,11 +107,12 @@ def test_only_a_call_that_saved_something_counts_as_saved() -> None:
         [assistant(ToolCall("c", "memory", add)), assistant("no result")],
         [answer(ToolCall("c", "memory", add), "no call"), assistant(ToolCall("d", "todo", ""))],
     ):
-        assert ending(messages) == Ending(1), messages
+        assert not summarize(messages).changed_by & {"memory", "skill_manage"}, messages
+        assert summarize(messages).iterations == 1, messages
 
 
 def test_the_reason_names_what_is_due_and_nothing_else() -> None:
-    every = Intervals(7, 9)
-    assert why(frozenset({Topic.MEMORY}), every) == "7 turns"
-    assert why(frozenset({Topic.SKILLS}), every) == "9 tool iterations"
-    assert why(frozenset(Topic), every) == "7 turns and 9 tool iterations"
+    topics = configure_topics(Learning(turns=7, iterations=9))
+    assert explain(frozenset({"memory"}), topics) == "7 turns"
+    assert explain(frozenset({"skills"}), topics) == "9 tool iterations"
+    assert explain(NAMES, topics) == "7 turns and 9 tool iterations"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.learning.warmth import DIGEST_SHARE, SMALL, Reading, is_warm
+from hone.learning.budget import DIGEST_SHARE, SMALL, Reading, is_warm
 
 amounts = st.floats(0, 1e6)
 prices = st.none() | st.floats(0, 100)

@@ -11,7 +11,7 @@ from hone.core.messages import Message, Role, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
-from hone.features.templates.examples import HEADING, seeded
+from hone.features.templates.seeding import HEADING, seeded
 from hone.features.templates.values import Template
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint

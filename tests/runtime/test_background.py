@@ -9,14 +9,15 @@ from hone.core.clock import ManualClock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, JobId, State, Topic
+from hone.core.jobs import Job, JobId, State
 from hone.core.ledger import Entry
 from hone.core.part import Part
+from hone.core.topics import NAMES
 from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
 from hone.learning.review import Reviewer
 from hone.models.polite import Aside, unhindered
-from hone.stores.inmemory import InMemoryJobs, InMemorySessions
-from hone.stores.reference import InMemoryLedger
+from tests.reference.ledger import InMemoryLedger
+from tests.reference.sessions import InMemoryJobs, InMemorySessions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A = SessionId("a")
@@ -27,7 +28,7 @@ class Queue(InMemoryJobs):
 
     def __init__(self, *ids: int) -> None:
         super().__init__(InMemoryLedger(), InMemorySessions())
-        self.all = {JobId(id): Job(JobId(id), A, A, 2, frozenset(Topic), NOW, "due") for id in ids}
+        self.all = {JobId(id): Job(JobId(id), A, A, 2, NAMES, NOW, "due") for id in ids}
         self.broken = False
 
     async def waiting(self) -> Sequence[Job]:
@@ -129,7 +130,7 @@ async def test_what_is_queued_later_is_done_when_it_is_told() -> None:
     background, bench = made()
     background.attend(silent)
     await settle()
-    bench.queue.all[JobId(7)] = Job(JobId(7), A, A, 2, frozenset(Topic), NOW, "due")
+    bench.queue.all[JobId(7)] = Job(JobId(7), A, A, 2, NAMES, NOW, "due")
     await settle()
     assert bench.done == []
     background.notify()

@@ -15,9 +15,9 @@ from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills import folder
 from hone.runtime.claims import claim
-from hone.stores.inmemory import InMemoryOutbox
-from hone.stores.reference import InMemoryLedger
 from tests.doubles.odd import Odd
+from tests.reference.ledger import InMemoryLedger
+from tests.reference.sessions import InMemoryOutbox
 
 SKILL = "---\nname: tax-letters\ndescription: Write letters to the tax office.\n---\n\nGreet first.\n"
 

@@ -22,7 +22,7 @@ from hone.features.experiments.checks import holds
 from hone.features.experiments.findings import beside, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
-from hone.features.experiments.runner import Progress
+from hone.features.experiments.runner import ExperimentRunner, Progress
 from hone.features.experiments.statistics import EffectVerdict
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
@@ -66,8 +66,8 @@ async def recorded(hone: Hone, folder: Path, check: Check = CHECK, **wish: objec
     await session.send("Count the rows of a.txt.")
     made = RecordingOptions("rows", check=check, **wish)  # type: ignore[arg-type]
     made_of = await record(hone.sessions, session.id, made, (), ManualClock())
-    hone.part(ExperimentsPart).runner.studies.add(made_of.task)
-    return hone.part(ExperimentsPart).runner.studies.task("rows")
+    hone.part(ExperimentsPart).studies.add(made_of.task)
+    return hone.part(ExperimentsPart).studies.task("rows")
 
 
 async def taught(hone: Hone) -> tuple[Entry, Entry]:
@@ -141,12 +141,12 @@ async def test_a_task_that_was_changed_by_hand_is_not_run(home: Path, tmp_path: 
         assert path.stat().st_mode & 0o777 == 0o600
         path.write_text(path.read_text().replace("two rows", "rows"))
         with pytest.raises(Corrupt, match="changed outside of Hone"):
-            hone.part(ExperimentsPart).runner.studies.task("rows")
+            hone.part(ExperimentsPart).studies.task("rows")
         with pytest.raises(Conflict, match="already"):
             await recorded(hone, tmp_path)
         for name in ("../rows", "", "Rows", "a" * 65):
             with pytest.raises(Refused, match="cannot be the name"):
-                hone.part(ExperimentsPart).runner.studies.task(name)
+                hone.part(ExperimentsPart).studies.task(name)
 
 
 async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp
         ):
             model.calls.clear()
             subject = await find(hone, tmp_path, kind, name)
-            done = await hone.part(ExperimentsPart).runner.run(task, subject, "", 2)
+            done = await ExperimentRunner(hone).run(task, subject, "", 2)
             assert [run.place for run in done.runs] == [
                 *((1, Arm.WITH), (1, Arm.WITHOUT), (2, Arm.WITHOUT), (2, Arm.WITH))
             ]
@@ -187,14 +187,14 @@ async def test_a_template_is_tried_against_a_cold_start(home: Path, tmp_path: Pa
         await hone.part(TemplatesPart).create(task.session, Pattern(name="rows"))
         subject = await find(hone, tmp_path, LessonKind.TEMPLATE, "rows")
         model.calls.clear()
-        await hone.part(ExperimentsPart).runner.run(task, subject, "", 1)
+        await ExperimentRunner(hone).run(task, subject, "", 1)
         assert [said.examples > 0 for _, said in model.starts] == [True, False]
         assert (await hone.part(TemplatesPart).store.read("rows")).uses == (), (
             "a run is no use of the owner's"
         )
         later = replace(task, begun=Transcript("").then(assistant("Hm."), Trust.AGENT, NOON).nodes)
         with pytest.raises(Refused, match="begins a new session"):
-            await hone.part(ExperimentsPart).runner.run(later, subject, "", 1)
+            await ExperimentRunner(hone).run(later, subject, "", 1)
 
 
 async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path: Path) -> None:
@@ -207,11 +207,11 @@ async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path:
         await session.send("Count the rows of a.txt.")
         wish = RecordingOptions("rows", at=5, check=CHECK)
         task = (await record(hone.sessions, session.id, wish, (), ManualClock())).task
-        hone.part(ExperimentsPart).runner.studies.add(task)
+        hone.part(ExperimentsPart).studies.add(task)
         model.calls.clear()
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        done = await hone.part(ExperimentsPart).runner.run(
-            hone.part(ExperimentsPart).runner.studies.task("rows"), subject, "", 1
+        done = await ExperimentRunner(hone).run(
+            hone.part(ExperimentsPart).studies.task("rows"), subject, "", 1
         )
         assert [run.success for run in done.runs] == [True, True]
         for _, said in model.starts:
@@ -239,11 +239,11 @@ async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_o
         task = await recorded(hone, tmp_path)
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         with pytest.raises(ModelError, match=r"The key was refused\. .*the same command goes on"):
-            await hone.part(ExperimentsPart).runner.run(task, subject, "", 3)
-        [half] = hone.part(ExperimentsPart).runner.studies.studies("rows")
+            await ExperimentRunner(hone).run(task, subject, "", 3)
+        [half] = hone.part(ExperimentsPart).studies.studies("rows")
         assert len(half.runs) == 2
         told: list[Progress] = []
-        whole = await hone.part(ExperimentsPart).runner.run(task, subject, "", 3, told.append)
+        whole = await ExperimentRunner(hone).run(task, subject, "", 3, told.append)
         assert [each.done for each in told] == [2, 3, 4, 5, 6]
         assert whole.runs[:2] == half.runs
         assert len({run.place for run in whole.runs}) == 6
@@ -279,7 +279,7 @@ async def test_a_run_reaches_nothing_but_its_own_folder(home: Path, tmp_path: Pa
         scripts.append(reaching)
         model.calls.clear()
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        [run, _] = (await hone.part(ExperimentsPart).runner.run(task, subject, "", 1)).runs
+        [run, _] = (await ExperimentRunner(hone).run(task, subject, "", 1)).runs
         said = [message.result for _, transcript in model.calls for message in transcript if message.result]
         assert run.errors == 8
         assert all(result.failed or "[exit code 1]" in result.text for result in said), said
@@ -299,7 +299,7 @@ async def test_the_figures_are_counted_from_what_happened(home: Path, tmp_path: 
         await taught(hone)
         task = await recorded(hone, tmp_path, files=("a.txt",))
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        [run, _] = (await hone.part(ExperimentsPart).runner.run(task, subject, "", 1)).runs
+        [run, _] = (await ExperimentRunner(hone).run(task, subject, "", 1)).runs
         assert (run.success, run.turns, run.errors, run.early, run.first, run.tools) == (False, 3, 2, 2, 2, 2)
         assert run.tokens > 0
         assert run.first_seconds is not None
@@ -368,10 +368,10 @@ def stored(studies: Studies, subject: Subject, outcomes: Sequence[tuple[bool, bo
 async def concluded(
     hone: Hone, subject: Subject, outcomes: Sequence[tuple[bool, bool]]
 ) -> tuple[str, Sequence[Entry]]:
-    finding = found(stored(hone.part(ExperimentsPart).runner.studies, subject, outcomes))
+    finding = found(stored(hone.part(ExperimentsPart).studies, subject, outcomes))
     before = await hone.ledger.latest()
-    lines = await conclude(hone, hone.part(ExperimentsPart).runner.studies, subject, finding)
-    again = await conclude(hone, hone.part(ExperimentsPart).runner.studies, subject, finding)
+    lines = await conclude(hone, hone.part(ExperimentsPart).studies, subject, finding)
+    again = await conclude(hone, hone.part(ExperimentsPart).studies, subject, finding)
     made = await hone.ledger.entries(after=before)
     assert len(again) == len(lines)
     return "\n".join(lines), made
@@ -430,7 +430,7 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone:
         await taught(hone)
         await recorded(hone, tmp_path)
-        studies, keeper = hone.part(ExperimentsPart).runner.studies, hone.keeper
+        studies, keeper = hone.part(ExperimentsPart).studies, hone.keeper
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         line, made = await concluded(hone, subject, NEITHER)
         assert (line, made) == ("", ())
@@ -458,8 +458,8 @@ async def test_a_template_is_rated_by_what_was_measured(home: Path, tmp_path: Pa
         line, _ = await concluded(hone, subject, HARMING)
         assert "hone templates delete rows" in line
         assert (await hone.part(TemplatesPart).store.read("rows")).effect == pytest.approx(-0.6)
-        gone = hone.part(ExperimentsPart).runner.studies.delete("rows")
-        await forget(hone, hone.part(ExperimentsPart).runner.studies, gone)
+        gone = hone.part(ExperimentsPart).studies.delete("rows")
+        await forget(hone, hone.part(ExperimentsPart).studies, gone)
         assert (await hone.part(TemplatesPart).store.read("rows")).effect is None
 
 

@@ -24,13 +24,13 @@ from hone.features.imports import hermes
 from hone.features.imports.carrying import Import, ImportState, carry, fitted
 from hone.features.imports.conversation import ImportReport
 from hone.features.imports.files import rows
-from hone.features.imports.sources import LINES, SOURCES, portions
+from hone.features.imports.sources import LINES, SOURCES, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.stores.inmemory import InMemorySessions
+from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others
 
@@ -68,10 +68,10 @@ LEFT: dict[str, dict[str, int]] = {
 }
 
 
-def imports(source: str, path: Path, account: ImportReport) -> Iterator[Import]:
-    for portion in portions(source, path):
-        for talk in portion.read(account):
-            each = fitted(source, talk, account, NOON, foreign=False)
+def imports(source: str, path: Path, report: ImportReport) -> Iterator[Import]:
+    for source_file in source_files(source, path):
+        for talk in source_file.read(report):
+            each = fitted(source, talk, report, NOON, foreign=False)
             if each:
                 yield each
 
@@ -84,12 +84,12 @@ def heard(each: Import) -> list[str]:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_word_that_was_typed_is_there_once_in_order_and_the_owners(source: str, tmp_path: Path) -> None:
-    account = ImportReport()
-    there = list(imports(source, others.genuine(tmp_path / "there", source), account))
+    report = ImportReport()
+    there = list(imports(source, others.genuine(tmp_path / "there", source), report))
     talks = there[:2] if source == "openai" else there
     assert sorted(map(heard, talks)) == sorted(TYPED[source])
-    assert +account.left == LEFT[source]
-    assert account.malformed == 0
+    assert +report.left == LEFT[source]
+    assert report.malformed == 0
     results = [node.message.result for each in talks for node in each.transcript.nodes]
     assert sum(result.failed for result in results if result) == FAILED[source]
     assert sum("cat: missing.txt: No such file" in result.text for result in results if result) == 1
@@ -131,25 +131,25 @@ def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> No
 FILES = [(source, path) for source in LINES for path in sorted((others.GENUINE / source).rglob("*.jsonl"))]
 
 
-def taken(source: str, path: Path, data: bytes, account: ImportReport) -> list[Import]:
-    talks = LINES[source][0](rows(BytesIO(data), path.name, account), path.stem, account)
-    made = [fitted(source, talk, account, NOON, foreign=False) for talk in talks]
+def taken(source: str, path: Path, data: bytes, report: ImportReport) -> list[Import]:
+    talks = LINES[source][0](rows(BytesIO(data), path.name, report), path.stem, report)
+    made = [fitted(source, talk, report, NOON, foreign=False) for talk in talks]
     return [each for each in made if each]
 
 
 @pytest.mark.parametrize(("source", "path"), FILES, ids=lambda value: str(value)[-12:])
 async def test_a_file_read_while_it_was_written_ends_as_one_reading_does(source: str, path: Path) -> None:
     """At each line, and cut in the middle of the next."""
-    whole, account = path.read_bytes().splitlines(keepends=True), ImportReport()
-    wanted = {each.header.id: each for each in taken(source, path, b"".join(whole), account)}
+    whole, report = path.read_bytes().splitlines(keepends=True), ImportReport()
+    wanted = {each.header.id: each for each in taken(source, path, b"".join(whole), report)}
     stored = InMemorySessions()
     for cut in range(1, len(whole) + 1):
         part = b"".join(whole[:cut]) + (whole[cut][: len(whole[cut]) // 2] if cut < len(whole) else b"")
-        account = ImportReport()
-        for each in taken(source, path, part, account):
+        report = ImportReport()
+        for each in taken(source, path, part, report):
             if source != "openai":  # its conversations have no names that stay
                 assert await carry(stored, each) is not ImportState.OTHER
-        assert account.malformed == (cut < len(whole))
+        assert report.malformed == (cut < len(whole))
     for id, each in wanted.items():
         if source != "openai":
             transcript = (await stored.load(id)).transcript
@@ -204,10 +204,10 @@ def test_a_damaged_line_costs_no_other_and_is_counted(data: st.DataObject) -> No
     made = {number: data.draw(damaged(whole[number])) for number in hit}
     broken = sum(not readable for _, readable in made.values())
     lines = [made[number][0] if number in made else line for number, line in enumerate(whole)]
-    account = ImportReport()
-    there = taken(source, path, b"\n".join(lines), account)
-    assert broken <= account.malformed <= len(hit)
-    assert len(account.faults) == min(account.malformed, found.FAULTS)
+    report = ImportReport()
+    there = taken(source, path, b"\n".join(lines), report)
+    assert broken <= report.malformed <= len(hit)
+    assert len(report.faults) == min(report.malformed, found.FAULTS)
     for each in there:
         assert faults([*each.transcript, *each.transcript.closing("x")]) == []
     if broken == len(hit):  # then it is as if those lines had never been there
@@ -229,12 +229,12 @@ COLUMNS = sorted(set(MESSAGES[0]) - {"id", "session_id"})
 cells = st.none() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=20)
 
 
-def remembered(messages: list[dict[str, Any]], account: ImportReport) -> dict[str, Import | None]:
+def remembered(messages: list[dict[str, Any]], report: ImportReport) -> dict[str, Import | None]:
     def of(session: str) -> list[dict[str, Any]]:
         return [row for row in messages if row["session_id"] == session]
 
-    talks = hermes.read(SESSIONS, of, account)
-    return {talk.own: fitted("hermes", talk, account, NOON, foreign=False) for talk in talks}
+    talks = hermes.read(SESSIONS, of, report)
+    return {talk.own: fitted("hermes", talk, report, NOON, foreign=False) for talk in talks}
 
 
 def head(each: Import | None) -> str:
@@ -248,10 +248,10 @@ def test_a_damaged_row_of_a_database_costs_nothing_of_another_conversation(data:
     for number in hit:
         for name in data.draw(st.sets(st.sampled_from(COLUMNS), min_size=1)):
             made[number][name] = data.draw(cells)
-    account = ImportReport()
+    report = ImportReport()
     whole = remembered(MESSAGES, ImportReport())
     touched = {MESSAGES[number]["session_id"] for number in hit}
-    for id, each in remembered(made, account).items():
+    for id, each in remembered(made, report).items():
         assert id in touched or head(each) == head(whole[id])
         assert each is None or faults([*each.transcript, *each.transcript.closing("x")]) == []
-    assert account.malformed <= len(hit)
+    assert report.malformed <= len(hit)

@@ -25,21 +25,20 @@ from hone.core.visible import visible
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
 from hone.features.imports.carrying import Import, ImportState, carry, fitted, prefix
-from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
+from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row, typed, voice
 from hone.features.imports.files import rows
+from hone.features.imports.hermes import conversations
 from hone.features.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
 from hone.features.imports.plan import ROOM, bring, survey
-from hone.features.imports.sources import LINES, SOURCES, portions
-from hone.features.imports.statedb import conversations
-from hone.features.imports.wrapping import typed, voice
+from hone.features.imports.sources import LINES, SOURCES, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.stores.inmemory import InMemorySessions
 from tests.conftest import Figures, Tier
 from tests.core.test_visible import SCRIPTS, invisibles
+from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others
 
@@ -50,16 +49,16 @@ FOUNT: Mapping[str, Made] = {"claude-code": others.claude, "openai": others.open
 
 
 def talks(
-    source: str, data: bytes, account: ImportReport | None = None, name: str = "file"
+    source: str, data: bytes, report: ImportReport | None = None, name: str = "file"
 ) -> list[Conversation]:
-    account = account or ImportReport()
-    return list(LINES[source][0](rows(BytesIO(data), name, account), name, account))
+    report = report or ImportReport()
+    return list(LINES[source][0](rows(BytesIO(data), name, report), name, report))
 
 
-def imported(source: str, made: Sequence[Row], account: ImportReport | None = None) -> Import:
-    account = account or ImportReport()
-    (talk,) = talks(source, others.lines(made), account)
-    each = fitted(source, talk, account, NOON, foreign=False)
+def imported(source: str, made: Sequence[Row], report: ImportReport | None = None) -> Import:
+    report = report or ImportReport()
+    (talk,) = talks(source, others.lines(made), report)
+    each = fitted(source, talk, report, NOON, foreign=False)
     assert each
     return each
 
@@ -105,10 +104,10 @@ LEFT = {
 
 @pytest.mark.parametrize("source", LINES)
 def test_a_talk_is_read_as_it_was_had_with_labels_that_code_has_set(source: str) -> None:
-    account = ImportReport()
-    each = imported(source, FOUNT[source](), account)
+    report = ImportReport()
+    each = imported(source, FOUNT[source](), report)
     assert outline(each) == [*EXPECTED[source], *END]
-    assert +account.left == LEFT[source]
+    assert +report.left == LEFT[source]
     assert (each.prefix.system, each.prefix.tools, each.prefix.model) == ("", (), f"imported/{source}")
     assert "Obey" not in str(each.transcript)
     if source != "openai":
@@ -171,12 +170,12 @@ def test_an_unclosed_mark_a_million_times_takes_no_longer_than_it_is_long() -> N
 
 def test_lines_of_another_session_and_lines_that_stand_twice_are_told_apart() -> None:
     first, second = others.claude("one"), others.claude("two")
-    account = ImportReport()
-    found_talks = talks("claude-code", others.lines([*first, *first, *second]), account)
+    report = ImportReport()
+    found_talks = talks("claude-code", others.lines([*first, *first, *second]), report)
     assert [talk.own for talk in found_talks] == ["one", "two"]
-    assert account.left[found.REPEATED] == 10
+    assert report.left[found.REPEATED] == 10
     alone = talks("claude-code", others.lines(first))
-    assert [piece.message for piece in found_talks[0].pieces] == [piece.message for piece in alone[0].pieces]
+    assert [raw.message for raw in found_talks[0].messages] == [raw.message for raw in alone[0].messages]
 
 
 def test_a_conversation_a_line_is_named_by_its_id_or_by_what_is_said_in_it() -> None:
@@ -208,9 +207,9 @@ def test_the_older_forms_of_codex_and_of_the_chat_endpoint_are_read() -> None:
 def test_a_helpers_rollout_is_left_out() -> None:
     made = others.codex()
     made[0]["payload"]["source"] = {"subagent": "review"}
-    account = ImportReport()
-    assert talks("codex", others.lines(made), account) == []
-    assert account.left[found.HELPERS] == 9
+    report = ImportReport()
+    assert talks("codex", others.lines(made), report) == []
+    assert report.left[found.HELPERS] == 9
 
 
 # The database of Hermes
@@ -218,12 +217,12 @@ def test_a_helpers_rollout_is_left_out() -> None:
 
 def test_the_database_of_hermes_gives_who_typed_where(tmp_path: Path) -> None:
     home = others.hermes(tmp_path / "h")
-    account = ImportReport()
-    own, gateway = conversations(home / "state.db", account)
+    report = ImportReport()
+    own, gateway = conversations(home / "state.db", report)
     assert (own.own, own.title, own.folder) == ("20251001_a", "Parser", "/work/parser")
-    assert account.left[found.HELPERS] == 6
+    assert report.left[found.HELPERS] == 6
     for talk, label in ((own, OWNER), (gateway, FOREIGN)):
-        each = fitted("hermes", talk, account, NOON, foreign=False)
+        each = fitted("hermes", talk, report, NOON, foreign=False)
         assert each
         shown = [*EXPECTED["openai"], *END]
         assert [row[:2] for row in outline(each)] == [row[:2] for row in shown]
@@ -238,10 +237,10 @@ def test_a_row_of_hermes_that_was_taken_back_repeated_or_written_by_the_program_
     extra = [talk[0], {**row, "role": "user", "content": "oops", "active": 0}]
     extra += [{**row, "role": "user", "content": "[CONTEXT COMPACTION] so far …"}]
     others.state(tmp_path / "state.db", {"s": {}}, [*talk, *extra])
-    account = ImportReport()
-    (read,) = conversations(tmp_path / "state.db", account)
-    assert (account.left[hermes.WITHDRAWN], account.left[found.REPEATED]) == (1, 1)
-    assert [(piece.message.text, piece.trust) for piece in read.pieces][-1] == (
+    report = ImportReport()
+    (read,) = conversations(tmp_path / "state.db", report)
+    assert (report.left[hermes.WITHDRAWN], report.left[found.REPEATED]) == (1, 1)
+    assert [(raw.message.text, raw.trust) for raw in read.messages][-1] == (
         "[CONTEXT COMPACTION] so far …",
         FOREIGN,
     )
@@ -254,7 +253,7 @@ def test_a_child_that_the_user_did_not_go_on_with_speaks_for_nobody(tmp_path: Pa
         "c": {"parent_session_id": "b", "started_at": 1.9e9},
     }
     others.state(tmp_path / "state.db", sessions, [row for id in sessions for row in others.stored(id)])
-    labels = [talk.pieces[0].trust for talk in conversations(tmp_path / "state.db", ImportReport())]
+    labels = [talk.messages[0].trust for talk in conversations(tmp_path / "state.db", ImportReport())]
     assert labels == [OWNER, OWNER, FOREIGN]
 
 
@@ -268,9 +267,9 @@ def test_session_files_of_hermes_come_in_unless_the_database_has_them(tmp_path: 
     (files / "sessions.json").write_text('{"agent:main": {"session_id": "x"}}')
     (files / "broken.json").write_text("{")
     (files / "20240102_z.jsonl").write_bytes(others.lines([{"role": "session_meta"}, *others.openai()]))
-    account = ImportReport()
-    there = [talk for portion in portions("hermes", home) for talk in portion.read(account)]
-    voices = {talk.own: talk.pieces[0].trust for talk in there}
+    report = ImportReport()
+    there = [talk for source_file in source_files("hermes", home) for talk in source_file.read(report)]
+    voices = {talk.own: talk.messages[0].trust for talk in there}
     assert voices == {
         "20251001_a": OWNER,
         "20251001_b": FOREIGN,
@@ -279,7 +278,7 @@ def test_session_files_of_hermes_come_in_unless_the_database_has_them(tmp_path: 
         "20240102_z": FOREIGN,
     }
     assert len(there) == 5
-    assert (account.malformed, account.left[found.REPEATED]) == (1, 6)
+    assert (report.malformed, report.left[found.REPEATED]) == (1, 6)
 
 
 def test_entries_stand_between_section_signs_alone_on_their_lines() -> None:
@@ -296,7 +295,7 @@ spoken = st.sampled_from(["yes", " ", "no\u202e"])
 
 
 @st.composite
-def pieces(draw: st.DrawFn) -> RawMessage:
+def raw_messages(draw: st.DrawFn) -> RawMessage:
     kind = draw(st.integers(0, 4))
     if kind == 0:
         return found.user(draw(spoken), draw(st.sampled_from([OWNER, FOREIGN])), None)
@@ -310,8 +309,8 @@ def pieces(draw: st.DrawFn) -> RawMessage:
 def sendable(made: Sequence[RawMessage]) -> list[Message]:
     """As it would be sent if somebody went on with it."""
     line = Transcript("root")
-    for piece in made:
-        line = line.then(piece.message, piece.trust, NOON)
+    for raw in made:
+        line = line.then(raw.message, raw.trust, NOON)
     return [*line, *line.closing("it was brought in"), words("and now?")]
 
 
@@ -319,7 +318,7 @@ OPENAI = OpenAIChat(Http(ManualClock()), ManualClock(), Endpoint("openai", "http
 ANTHROPIC = AnthropicMessages(Http(ManualClock()), ManualClock(), Endpoint("anthropic", "http://x", {}))
 
 
-@given(st.lists(pieces(), max_size=14))
+@given(st.lists(raw_messages(), max_size=14))
 def test_whatever_was_written_down_becomes_a_history_that_every_provider_takes(
     given_: list[RawMessage],
 ) -> None:
@@ -337,7 +336,7 @@ def test_whatever_was_written_down_becomes_a_history_that_every_provider_takes(
 
 
 def test_a_result_finds_its_call_over_what_was_said_between_and_the_rest_is_counted() -> None:
-    account = ImportReport()
+    report = ImportReport()
     call = ToolCall("a", "run", "{}")
     given_ = [
         found.assistant([call], None),
@@ -348,18 +347,18 @@ def test_a_result_finds_its_call_over_what_was_said_between_and_the_rest_is_coun
         found.user("well?", OWNER, None),
         found.assistant([replace(call, id="c")], None),
     ]
-    made = [piece.message for piece in paired(given_, account)]
+    made = [raw.message for raw in paired(given_, report)]
     assert [message.role for message in made] == [USER, HE, TOOL, USER, HE, TOOL, USER, HE]
     assert made[0].text == LOST
     assert made[2].result
     assert made[2].result.text.endswith("[… 5 more characters were not brought in]")
     assert made[5].result
     assert made[5].result.failed
-    assert +account.left == {UNASKED: 1, UNANSWERED: 1, CUT: 1}
+    assert +report.left == {UNASKED: 1, UNANSWERED: 1, CUT: 1}
 
 
 def test_results_that_come_in_another_order_than_their_calls_are_all_kept() -> None:
-    account = ImportReport()
+    report = ImportReport()
     given_ = [
         found.assistant([ToolCall("a", "run", "{}")], None),
         found.user("and?", OWNER, None),
@@ -367,16 +366,16 @@ def test_results_that_come_in_another_order_than_their_calls_are_all_kept() -> N
         found.result("b", "second", None),
         found.result("a", "first", None),
     ]
-    made = [piece.message for piece in paired([found.user("go", OWNER, None), *given_], account)]
+    made = [raw.message for raw in paired([found.user("go", OWNER, None), *given_], report)]
     assert [message.result.text for message in made if message.result] == ["first", "second"]
     assert [message.role for message in made] == [USER, HE, TOOL, USER, HE, TOOL]
-    assert +account.left == {}
+    assert +report.left == {}
 
 
 def test_many_calls_without_results_take_no_longer_than_they_are_long() -> None:
     call = ToolCall("a", "run", "{}")
     given_ = [
-        piece for _ in range(5_000) for piece in (found.assistant([call], None), found.user("x", OWNER, None))
+        raw for _ in range(5_000) for raw in (found.assistant([call], None), found.user("x", OWNER, None))
     ]
     assert len(paired(given_, ImportReport())) == 1 + 3 * 5_000
 
@@ -456,7 +455,7 @@ async def test_what_was_not_kept_is_read_again_and_left_if_it_has_changed(room: 
     for number in range(4):
         made = others.lines(others.claude(f"s{number}", turns=1 + number))
         (tmp_path / f"{number}.jsonl").write_bytes(made)
-    there = portions("claude-code", tmp_path)
+    there = source_files("claude-code", tmp_path)
     reader, store = InMemorySessions(), InMemorySessions()
     whole = await survey(reader, "claude-code", there, int, foreign=False)
     assert await bring(reader, "claude-code", whole, int, foreign=False) == (4, [])
@@ -531,14 +530,14 @@ def test_no_broken_file_raises_and_what_is_read_of_it_is_fit(tier: Tier, figures
         tried, random = tried + 1, draw.random
         source = random.choice(list(LINES))
         data = broken(random.choice([whole[source], conversation]), random)
-        account = ImportReport()
-        for talk in talks(source, data, account):
-            each = fitted(source, talk, account, NOON, foreign=False)
+        report = ImportReport()
+        for talk in talks(source, data, report):
+            each = fitted(source, talk, report, NOON, foreign=False)
             if each:
                 kept += len(each.transcript)
                 made = [RawMessage(node.message, node.trust) for node in each.transcript.nodes]
                 assert faults(sendable(made)[:-1]) == []
-        malformed += account.malformed
+        malformed += report.malformed
     assert malformed > tried // 10
     note = f"broken files, {malformed:,} lines not readable, {kept:,} messages kept, 0 exceptions"
     figures.tally(tried, note=note)
@@ -581,12 +580,12 @@ def test_odd_rows_of_a_database_are_counted_and_the_others_taken(tmp_path: Path)
     ]
     made = [{"session_id": "s", **row} for row in odd] + others.stored("s")
     others.state(tmp_path / "state.db", {"s": {}}, made)
-    account = ImportReport()
-    (talk,) = conversations(tmp_path / "state.db", account)
-    each = fitted("hermes", talk, account, NOON, foreign=False)
+    report = ImportReport()
+    (talk,) = conversations(tmp_path / "state.db", report)
+    each = fitted("hermes", talk, report, NOON, foreign=False)
     assert each
     assert outline(each) == [*EXPECTED["openai"], *END]
-    assert account.malformed == 2
+    assert report.malformed == 2
     with pytest.raises(Corrupt):
         list(conversations(tmp_path / "nothing.db", ImportReport()))
 

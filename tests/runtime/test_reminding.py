@@ -12,7 +12,8 @@ from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.honcho import HonchoBackend
 from hone.features.backends.postgres import PostgresBackend
 from hone.features.backends.reminding import Reminding
-from tests.backing import WORDING, closing, honcho, sqlite
+from hone.features.backends.sqlite import SqliteBackend
+from tests.backing import closing, honcho
 from tests.doubles.honcho import KEY, HonchoDouble
 from tests.doubles.odd import Odd
 from tests.rig import asked
@@ -43,7 +44,7 @@ async def silence() -> AsyncIterator[int]:
 async def test_a_database_that_does_not_answer_is_left_at_the_deadline() -> None:
     async with silence() as port:
         url = f"postgresql://me@127.0.0.1:{port}/db?sslmode=disable"
-        slow = GuardedBackend(PostgresBackend(url, WORDING, SystemClock(), is_cloud=False))
+        slow = GuardedBackend(PostgresBackend(url, SystemClock(), is_cloud=False))
         await slow.warm()
         found, warning = await reminding(slow)("hello", asked())
         assert found is None
@@ -101,7 +102,7 @@ async def test_a_backend_that_does_not_stop_when_told_to_is_left_behind() -> Non
 async def test_a_damaged_file_is_one_warning_and_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "memories.db"
     path.write_bytes(b"this is no database " * 500)
-    async with closing(sqlite(path, SystemClock())) as backend:
+    async with closing(SqliteBackend(path, SystemClock())) as backend:
         assert "is not a database" in (await backend.available()).why
         ask = reminding(backend, 30.0)
         found, warning = await ask("hello", Transcript("root"))

@@ -14,13 +14,14 @@ from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.errors import Rejected
 from hone.core.events import Event, Learned
-from hone.core.jobs import Counters, Job, State, Topic
+from hone.core.jobs import Counters, Job, State
 from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Evidence
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.model import Piece, Reply, Usage
 from hone.core.permit import Effect
 from hone.core.prefix import Prefix
 from hone.core.skill import DOCUMENT, SkillOrigin
+from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import Add, entries
@@ -35,7 +36,7 @@ from tests.cli.driving import hone as command
 from tests.given import NOON
 from tests.rig import Puppet
 
-BOTH = frozenset(Topic)
+BOTH = NAMES
 ASKED = "look back over this conversation"
 PLAN = "---\nname: trip-planning\ndescription: Plan a trip day by day.\n---\n\nRead the log.\nThen go.\n"
 EVERY = Settings(learning=Learning(turns=1, iterations=0))
@@ -386,7 +387,7 @@ async def test_children_start_no_reviews(home: Path) -> None:
         await session.send("go")
         assert len(await hone.sessions.list(origin=Origin.DELEGATE)) == 2
         assert await hone.jobs.jobs() == ()
-        assert await hone.jobs.counters(session.id) == Counters(turns=1, iterations=1)
+        assert await hone.jobs.counters(session.id) == {"memory": 1, "skills": 1}
 
 
 async def test_an_interrupted_turn_and_a_failed_one_keep_the_counters(home: Path) -> None:
@@ -411,27 +412,30 @@ async def test_an_interrupted_turn_and_a_failed_one_keep_the_counters(home: Path
         await waiting.wait()
         session.cancel()
         assert (await turn).stop is Stop.INTERRUPTED
-        assert await hone.jobs.counters(session.id) == before == Counters(turns=1)
+        assert await hone.jobs.counters(session.id) == before == {"memory": 1}
         await session.send("two")
         assert await hone.jobs.jobs() == ()
         await session.send("three")
         assert [job.why for job in await hone.jobs.jobs()] == ["3 turns"]
-        assert await hone.jobs.counters(session.id) == Counters()
+        assert await hone.jobs.counters(session.id) == {}
 
 
 @pytest.mark.parametrize(
     ("made", "after"),
     [
-        (call("memory", action="add", text="Go on.", evidence=["save, go on"]), Counters(0, 2)),
-        (call("memory", action="list", evidence=[]), Counters(2, 2)),
-        (call("memory", action="remove", match="nothing", evidence=["save, go on"]), Counters(2, 2)),
+        (call("memory", action="add", text="Go on.", evidence=["save, go on"]), {"skills": 2}),
+        (call("memory", action="list", evidence=[]), {"memory": 2, "skills": 2}),
+        (
+            call("memory", action="remove", match="nothing", evidence=["save, go on"]),
+            {"memory": 2, "skills": 2},
+        ),
         (
             call("skill_manage", action="create", name="a", text=PLAN, evidence=["save, go on"]),
-            Counters(2, 2),
+            {"memory": 2, "skills": 2},
         ),
         (
             call("skill_manage", action="create", name="trip-planning", text=PLAN, evidence=["save, go on"]),
-            Counters(2, 0),
+            {"memory": 2},
         ),
     ],
     ids=["noted", "looked", "note refused", "skill refused", "shelved"],
@@ -457,7 +461,7 @@ async def test_both_due_is_one_review_of_both(home: Path) -> None:
         await session.send("two")
         (job,) = await hone.jobs.jobs()
         assert (job.topics, job.why) == (BOTH, "2 turns and 2 tool iterations")
-        assert await hone.jobs.counters(session.id) == Counters()
+        assert await hone.jobs.counters(session.id) == {}
 
 
 async def test_with_intervals_of_nothing_nothing_is_ever_due(home: Path) -> None:
@@ -475,11 +479,11 @@ async def test_a_branch_goes_on_counting_where_its_parent_was(home: Path) -> Non
         await session.send("one")
         branch = await hone.resume(await hone.branch(session.id))
         await branch.send("two")
-        assert await hone.jobs.counters(session.id) == Counters(turns=2)
+        assert await hone.jobs.counters(session.id) == {"memory": 2}
         await session.send("three")
         (job,) = await hone.jobs.jobs()
         assert (job.session, job.tree) == (session.id, session.id)
-        assert await hone.jobs.counters(branch.id) == Counters()
+        assert await hone.jobs.counters(branch.id) == {}
 
 
 async def test_a_one_shot_run_leaves_its_review_to_the_next_start(home: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import pytest
 
-from hone.core.curation import CuratorRun, RoundId
+from hone.core.curation import CuratorRun, CuratorRunId
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
@@ -83,7 +83,7 @@ async def furnish(path: Path) -> None:
     (entry,) = await ledger.record([note], {digest(body): body}, NOW)
     await SqliteOutbox(database).failed(entry.id, "the service said no")
     report = CuratorRun(NOW, "weekly", SessionId("s1"), "library", "", "merged nothing " * 20)
-    await SqliteCuratorRuns(database).complete(report, RoundId(0), [], {})
+    await SqliteCuratorRuns(database).complete(report, CuratorRunId(0), [], {})
     await database.close()
 
 

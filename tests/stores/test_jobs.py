@@ -10,15 +10,18 @@ import pytest
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import Counters, Job, JobId, State, Topic
+from hone.core.jobs import Counters, Job, JobId, State
 from hone.core.messages import Role, user
 from hone.core.ports import Header
+from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores import queue
 from hone.stores.database import Database
+from hone.stores.examine import examine
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
+from hone.stores.repair import repair
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.test_sqlite import age, raw, run, worker
@@ -52,6 +55,11 @@ def answers(path: Path, session: SessionId) -> int:
     return sum(message.role is Role.ASSISTANT for message in stored.transcript)
 
 
+def counted(turns: int) -> Counters:
+    left = turns % EVERY
+    return {"memory": left} if left else {}
+
+
 def jobs(path: Path, session: SessionId) -> tuple[list[Job], Counters]:
     """All jobs, oldest first, and what the session's tree has counted since."""
     with opened(path) as database:
@@ -71,7 +79,7 @@ def test_two_processes_on_two_branches_of_one_tree_lose_no_count(
         said = [line.split() for each in run(one, two) for line in each]
     made, counters = jobs(path, B)
     assert (len(said), answers(path, A), answers(path, B)) == (2 * count, count, count)
-    assert (len(made), counters) == (2 * count // EVERY, Counters(2 * count % EVERY))
+    assert (len(made), counters) == (2 * count // EVERY, counted(2 * count))
     told = {int(job): (session, 3 + 2 * int(number)) for session, number, job in said if job != "0"}
     assert told == {job.id: (job.session, job.messages) for job in made}
     figures(f"{2 * count} turns in 2 processes, {len(made)} reviews due, {len(made)} queued, 0 lost")
@@ -99,7 +107,7 @@ def test_after_a_kill_a_review_is_queued_if_and_only_if_the_turns_last_message_i
         assert 0 <= stored - sum(line.endswith("\n") for line in heard) <= 1
         before, turns = turns, turns + stored
         made, counters = jobs(path, name)
-        assert (len(made), counters) == (turns // EVERY, Counters(turns % EVERY))
+        assert (len(made), counters) == (turns // EVERY, counted(turns))
         due = [2 * turn + 1 for turn in range(1, stored + 1) if (before + turn) % EVERY == 0]
         assert [job.messages for job in made if job.session == name] == due
     figures(f"{kills} kills, {turns} turns, {turns // EVERY} reviews due, all queued, none without its turn")
@@ -138,12 +146,14 @@ def test_jobs_and_counters_are_there_after_reopening_and_ids_are_never_given_aga
     async def queue_two(database: Database) -> tuple[Job | None, Job]:
         sessions, store = SqliteSessions(database), SqliteJobs(database)
         await begin(sessions, A, "first")
-        due = await sessions.append(A, (), None, lambda _: (Counters(4, 5), frozenset({Topic.SKILLS})))
-        return due, await store.enqueue(A, 1, frozenset(Topic), "by hand", NOW)
+        due = await sessions.append(
+            A, (), None, lambda _: ({"memory": 4, "skills": 5}, frozenset({"skills"}))
+        )
+        return due, await store.enqueue(A, 1, NAMES, "by hand", NOW)
 
     with opened(path) as database:
         made = asyncio.run(queue_two(database))
-    assert jobs(path, A) == (list(made), Counters(4, 5))
+    assert jobs(path, A) == (list(made), {"memory": 4, "skills": 5})
     with raw(path) as connection:
         connection.execute("DELETE FROM jobs")
     with opened(path) as database:
@@ -198,7 +208,7 @@ async def test_a_job_that_is_not_what_was_written_is_noticed_and_left_alone(path
     store = SqliteJobs(database)
     await begin(SqliteSessions(database), A, "first")
     for _ in range(2):
-        await store.enqueue(A, 1, frozenset(Topic), "by hand", NOW)
+        await store.enqueue(A, 1, NAMES, "by hand", NOW)
     with raw(path) as connection:
         connection.execute(f"UPDATE jobs SET {damage} WHERE id = 2")
     for asked in (store.job(JobId(2)), store.jobs(), store.complete(JobId(2), [], {}, None, NOW)):
@@ -224,3 +234,27 @@ async def test_what_waits_and_what_a_deleted_session_leaves_is_found_without_rea
         "sessions_tree",
     ]
     await database.close()
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["migrated", "repaired"])
+async def test_what_was_counted_when_each_topic_had_a_column_still_counts(path: Path, damaged: bool) -> None:
+    """A row for each tree before the eighth migration, a row for each topic since."""
+    database = Database.open(path)
+    for each in (A, B, C):
+        await begin(SqliteSessions(database), each, f"first of {each}")
+    await database.close()
+    age(path, 7)
+    with raw(path) as connection:
+        connection.execute("INSERT INTO counters VALUES ('a', 3, 4), ('b', 0, 9), ('c', 2, 0)")
+        connection.execute("UPDATE backlog SET upto = 99")  # as for words from before the index
+        if damaged:
+            connection.execute("UPDATE sessions SET messages = 7 WHERE id = 'c'")
+    if damaged:
+        made = await repair(path, NOW)
+        assert made
+        assert made.left == ()
+    database = Database.open(path)
+    counted = [await SqliteJobs(database).counters(each) for each in (A, B, C)]
+    assert await database.read(examine) == []
+    await database.close()
+    assert counted == [{"memory": 3, "skills": 4}, {"skills": 9}, {"memory": 2}]

@@ -165,12 +165,14 @@ def older(path: Path, texts: list[str]) -> None:
             "DROP INDEX changes_session; ALTER TABLE changes DROP COLUMN batch;"
             "CREATE INDEX changes_session ON changes (session);"
             + "".join(f"DROP INDEX {index};" for index in TWICE)
-            + "ALTER TABLE cards DROP COLUMN words"
+            + "ALTER TABLE cards DROP COLUMN words; DROP TABLE counts;"
+            "CREATE TABLE counters (tree TEXT NOT NULL PRIMARY KEY, turns INTEGER NOT NULL,"
+            "    iterations INTEGER NOT NULL) STRICT, WITHOUT ROWID"
         )
         connection.pragma("user_version", RECALL)
 
 
-TWICE = (*("deltas_whole", "prints_whole", "cards_whole", "tallies_whole", "counters_whole"),)
+TWICE = ("deltas_whole", "prints_whole", "cards_whole", "tallies_whole")
 RECALL = next(place for place, script in enumerate(MIGRATIONS) if "recall" in script.name)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Counters, JobId, Topic
+from hone.core.jobs import JobId
 from hone.core.ledger import (
     Actor,
     Author,
@@ -34,6 +34,7 @@ from hone.core.model import Usage
 from hone.core.ports import Header, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.skill import SkillEvent, SkillSummary
+from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -382,7 +383,7 @@ async def fill(path: Path) -> None:
             transcript = transcript.then(assistant(f"{id} {size} " * (size // 10)), Trust.AGENT, NOW)
         usage = Usage(1, 2, 3, 4, 0.5)
         spent = Spending(NOW, "m", Origin.USER, usage)
-        await store.append(id, transcript.nodes[1:], spent, lambda _: (Counters(3, 4), frozenset(Topic)))
+        await store.append(id, transcript.nodes[1:], spent, lambda _: ({"memory": 3, "skills": 4}, NAMES))
         body = BODIES[number]
         delta = Delta("SKILL.md", None, digest(body))
         author = Author(Actor.AGENT, id, reason="because", evidence=(Evidence(id, 1, Trust.OWNER, "x"),))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Topic, Topics
+from hone.core.jobs import Count, Counters, Topics
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
@@ -83,10 +83,10 @@ async def learn(path: Path, name: str, count: int) -> None:
 
 
 def third(counters: Counters) -> tuple[Counters, Topics]:
-    turns = counters.turns + 1
+    turns = counters.get("memory", 0) + 1
     if turns < EVERY:
-        return Counters(turns), frozenset()
-    return Counters(), frozenset({Topic.MEMORY})
+        return {"memory": turns}, frozenset()
+    return {}, frozenset({"memory"})
 
 
 async def take_turns(store: SqliteSessions, session: SessionId, count: int) -> None:
@@ -106,7 +106,7 @@ async def finish(path: Path, session: SessionId, count: int) -> None:
     database = Database.open(path)
     jobs, ledger = SqliteJobs(database), SqliteLedger(database)
     for number in range(count):
-        job = await jobs.enqueue(session, 1, frozenset({Topic.MEMORY}), "by hand", NOW)
+        job = await jobs.enqueue(session, 1, frozenset({"memory"}), "by hand", NOW)
         held = (await ledger.holding(MEMORY)).get("MEMORY.md")
         body = f"{session} {number} {held}".encode()
         change = Change(

@@ -211,7 +211,8 @@ SELDOM = (
     "hone.features.experiments.runner hone.features.templates.store hone.features.imports "
     "hone.features.backends.reminding hone.features.backends.evaluate hone.features.backends.postgres "
     "hone.features.backends.honcho hone.models.anthropic hone.features.local_models.local "
-    "hone.knowledge.skills.install hone.runtime.danger hone.sandbox.trial hone.stores.inmemory"
+    "hone.knowledge.skills.install hone.runtime.danger hone.sandbox.trial hone.stores.maintenance "
+    "hone.stores.examine hone.stores.repair"
 )
 """What one question and its answer have no use for."""
 

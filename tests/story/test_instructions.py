@@ -12,8 +12,7 @@ from hone.core.errors import Refused
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import lines
 from hone.runtime.instructions import LIMIT, FoundInstructions, Instructions, UnusedInstructions, look
-from hone.runtime.lists import OwnersList
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Folders, OwnersList
 from tests.cli.driving import environment, hone, terminal
 from tests.conftest import Figures
 

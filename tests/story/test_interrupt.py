@@ -68,7 +68,7 @@ async def test_a_command_with_children_is_gone_after_an_interrupt(
             sending = asyncio.create_task(session.send("begin"))
             assert await asyncio.to_thread(fifo.read_text) == "ready\n"
             async with asyncio.timeout(60):
-                while not running(mark):  # forked, and on a busy machine not yet a sleep
+                while not running(mark):  # noqa: ASYNC110  forked, and on a busy machine not yet a sleep
                     await asyncio.sleep(0)
             session.cancel()
             turn = await sending

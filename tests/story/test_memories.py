@@ -9,11 +9,13 @@ from hone import Hone
 from hone.core.backend import MemoryItem
 from hone.core.clock import ManualClock
 from hone.core.events import Event, Notice
-from hone.core.jobs import State, Topic
+from hone.core.jobs import State
 from hone.core.ledger import MEMORY, USER, ChangeState
 from hone.core.messages import assistant
+from hone.core.topics import NAMES
 from hone.core.trust import Trust
 from hone.core.turn import Stop
+from hone.features.backends.evaluation import describe
 from hone.features.backends.part import MemoryPart
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
@@ -162,7 +164,7 @@ async def test_nothing_that_foreign_memory_brings_is_learned_as_the_owners_words
         assert session.transcript.nodes[0].message.reminder
         if reviewed:
             job = await hone.jobs.enqueue(
-                session.id, len(session.transcript), frozenset(Topic), "asked", session.header.created
+                session.id, len(session.transcript), NAMES, "asked", session.header.created
             )
             await hone.reviewer.work(job.id, lambda _: None)
             assert (await hone.jobs.job(job.id)).state is State.DONE
@@ -299,7 +301,7 @@ async def test_a_review_may_use_local_memory_and_no_memory_elsewhere(home: Path,
             session = await hone.session()
             await session.send("hello")
             job = await hone.jobs.enqueue(
-                session.id, len(session.transcript), frozenset(Topic), "asked", session.header.created
+                session.id, len(session.transcript), NAMES, "asked", session.header.created
             )
             await hone.reviewer.work(job.id, lambda _: None)
             done = await hone.jobs.job(job.id)
@@ -320,9 +322,7 @@ async def test_a_cold_review_of_a_foreign_conversation_stores_foreign_memos(
         session = await hone.session()
         await session.send("read")
         clock.advance(86_400)
-        job = await hone.jobs.enqueue(
-            session.id, len(session.transcript), frozenset(Topic), "asked", clock.now()
-        )
+        job = await hone.jobs.enqueue(session.id, len(session.transcript), NAMES, "asked", clock.now())
         await hone.reviewer.work(job.id, lambda _: None)
         memo = await hone.part(MemoryPart).backing.make("sqlite").retrieve("ann", "editor")
         assert memo is not None
@@ -383,7 +383,7 @@ async def test_a_backend_that_is_down_gets_every_change_once_it_is_up_and_nobody
         await hone.part(MemoryPart).worker.drain()
         post = await hone.stores.outbox.post()
         assert (post.waiting, post.error) == (1, "The memory backend odd failed with RuntimeError.")
-        assert "1 wait" in "\n".join(await hone.part(MemoryPart).info())
+        assert "1 wait" in "\n".join(await describe(hone))
     backend.mood = "well"
     async with Hone(home=home, settings=ODD, model=Scripted(rounds("Yes."))) as hone:
         await hone.part(MemoryPart).worker.drain()

@@ -8,10 +8,11 @@ import pytest
 
 from hone import Hone
 from hone.core.clock import ManualClock
-from hone.core.jobs import State, Topic
+from hone.core.jobs import State
 from hone.core.ledger import ChangeState
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.skill import DOCUMENT
+from hone.core.topics import NAMES
 from hone.core.turn import Turn
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
@@ -64,9 +65,7 @@ async def reviewed(hone: Hone, session: Session) -> None:
     """By the job that is queued, or by hand."""
     waiting = [job for job in await hone.jobs.waiting() if job.session == session.id]
     count = len(session.transcript)
-    made = waiting or [
-        await hone.jobs.enqueue(session.id, count, frozenset(Topic), "test", session.header.created)
-    ]
+    made = waiting or [await hone.jobs.enqueue(session.id, count, NAMES, "test", session.header.created)]
     await hone.reviewer.work(made[0].id, ignore)
     done = await hone.jobs.job(made[0].id)
     assert done.state is State.DONE, done.error

@@ -8,8 +8,7 @@ import pytest
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
 from hone.core.trust import Trust
-from hone.runtime.lists import OwnersList
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Folders, OwnersList
 from hone.tools.labelled import Labelled
 from tests.tools.calls import EMPTY, Puppet
 

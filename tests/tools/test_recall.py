@@ -17,9 +17,9 @@ from hone.core.tool import Outcome
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.stores.inmemory import InMemorySessions
-from hone.stores.recalled import InMemoryRecall
 from hone.tools.recall import recall_tool
+from tests.reference.recall import InMemoryRecall
+from tests.reference.sessions import InMemorySessions
 from tests.rig import context
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)

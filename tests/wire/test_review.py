@@ -12,9 +12,10 @@ import pytest
 
 from hone import Hone
 from hone.core.clock import ManualClock
-from hone.core.jobs import State, Topic
+from hone.core.jobs import State
 from hone.core.messages import Message, Role, assistant
 from hone.core.model import Usage
+from hone.core.topics import NAMES
 from hone.core.turn import Origin
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call
@@ -22,7 +23,7 @@ from hone.settings import Learning, Settings
 from tests.conftest import Figures
 from tests.wire.test_fork import FORMATS, PLUGIN, assert_extends, converse, point, script
 
-BOTH = frozenset(Topic)
+BOTH = NAMES
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 NOTE = call("memory", action="add", target="user", text="User looks for x.", evidence=["look for x"])
 WORK = """

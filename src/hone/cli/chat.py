@@ -27,10 +27,9 @@ from hone.core.ledger import ChangeId
 from hone.core.messages import Role
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, look
-from hone.runtime.lists import OwnersList
 from hone.runtime.preload import load, use
 from hone.runtime.session import Session
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Folders, OwnersList
 
 ABOUT = 60
 """Letters of a skill's description beside its name, when Tab offers it."""

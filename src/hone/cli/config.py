@@ -16,8 +16,8 @@ from hone.cli.files import create, make_home
 from hone.cli.options import Options
 from hone.core.clock import SystemClock
 from hone.core.errors import SettingsError
+from hone.core.secrets import mask_password
 from hone.core.visible import visible
-from hone.features.backends.choice import shown
 from hone.models.http import Http
 from hone.models.providers import KNOWN, Provider, choose
 from hone.settings import Settings, home_folder, read
@@ -173,7 +173,7 @@ def rows(settings: Settings, origin: Mapping[str, str]) -> Iterator[str]:
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():
         provider["key"] = variable(provider["key"])
-    values["memory"]["url"] = shown(values["memory"]["url"])
+    values["memory"]["url"] = mask_password(values["memory"]["url"])
     for key, (explanation, _) in KEYS.items():
         yield f"{key} = {msgspec.json.encode(values[key]).decode()}  ({origin.get(key, 'default')})"
         yield f"    {explanation}"

@@ -13,7 +13,8 @@ from hone.cli.options import FAILED, Options
 from hone.core.errors import HoneError
 from hone.core.visible import visible
 from hone.settings import home_folder
-from hone.stores.home import FILE, examined, repaired
+from hone.stores.home import FILE
+from hone.stores.maintenance import examine_home, repair_home
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
@@ -72,7 +73,7 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
-    damages = await examined(hone.home)
+    damages = await examine_home(hone.home)
     for line in damages:
         yield False, f"database: {line}"
     if damages:
@@ -102,7 +103,7 @@ async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     """What was saved and what is gone."""
     home = options.home or home_folder()
-    made = await repaired(home, datetime.now().astimezone())
+    made = await repair_home(home, datetime.now().astimezone())
     if made is None:
         yield True, "database: nothing is damaged; nothing was changed"
         return

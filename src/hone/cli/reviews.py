@@ -18,9 +18,10 @@ from hone.cli.render import WIDE, Paint, account, paint_for, price
 from hone.cli.terminal.screen import working
 from hone.core.errors import Missing
 from hone.core.events import Event, Learned
-from hone.core.jobs import Job, JobId, State, Topic, Topics
+from hone.core.jobs import Job, JobId, State, Topics
 from hone.core.model import Usage, total
 from hone.core.ports import StoredSession
+from hone.core.topics import NAMES
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import descriptions
@@ -147,16 +148,14 @@ def cancel(options: Options, id: JobId) -> None:
 
 @click.command(short_help="Look back over a conversation now, for what is worth keeping.")
 @click.argument("session", default="")
-@click.option(
-    "--about", type=click.Choice([each.value for each in Topic]), help="Only for this. [default: both]"
-)
+@click.option("--about", type=click.Choice(sorted(NAMES)), help="Only for this. [default: both]")
 @click.pass_obj
 def review(options: Options, session: str, about: str | None) -> int:
     """Look back over SESSION, your latest one if none is named, for what is worth keeping.
 
     It is queued and done at once. Ctrl-C leaves it in the queue.
     """
-    topics = frozenset({Topic(about)}) if about else frozenset(Topic)
+    topics = frozenset({about}) if about else NAMES
 
     async def act(hone: Hone) -> int:
         job = await queued(hone, session, topics, datetime.now(UTC))

@@ -14,9 +14,9 @@ from hone.cli.output import columns
 from hone.cli.pending import waiting
 from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
-from hone.core.jobs import Topic
 from hone.core.ledger import ChangeId
 from hone.core.regex import regex
+from hone.core.topics import NAMES
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import descriptions, journal, places
@@ -213,11 +213,11 @@ async def _reviews(talk: ChatState, _: str) -> str:
 
 async def _review(talk: ChatState, topic: str) -> str:
     """It is done beside the conversation, like those that come by themselves."""
-    if topic not in ("", *Topic):
-        raise Refused(f"{one_line(topic, 40)!r} is neither memory nor skills.")
+    if topic not in ("", *NAMES):
+        raise Refused(f"{one_line(topic, 40)!r} is neither {' nor '.join(sorted(NAMES))}.")
     if not len(talk.session.transcript):
         raise Refused("There is nothing to look back over yet.")
-    topics = frozenset({Topic(topic)}) if topic else frozenset(Topic)
+    topics = frozenset({topic}) if topic else NAMES
     job = await queued(talk.hone, talk.session.id, topics, datetime.now(UTC))
     talk.hone.background.notify()
     return f"Looking back over this conversation: review {job.id}. /reviews has it; you can go on."

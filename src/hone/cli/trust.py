@@ -7,8 +7,7 @@ import click
 from hone.cli.options import FAILED, Options, confirm
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
-from hone.runtime.lists import OwnersList
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Folders, OwnersList
 from hone.settings import home_folder
 
 MEANING = """\

@@ -1,4 +1,4 @@
-"""What the curator did: each round is recorded in one transaction with what it changed, or is not at all."""
+"""What the curator did: each run is recorded in one transaction with what it changed, or is not at all."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,9 +8,9 @@ from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, ChangeState, Entry
 from hone.core.value import dataclass
 
-RoundId = NewType("RoundId", int)
+CuratorRunId = NewType("CuratorRunId", int)
 
-UNNUMBERED = RoundId(0)
+UNNUMBERED = CuratorRunId(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ class CuratorRun:
     error: str = ""
     report: str = ""
     changes: tuple[ChangeId, ...] = ()
-    id: RoundId = UNNUMBERED
+    id: CuratorRunId = UNNUMBERED
 
 
 class CuratorRuns(Protocol):
     """Durable once a method has returned. Order is the order of ids, never of clocks."""
 
-    async def rounds(self, limit: int | None = None) -> Sequence[CuratorRun]:
+    async def runs(self, limit: int | None = None) -> Sequence[CuratorRun]:
         """Newest first."""
         ...
 
     async def complete(
-        self, round: CuratorRun, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+        self, run: CuratorRun, after: CuratorRunId, changes: Sequence[Change], contents: Mapping[str, bytes]
     ) -> tuple[CuratorRun, Sequence[Entry]]:
-        """Records a round and what it changed, both or neither. `after` is the latest round that was known
+        """Records a run and what it changed, both or neither. `after` is the latest run that was known
         when it began (0: none): raises Conflict if there is another one by now, and what Ledger.record
         raises."""
         ...

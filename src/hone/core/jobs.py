@@ -5,21 +5,19 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
+from hone.core.permit import Effect
+from hone.core.permits import REVIEW
 from hone.core.value import dataclass
 
 JobId = NewType("JobId", int)
 
 
-class Topic(StrEnum):
-    """What a review is about."""
-
-    MEMORY = "memory"
-    SKILLS = "skills"
-
-
-Topics = frozenset[Topic]
+Topics = frozenset[str]
+"""What a review is about, by name; see hone.core.topics."""
 
 
 class State(StrEnum):
@@ -30,16 +28,36 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Since the last review was queued: user turns, and replies that called tools."""
-
-    turns: int = 0
-    iterations: int = 0
-
+Counters = Mapping[str, int]
+"""By topic, what counts towards its next review; a topic that is missing has counted nothing."""
 
 Count = Callable[[Counters], tuple[Counters, Topics]]
 """What a turn makes of the counters, and what is due for it. Called inside the transaction."""
+
+
+class TurnSummary(Struct, frozen=True):
+    """What a turn adds that ended with an answer: replies that called tools, and the tools that changed
+    something."""
+
+    iterations: int = 0
+    changed_by: frozenset[str] = frozenset()
+
+
+class Topic(Struct, frozen=True):
+    """Something a review can be about. `name` is stored and never changes. A review is due when `counts` has
+    added up to `interval` (0: never), for which `setting` is the key below `learning`; a turn that `resets`
+    makes it less urgent. `unit` is what is counted, in words. `question` is what a review is asked, unless
+    the user has put a text of their own in its place."""
+
+    name: str
+    unit: str
+    counts: Callable[[TurnSummary], int]
+    resets: Callable[[TurnSummary], bool]
+    question: str
+    interval: int = 10
+    setting: str = ""
+    effects: frozenset[Effect] = REVIEW.effects
+    """What a review of it may do, within the permit of all reviews."""
 
 
 @dataclass(frozen=True, slots=True)

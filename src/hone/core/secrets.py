@@ -125,6 +125,12 @@ def redact(text: str) -> str:
     return _without_values(whole)
 
 
+def mask_password(url: str) -> str:
+    """Return the address of a database or service without the password in it."""
+    bare = re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:…@", url)
+    return re.sub(r"(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)", r"\1…", bare)
+
+
 def _mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 

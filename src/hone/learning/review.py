@@ -12,11 +12,15 @@ from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
-from hone.core.jobs import Job, JobId, Jobs, State
-from hone.core.ledger import Change, Entry
+from hone.core.jobs import Job, JobId, Jobs, State, Topics
+from hone.core.ledger import Change, Entry, skill
+from hone.core.messages import Message, Role
+from hone.core.permit import Effect, Permit
 from hone.core.permits import REVIEW
 from hone.core.ports import Header, Sessions, StoredSession
+from hone.core.skill import SkillResult
 from hone.core.tool import Tool
+from hone.core.topics import TOPICS
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
@@ -24,9 +28,7 @@ from hone.core.value import dataclass
 from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
-from hone.learning.budget import USUAL, Bounds, spent
-from hone.learning.outcomes import result
-from hone.learning.warmth import Reading, is_warm
+from hone.learning.budget import USUAL, Bounds, Reading, is_warm, spent
 from hone.models.metered import Metered
 from hone.models.polite import Aside, Polite, unhindered
 from hone.models.priced import Price
@@ -58,16 +60,16 @@ class ReviewDeps:
 
 
 class Reviewer:
-    def __init__(self, bench: ReviewDeps) -> None:
-        self._bench = bench
+    def __init__(self, deps: ReviewDeps) -> None:
+        self._deps = deps
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
         """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
         wrong is written down with the job and raised to nobody. `aside` is awaited before each step."""
-        bench = self._bench
-        job = await bench.jobs.job(id)
-        with claim(bench.home, job.tree) as held:
-            if not held or (await bench.jobs.job(id)).state is not State.QUEUED:
+        deps = self._deps
+        job = await deps.jobs.job(id)
+        with claim(deps.home, job.tree) as held:
+            if not held or (await deps.jobs.job(id)).state is not State.QUEUED:
                 return None
             try:
                 return await self._attempt(job, emit, aside)
@@ -76,28 +78,28 @@ class Reviewer:
             except HoneError as error:
                 await self._failed(job, str(error))
             except TimeoutError:
-                await self._failed(job, f"It took more than {bench.bounds.seconds:.0f} seconds.")
+                await self._failed(job, f"It took more than {deps.bounds.seconds:.0f} seconds.")
             except Exception as error:  # noqa: BLE001  the wall: a model or plugin that raises is a line in a list
                 await self._failed(job, f"It broke off with {type(error).__name__}.")
         return None
 
     def tidy(self, waiting: Iterable[Job]) -> None:
         """Takes away the locks that killed processes left."""
-        sweep(self._bench.home, {job.tree for job in waiting})
+        sweep(self._deps.home, {job.tree for job in waiting})
 
     async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
-        bench = self._bench
+        deps = self._deps
         await aside()
-        if reason := await spent(bench.sessions, bench.bounds, bench.clock.now()):
-            await bench.jobs.fail(job.id, reason, bench.clock.now(), again=True)
+        if reason := await spent(deps.sessions, deps.bounds, deps.clock.now()):
+            await deps.jobs.fail(job.id, reason, deps.clock.now(), again=True)
             return None
-        stored = await bench.sessions.load(job.session)
+        stored = await deps.sessions.load(job.session)
         whole = await self._whole(job, stored)
         source = Source(job.session, whole.upto(job.messages))
-        library, staged = bench.library.staged()
+        library, staged = deps.library.staged()
         session, asked = await self._session(job, stored, source, library, aside)
-        await bench.jobs.begin(job.id, session.id)
-        async with bench.clock.timeout(bench.bounds.seconds):
+        await deps.jobs.begin(job.id, session.id)
+        async with deps.clock.timeout(deps.bounds.seconds):
             turn = await session.send(asked)
             await aside()
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
@@ -109,19 +111,19 @@ class Reviewer:
         self, job: Job, stored: StoredSession, source: Source, library: Library, aside: Aside
     ) -> tuple[Session, str]:
         """The fork, and what to ask it."""
-        bench = self._bench
-        agent = await bench.agent(stored)
+        deps = self._deps
+        agent = await deps.agent(stored)
         nodes = source.transcript.nodes
         shares = stored.transcript.upto(len(nodes)).head == source.transcript.head
         warm = shares and is_warm(self._reading(stored, source, agent))
-        own = (*knowledge_tools(library, stored.header.folder, source), *bench.more(source))
-        tools = map(bench.wall, own)
-        agent = _narrowed(agent, tools, bench.bounds)
+        own = (*knowledge_tools(library, stored.header.folder, source), *deps.more(source))
+        tools = map(deps.wall, own)
+        agent = _narrowed(agent, job.topics, tools, deps.bounds)
         agent = replace(agent, model=Polite(agent.model, aside))
         shared = len(nodes) if warm else 0
         header = Header(
             new_id(),
-            bench.clock.now(),
+            deps.clock.now(),
             origin=Origin.REVIEW,
             folder=stored.header.folder,
             parent=job.session,
@@ -129,59 +131,81 @@ class Reviewer:
         )
         transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
         asked = (question if warm else digest)(job.topics, nodes, self._text)
-        return Session(header, agent, transcript, bench.services, voice=Trust.AGENT), asked
+        return Session(header, agent, transcript, deps.services, voice=Trust.AGENT), asked
 
     async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
         """The conversation as it was when the review was due; since then it may have been shortened."""
         if len(stored.transcript) >= job.messages:
             return stored.transcript
-        lines = [line.transcript for line in await self._bench.sessions.earlier(job.session)]
+        lines = [line.transcript for line in await self._deps.sessions.earlier(job.session)]
         return next((line for line in reversed(lines) if len(line) >= job.messages), stored.transcript)
 
     def _reading(self, stored: StoredSession, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
-        age = (self._bench.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
+        age = (self._deps.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
         size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
         same = agent.prefix.digest == stored.prefix.digest
-        price = self._bench.price(agent.prefix.model)
+        price = self._deps.price(agent.prefix.model)
         prices = (price.input, price.cached) if price else (None, None)
-        return Reading(age, self._bench.bounds.lasts, size // 4, same, *prices)
+        return Reading(age, self._deps.bounds.lasts, size // 4, same, *prices)
 
     def _text(self, name: str) -> str:
-        return text(name, self._bench.home / "prompts")
+        return text(name, self._deps.home / "prompts")
 
     async def _complete(
         self, job: Job, turn: Turn, source: Source, staged: StagedLedger, emit: Emit
     ) -> Sequence[Entry]:
         """What was staged takes effect with the job's completion."""
-        bench = self._bench
+        deps = self._deps
         first = turn.usage[0] if turn.usage else None
         cached = first.cached / first.input if first and first.input else None
 
         async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
-            return await bench.jobs.complete(job.id, changes, contents, cached, bench.clock.now())
+            return await deps.jobs.complete(job.id, changes, contents, cached, deps.clock.now())
 
-        entries = await bench.library.keeper.settle(staged, finish)
-        emit(Learned(await bench.jobs.job(job.id), tuple(entries)))
+        entries = await deps.library.keeper.settle(staged, finish)
+        emit(Learned(await deps.jobs.job(job.id), tuple(entries)))
         await self._rate(job, source, entries)
         return entries
 
     async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:
         """How the skills did that were used in what was reviewed."""
         said = tuple(message for message in source.transcript if not message.template)
-        await self._bench.library.rate(job.session, lambda name: result(name, said, entries))
+        await self._deps.library.rate(job.session, lambda name: result(name, said, entries))
 
     async def _failed(self, job: Job, error: str) -> None:
-        jobs = self._bench.jobs
+        jobs = self._deps.jobs
         try:
             now = await jobs.job(job.id)
-            await jobs.fail(job.id, error, self._bench.clock.now(), again=now.tries < TRIES)
+            await jobs.fail(job.id, error, self._deps.clock.now(), again=now.tries < TRIES)
         except (Conflict, Missing):
             return  # it is no longer ours
 
 
-def _narrowed(agent: Agent, staged: Iterable[Tool], bounds: Bounds) -> Agent:
+def _narrowed(agent: Agent, topics: Topics, staged: Iterable[Tool], bounds: Bounds) -> Agent:
     """The same schemas, other hands: what the tools of a review write is staged."""
     toolbox = {**agent.toolbox, **{tool.spec.name: tool for tool in staged}}
-    narrow = agent.narrowed(REVIEW, Limits(calls=bounds.calls))
+    effects = frozenset[Effect]().union(*(topic.effects for topic in TOPICS if topic.name in topics))
+    narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls))
     return replace(narrow, toolbox=toolbox, model=Metered(agent.model, bounds.tokens))
+
+
+def result(name: str, messages: Sequence[Message], entries: Iterable[Entry]) -> SkillResult:
+    """Return how a conversation went in which a skill was used, judged by what is there. `entries` are what
+    its review made: a review says that a skill was corrected by changing it on the user's own words."""
+    changed = (entry.change for entry in entries if entry.change.target == skill(name))
+    if any(each.trust is Trust.OWNER for change in changed for each in change.author.evidence):
+        return SkillResult.CORRECTED
+    last = _last_results(messages)
+    return SkillResult.SUCCEEDED if last and not any(last) else SkillResult.UNKNOWN
+
+
+def _last_results(messages: Sequence[Message]) -> list[bool]:
+    """Whether each call of the last reply that made some has failed."""
+    failed: list[bool] = []
+    for message in reversed(messages):
+        if message.result:
+            failed.append(message.result.failed)
+        elif failed and message.role is Role.ASSISTANT:
+            break
+    return failed

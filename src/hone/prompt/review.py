@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from hone.core.jobs import Topic, Topics
+from hone.core.jobs import Topics
 from hone.core.messages import Role
+from hone.core.topics import TOPICS
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.visible import one_line
 
-TEXTS = ("review-memory", "review-skills", "review-ending")
+QUESTIONS = {f"review-{topic.name}": topic.question for topic in TOPICS}
+TEXTS = Path(__file__).with_name("texts")
 OUTLINE, WIDTH = 40, 48
 """Messages that are listed by number, and how much of each."""
 CLIP = 600
@@ -20,10 +22,11 @@ Text = Callable[[str], str]
 
 
 def text(name: str, own: Path | None = None) -> str:
-    """The user may put a file of the same name into `own`."""
-    places = [*([own] if own else []), Path(__file__).with_name("texts")]
-    found = next(path for path in (place / f"{name}.md" for place in places) if path.is_file())
-    return found.read_text(encoding="utf-8").strip()
+    """Return the file of that name that the user put into `own`, or ours."""
+    theirs = own / f"{name}.md" if own else None
+    if theirs and theirs.is_file():
+        return theirs.read_text(encoding="utf-8").strip()
+    return QUESTIONS.get(name) or (TEXTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def question(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
@@ -40,7 +43,7 @@ def digest(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
 
 
 def _asked(topics: Topics, text: Text) -> list[str]:
-    wanted = [f"review-{topic}" for topic in Topic if topic in topics]
+    wanted = [f"review-{topic.name}" for topic in TOPICS if topic.name in topics]
     return [text(name) for name in (*wanted, "review-ending")]
 
 

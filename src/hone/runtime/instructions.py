@@ -9,8 +9,7 @@ from pathlib import Path
 from hone.core.errors import Refused
 from hone.core.messages import digest
 from hone.core.value import dataclass
-from hone.runtime.lists import OwnersList
-from hone.runtime.trust import Folders
+from hone.runtime.trust import Folders, OwnersList
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
 LIMIT = 32_000

@@ -29,7 +29,7 @@ class Parts:
         if name not in self._features:
             raise HoneError(f"This installation of Hone has no {name}.")
         if name not in self._loaded:
-            self._loaded[name] = _load(self._features[name].part)(self._owner)
+            self._loaded[name] = load(self._features[name].part)(self._owner)
         return self._loaded[name]
 
     def having(self, hook: str) -> Iterator[Part]:
@@ -56,7 +56,7 @@ class Parts:
 
     def _plugin(self, name: str) -> Part:
         try:
-            part = _load(name)(self._owner)
+            part = load(name)(self._owner)
         except (ImportError, AttributeError, ValueError) as error:
             raise SettingsError(f"The plugin {name!r} cannot be loaded: {error}.") from error
         if not isinstance(part, Part):
@@ -64,7 +64,8 @@ class Parts:
         return part
 
 
-def _load(name: str) -> Callable[[Any], Any]:
+def load(name: str) -> Callable[..., Any]:
+    """Import an object by its name, `module:attribute`."""
     module, _, attribute = name.partition(":")
-    made: Callable[[Any], Any] = getattr(import_module(module), attribute)
+    made: Callable[..., Any] = getattr(import_module(module), attribute)
     return made

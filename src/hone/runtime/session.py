@@ -14,7 +14,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Topics
+from hone.core.jobs import Count, Topic, Topics
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
@@ -33,7 +33,7 @@ from hone.loop import RunContext, run
 from hone.models.windowed import Windowed
 from hone.prompt.compaction import Cut, digest, plan, question, shortened, state, unseeded
 from hone.prompt.news import known
-from hone.runtime.triggers import Intervals, counted, ending, why
+from hone.runtime.triggers import count, explain, summarize
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
@@ -99,8 +99,8 @@ class SessionDeps:
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
     remind: Remind | None = None
-    every: Intervals | None = None
-    """When a conversation is due for a review; None: never."""
+    topics: Sequence[Topic] = ()
+    """What a conversation can be due for a review of."""
     beside: Beside | None = None
 
 
@@ -364,15 +364,15 @@ class Session:
 
     def _count(self, longer: Transcript) -> Count | None:
         """What a turn that has just been answered makes of the counters. One that was cut off keeps them."""
-        every, last = self._services.every, longer.nodes[-1].message
+        topics, last = self._services.topics, longer.nodes[-1].message
         answered = last.role is Role.ASSISTANT and not last.calls
-        if every is None or self.header.origin is not Origin.USER or not answered:
+        if not topics or self.header.origin is not Origin.USER or not answered:
             return None
         if not self.agent.prefix.tools:  # a plain chat has nothing to write down with
             return None
         own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
-        turn = ending([node.message for node in own][::-1])
-        return lambda counters: counted(counters, turn, every)
+        turn = summarize([node.message for node in own][::-1])
+        return lambda counters: count(counters, turn, topics)
 
-    def _why(self, topics: Topics) -> str:
-        return why(topics, self._services.every or Intervals())
+    def _why(self, due: Topics) -> str:
+        return explain(due, self._services.topics)

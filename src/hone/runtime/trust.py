@@ -1,12 +1,51 @@
-"""The folders the owner trusts: what tools bring from there counts as local."""
+"""What the owner allows: trusted folders and approved commands, kept in short lists."""
 
+import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from hone.core.errors import StoreError
+from hone.core.tool_context import Answer, Ask, Question
 from hone.core.trust import Trust
-from hone.runtime.lists import OwnersList
+from hone.files.atomic import draft
+
+
+class OwnersList:
+    """A short list in a file of its own, written whole or not at all, readable by the owner only. A list that
+    cannot be read is empty: it only ever allows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def items(self) -> list[str]:
+        try:
+            found = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return []
+        return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+    def add(self, item: str) -> None:
+        self._write({*self.items(), item})
+
+    def remove(self, item: str) -> None:
+        self._write({*self.items()} - {item})
+
+    def _write(self, items: Iterable[str]) -> None:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with draft(self.path.parent, 0o600) as (file, path):
+                file.write(json.dumps(sorted(items), indent=1, ensure_ascii=False).encode())
+                file.flush()
+                os.fsync(file.fileno())
+                path.replace(self.path)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written: {error.strerror}.") from error
 
 
 class Folders:
+    """The folders the owner trusts: what tools bring from there counts as local."""
+
     def __init__(self, trusted: OwnersList) -> None:
         self._trusted = trusted
 
@@ -29,3 +68,24 @@ class Folders:
 
     def all(self) -> list[str]:
         return self._trusted.items()
+
+
+class Consent:
+    """Asks the owner only what was not answered before, for this session or for always."""
+
+    def __init__(self, ask: Ask, always: OwnersList) -> None:
+        self._ask = ask
+        self._always = always
+        self._session: set[str] = set()
+
+    async def __call__(self, question: Question) -> Answer:
+        if question.pattern in self._session:
+            return Answer.SESSION
+        if question.pattern in self._always.items():
+            return Answer.ALWAYS
+        answer = await self._ask(question)
+        if answer in (Answer.SESSION, Answer.ALWAYS):
+            self._session.add(question.pattern)
+        if answer is Answer.ALWAYS:
+            self._always.add(question.pattern)
+        return answer

@@ -84,15 +84,15 @@ def birth(word: bytes | None) -> SkillOrigin:
         return SkillOrigin.USER
 
 
-def storable_round(round: CuratorRun) -> CuratorRun:
+def storable_run(run: CuratorRun) -> CuratorRun:
     """Errors and reports may hold a model's words."""
     return replace(
-        round,
-        why=sound(round.why),
-        session=SessionId(sound(round.session)),
-        library=sound(round.library),
-        error=sound(round.error),
-        report=sound(round.report),
+        run,
+        why=sound(run.why),
+        session=SessionId(sound(run.session)),
+        library=sound(run.library),
+        error=sound(run.error),
+        report=sound(run.report),
     )
 
 

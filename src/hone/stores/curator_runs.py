@@ -1,4 +1,4 @@
-"""Rounds of the curator in SQLite, beside the ledger they write to."""
+"""Runs of the curator in SQLite, beside the ledger they write to."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from hone.core.curation import CuratorRun, RoundId
+from hone.core.curation import CuratorRun, CuratorRunId
 from hone.core.errors import Corrupt
 from hone.core.ledger import Change, Entry
 from hone.core.messages import canonical
@@ -28,15 +28,15 @@ class SqliteCuratorRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def rounds(self, limit: int | None = None) -> Sequence[CuratorRun]:
+    async def runs(self, limit: int | None = None) -> Sequence[CuratorRun]:
         return await self._database.read(partial(select, limit=-1 if limit is None else limit))
 
     async def complete(
-        self, round: CuratorRun, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+        self, run: CuratorRun, after: CuratorRunId, changes: Sequence[Change], contents: Mapping[str, bytes]
     ) -> tuple[CuratorRun, Sequence[Entry]]:
         work = partial(
             _complete,
-            round=checks.storable_round(round),
+            run=checks.storable_run(run),
             after=after,
             changes=tuple(changes),
             contents=dict(contents),
@@ -46,18 +46,18 @@ class SqliteCuratorRuns:
 
 def _complete(
     connection: apsw.Connection,
-    round: CuratorRun,
-    after: RoundId,
+    run: CuratorRun,
+    after: CuratorRunId,
     changes: Sequence[Change],
     contents: Mapping[str, bytes],
 ) -> tuple[CuratorRun, Sequence[Entry]]:
     if connection.execute("SELECT coalesce(max(id), 0) FROM rounds").get != after:
         raise checks.overtaken()
-    entries = record(connection, changes, contents, round.at)
-    made = replace(round, changes=tuple(entry.id for entry in entries))
+    entries = record(connection, changes, contents, run.at)
+    made = replace(run, changes=tuple(entry.id for entry in entries))
     words = (made.why, made.session, made.library, made.error, made.report)
     row = (stamp(made.at), *words, canonical(made.changes))
-    return replace(made, at=moment(row[0]), id=RoundId(connection.execute(PUT, row).get)), entries
+    return replace(made, at=moment(row[0]), id=CuratorRunId(connection.execute(PUT, row).get)), entries
 
 
 def select(connection: apsw.Connection, limit: int = -1, only: int | None = None) -> tuple[CuratorRun, ...]:
@@ -68,7 +68,7 @@ def _round(row: Sequence[Any]) -> CuratorRun:
     id, at, why, session, library, error, report, changes = row
     try:
         made = tuple(json.loads(changes))
-        return CuratorRun(moment(at), why, session, library, error, report, made, RoundId(id))
+        return CuratorRun(moment(at), why, session, library, error, report, made, CuratorRunId(id))
     except SYMPTOMS as symptom:
         raise Corrupt(
             f"Round {id} of the curator is damaged: it is not what was written. Restore the database from a "

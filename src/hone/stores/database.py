@@ -1,4 +1,7 @@
-"""One SQLite file: brought up to date, read by a few threads, written by one, its errors in plain words."""
+"""One SQLite file: brought up to date, read by a few threads, written by one, its errors in plain words.
+
+Or none, where no file can be written: then everything is in the memory of the thread that writes.
+"""
 
 import asyncio
 import os
@@ -7,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -25,6 +29,7 @@ CACHE, READING = 64 * 1024, 32 * 1024
 """Kibibytes that the writer and each reader may keep in memory, if there is so much to keep."""
 LOG = 4 * 1024 * 1024
 """Bytes of the log that stay on the disk: as much as is written before it is copied into the database."""
+MEMORY = Path(":memory:")
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 
 
@@ -53,12 +58,23 @@ class Database:
                 raise
         return cls(path, patience, connection)
 
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Make one that ends with this process. Each connection to memory has a database of its own, so there
+        is only one, and the writer reads with it, too."""
+        with plainly(MEMORY):
+            connection = connect(MEMORY, PATIENCE)
+            migrate(connection, MEMORY, PATIENCE)
+        return cls(MEMORY, PATIENCE, connection)
+
     async def write(self, work: Work[T]) -> T:
         return await self._writer.run(work)
 
     async def read(self, work: Work[T]) -> T:
         if self._closed:
             raise StoreError(f"The database {self._path} is closed.")
+        if self._path is MEMORY:
+            return await self._writer.run(work)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     async def close(self) -> None:
@@ -90,7 +106,7 @@ class Database:
             self._idle.pop().close()
 
     def _connect_writer(self) -> apsw.Connection:
-        connection = connect(self._path, self._patience)
+        connection = self._idle.pop() if self._path is MEMORY else connect(self._path, self._patience)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
         connection.pragma("synchronous", "FULL")
         # Digests come in no order: where there are many, their index must be at hand.
@@ -142,12 +158,17 @@ def migrate(
                 f"{path} is the database of another program; it was left as it is. Move it away."
             )
         for script in scripts[done:]:
-            connection.execute(script.read_text("utf-8"))
+            connection.execute(read_script(script))
         connection.pragma("user_version", len(scripts))
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+@cache
+def read_script(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
 def version(connection: apsw.Connection, path: Path, latest: int = len(MIGRATIONS)) -> int:

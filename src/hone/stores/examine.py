@@ -19,7 +19,7 @@ from hone.core.turn import Origin
 from hone.stores import curator_runs as rounds
 from hone.stores import fold, ledger, passages, queue, rules
 from hone.stores import skill_catalog as shelf
-from hone.stores.database import MIGRATIONS
+from hone.stores.database import MIGRATIONS, read_script
 from hone.stores.tree import LINE, SYMPTOMS, moment
 from hone.stores.writer import FOREIGN
 
@@ -119,7 +119,7 @@ def _gathered(connection: apsw.Connection, name: str, check: Check) -> list[str]
 def _schema(connection: apsw.Connection) -> Iterator[str]:
     with closing(apsw.Connection(":memory:")) as fresh:
         for script in MIGRATIONS[: int(connection.pragma("user_version"))]:
-            fresh.execute(script.read_text("utf-8"))
+            fresh.execute(read_script(script))
         if any(connection.execute(each).fetchall() != fresh.execute(each).fetchall() for each in SCHEMA):
             yield "Its tables are not those that this version of Hone makes."
 

@@ -9,8 +9,9 @@ import apsw
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, State, Topic, Topics
+from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
 from hone.core.messages import canonical, sound
+from hone.core.topics import NAMES
 from hone.stores import job_states as stages
 from hone.stores import rules
 from hone.stores.record import reachable
@@ -33,9 +34,9 @@ ORPHAN = f"""
 UPDATE jobs SET state = '{State.CANCELLED}', error = ? WHERE session = ? AND state = '{State.QUEUED}'
 """
 SESSION = "SELECT tree, messages FROM sessions WHERE id = ?"
-COUNTERS = "SELECT turns, iterations FROM counters WHERE tree = ?"
-COUNT = "INSERT OR REPLACE INTO counters (tree, turns, iterations) VALUES (?, ?, ?)"
-UNCOUNT = "DELETE FROM counters WHERE tree = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tree = ?1)"
+COUNTERS = "SELECT topic, count FROM counts WHERE tree = ? AND count <> 0"
+COUNT = "INSERT OR REPLACE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
+UNCOUNT = "DELETE FROM counts WHERE tree = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tree = ?1)"
 
 
 def put(
@@ -77,8 +78,8 @@ def session(connection: apsw.Connection, id: SessionId) -> tuple[SessionId, int]
 
 
 def counters(connection: apsw.Connection, tree: SessionId) -> Counters:
-    row = connection.execute(COUNTERS, (tree,)).fetchone()
-    return Counters() if row is None else Counters(*row)
+    rows: list[Any] = connection.execute(COUNTERS, (tree,)).fetchall()
+    return dict(rows)
 
 
 def count(
@@ -90,8 +91,11 @@ def count(
     why: Callable[[Topics], str] | None,
 ) -> Job | None:
     """Puts the counters forward; queues a review of all messages up to the head if one is due."""
-    after, due = count(counters(connection, tree))
-    connection.execute(COUNT, (tree, after.turns, after.iterations))
+    before = counters(connection, tree)
+    after, due = count(before)
+    for topic, number in {**dict.fromkeys(before, 0), **after}.items():
+        if number != before.get(topic, 0):
+            connection.execute(COUNT, (tree, topic, number))
     if not due:
         return None
     return put(connection, session, tree, head.depth, due, why(due) if why else "", head.at)
@@ -107,7 +111,9 @@ def _job(row: Sequence[Any]) -> Job:
     id, session, tree, messages, topics, created, why, *fate = row
     state, tries, review, cached, error, ended, changes = fate
     try:
-        due, recorded = frozenset(map(Topic, json.loads(topics))), tuple(json.loads(changes))
+        due, recorded = frozenset(json.loads(topics)), tuple(json.loads(changes))
+        if not due <= NAMES:
+            raise ValueError(topics)
         job = Job(id, session, tree, messages, due, moment(created), why, State(state))
         over = None if ended is None else moment(ended)
     except SYMPTOMS as symptom:

@@ -33,7 +33,7 @@ TABLES = (
     *BY_DIGEST,
     *("chains", "nodes", "sessions", "spending"),
     *("changes", "deltas", "evidence", "prints", "outbox", "mirror"),
-    *("jobs", "counters", "rounds", "tallies", "uses"),
+    *("jobs", "counts", "rounds", "tallies", "uses"),
 )
 """All but what is made from them: holdings and skills, cards, and both indexes of words."""
 LABELS: Mapping[str, tuple[str, ...]] = {"evidence": ("trust",), "changes": ("ground", "confirmed")}
@@ -45,6 +45,7 @@ READERS: Mapping[str, Callable[[apsw.Connection, int], object]] = {
     "rounds": lambda target, id: rounds.select(target, only=id),
 }
 COUNTED = {"sessions": "sessions", "messages": "nodes", "changes": "changes"}
+COUNTED_BEFORE = "INSERT OR IGNORE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
 SAID = "SELECT content FROM nodes {}"
 NAMED = "SELECT rowid, digest FROM contents {}"
 NAMES = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_contents_1")
@@ -155,6 +156,7 @@ def _rebuilt(
             home = target.execute("SELECT home, backend FROM mirror").get
             target.execute("DELETE FROM mirror")
             doubtful = sum(_copied(source, target, file, known[name]) for name in TABLES if name in known)
+            _carry_counters(source, target)
             doubtful += restore_nodes(source, target) + restore_sessions(source, target)
             if not target.execute("SELECT count(*) FROM mirror").get:
                 target.execute("INSERT INTO mirror (home, backend) VALUES (?, ?)", home)
@@ -167,6 +169,17 @@ def _rebuilt(
 def _tables(source: apsw.Connection) -> dict[str, Table]:
     names = {name for (name,) in source.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     return {name: salvage.table(source, name) for name in TABLES if name in names}
+
+
+def _carry_counters(source: apsw.Connection, target: apsw.Connection) -> None:
+    """Save what was counted before migration 8: a row for each tree, with a column for each of two topics."""
+    if not source.execute("SELECT 1 FROM sqlite_schema WHERE name = 'counters'").get:
+        return
+    table = salvage.table(source, "counters")
+    for each in (table, salvage.twin(source, table)):
+        for tree, *counts in salvage.read(source, each)[0] if each else ():
+            for topic, count in zip(("memory", "skills"), counts, strict=True):
+                salvage.put(target, COUNTED_BEFORE, (tree, topic, count))
 
 
 def _said(source: apsw.Connection) -> list[str]:

@@ -51,19 +51,17 @@ SPENT = "SELECT at, model, origin, input, cached, written, output, cost FROM spe
 
 
 class SqliteSessions:
-    """A write that was handed over happens even if its caller is cancelled meanwhile. A database that was
-    handed in belongs to whoever opened it, and is not closed here."""
+    """Finish a write even if its caller is cancelled meanwhile. Only a database that is `owned` is closed
+    with the store."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, owned: bool = False) -> None:
         self._database = database
-        self._owned = False
+        self._owned = owned
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Makes the file if need be, not its folder. Raises StoreError, or Corrupt if it is no database."""
-        store = cls(Database.open(path))
-        store._owned = True
-        return store
+        return cls(Database.open(path), owned=True)
 
     async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
         work = partial(_start, header=rules.storable(header), prefix=prefix, nodes=tuple(nodes))

@@ -8,6 +8,8 @@ from hone.core.regex import regex
 
 MOST = 200
 """Terms of one query; who gives a whole page as the query is answered by its beginning."""
+QUESTION = 16
+"""Terms of a whole question that are looked up; the longest words say most."""
 SEPARATE = (
     r"\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
@@ -37,6 +39,23 @@ def terms(words: Collection[str]) -> list[str]:
 def query(words: Collection[str]) -> str:
     """For FTS5: any of the terms; empty if there is none. No term can hold a quotation mark."""
     return " OR ".join(f'"{term}"' for term in terms(words))
+
+
+def question_terms(text: str) -> list[str]:
+    """Return the terms of a question, the longest ones if there are many."""
+    found = terms([text])
+    return sorted(found, key=len, reverse=True)[:QUESTION] if len(found) > QUESTION else found
+
+
+def rarest(counts: list[tuple[int, str]], budget: int) -> list[str]:
+    """Return the rarest terms whose hits together stay within the budget, and the rarest of all in any case.
+    A term without hits is left out."""
+    chosen: list[str] = []
+    for count, term in sorted(counts):
+        if count and (not chosen or count <= budget):
+            chosen.append(term)
+            budget -= count
+    return chosen
 
 
 def _pairs(run: str) -> list[str]:

@@ -15,6 +15,7 @@ from hone.core.ids import SessionId
 from hone.core.ledger import USER
 from hone.core.trust import Trust
 from hone.features.backends.part import MemoryPart
+from hone.features.backends.sqlite import SqliteBackend
 from hone.features.imports.plan import TOGETHER
 from hone.features.templates.store import Templates
 from hone.features.templates.values import Example, Template, Work
@@ -22,7 +23,7 @@ from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
 from hone.models.scripted import Scripted, rounds
 from hone.settings import Memory, Settings
-from tests.backing import closing, sqlite
+from tests.backing import closing
 from tests.faults.points.scenario import DONE, REFUSED, Deeds, Say, Told, debris, lying, unsound
 from tests.given import NOON
 from tests.runtime import others
@@ -66,7 +67,7 @@ templates = Deeds(
 
 @asynccontextmanager
 async def memories(root: Path) -> AsyncIterator[Backend]:
-    async with closing(sqlite(root / "home" / "memories.db", ManualClock())) as backend:
+    async with closing(SqliteBackend(root / "home" / "memories.db", ManualClock())) as backend:
         yield backend
 
 

@@ -42,7 +42,7 @@ CURATOR = Author(Actor.CURATOR, SessionId("c0de"), evidence=RESTS)
 class Kept:
     home: Path
     keeper: Keeper
-    rounds: CuratorRuns
+    curator_runs: CuratorRuns
 
     async def view(self) -> object:
         """Every file as it is printed, and every change in its order."""
@@ -57,7 +57,7 @@ class Kept:
             (each.change.target, each.change.kind, each.change.standing)
             for each in await self.keeper.ledger.entries()
         ]
-        return files, made, len(await self.rounds.rounds())
+        return files, made, len(await self.curator_runs.runs())
 
     async def apply(self) -> Sequence[Entry]:
         """A curator's plan, with the round it comes from."""
@@ -69,7 +69,7 @@ class Kept:
         ) -> Sequence[Entry]:
             assert not refused
             round = CuratorRun(SystemClock().now(), "by hand")
-            return (await self.rounds.complete(round, UNNUMBERED, changes, contents))[1]
+            return (await self.curator_runs.complete(round, UNNUMBERED, changes, contents))[1]
 
         return await self.keeper.arrange([batch], close)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from hone import Hone
 from hone.core.clock import ManualClock
-from hone.core.jobs import State, Topic
+from hone.core.jobs import State
 from hone.core.ledger import USER
 from hone.core.messages import ToolCall
 from hone.core.skill import SkillOrigin
 from hone.core.tool_context import Answer
+from hone.core.topics import NAMES
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.turn import Turn
@@ -115,7 +116,7 @@ class House:
 
     async def _reviewed(self, session: Session) -> Sequence[Node]:
         hone, count = self.hone, len(session.transcript)
-        made = await hone.jobs.enqueue(session.id, count, frozenset(Topic), "test", session.header.created)
+        made = await hone.jobs.enqueue(session.id, count, NAMES, "test", session.header.created)
         if self.cold:
             self.clock.advance(HOUR)
             self.before = await self.seen()  # it may be another day, and a prompt tells which

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
 
 from hone.core.errors import SettingsError
 from hone.core.regex import regex
@@ -47,8 +48,6 @@ def must_ask(wanted: str, *, key: bool, installed: bool) -> bool:
 
 def is_remote(url: str, environ: Mapping[str, str]) -> bool:
     """Whether a database or a service is on another machine. What cannot be told counts as one that is."""
-    from urllib.parse import urlsplit
-
     if "://" in url:
         try:
             address = urlsplit(url)
@@ -63,12 +62,6 @@ def is_remote(url: str, environ: Mapping[str, str]) -> bool:
     return not all(
         host.startswith("/") or _HERE.fullmatch(host) for each in named for host in each.split(",")
     )
-
-
-def shown(url: str) -> str:
-    """An address without the password in it."""
-    bare = re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:…@", url)
-    return re.sub(r"(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)", r"\1…", bare)
 
 
 def user_id(name: str) -> str:

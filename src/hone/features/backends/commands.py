@@ -15,10 +15,12 @@ from hone.cli.output import echo_json, moment
 from hone.core.backend import Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Missing, Refused
 from hone.core.visible import visible
-from hone.features.backends.chart import svg as drawn
 from hone.features.backends.evaluate import Measured, advice, data, recommend
+from hone.features.backends.evaluation import describe
+from hone.features.backends.evaluation import evaluate as measure
 from hone.features.backends.part import MemoryPart
-from hone.features.backends.table import table
+from hone.features.backends.report import svg as drawn
+from hone.features.backends.report import table
 
 PROBE = "hone-evaluation"
 READY = "stored"
@@ -73,7 +75,7 @@ def info(options: Options, as_json: bool) -> None:
     """Tell which backend is used and why, whether it answers, and how many copies wait for it."""
 
     async def act(hone: Hone) -> tuple[list[str], dict[str, object]]:
-        lines = await hone.part(MemoryPart).info()
+        lines = await describe(hone)
         backing, post = hone.part(MemoryPart).backing, await hone.stores.outbox.post()
         choice = await backing.choose()
         return lines, {
@@ -159,7 +161,7 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
     the kill of a process that has just stored something. What is stored for that is taken away again."""
 
     async def act(hone: Hone) -> list[Measured]:
-        return await hone.part(MemoryPart).measured(names, lambda name: _survives(hone, options, name))
+        return await measure(hone, names, lambda name: _survives(hone, options, name))
 
     found = with_home(options, act)
     if svg:

@@ -1,14 +1,16 @@
 """The memory backend of a home: which one it is, how it is made, and whose memories it holds."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
-from hone.core.backend import Backend
+from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, MemoryItem
 from hone.core.clock import Clock
-from hone.core.errors import BackendError, SettingsError, StoreError
+from hone.core.errors import BackendError, SettingsError
 from hone.core.messages import digest
+from hone.core.secrets import mask_password
 from hone.core.value import dataclass
 from hone.features.backends.choice import (
     HONCHO,
@@ -16,18 +18,25 @@ from hone.features.backends.choice import (
     NAMES,
     NULL,
     POSTGRES,
+    SQLITE,
     BackendChoice,
     choose,
     is_remote,
     must_ask,
-    shown,
 )
 from hone.features.backends.choice import user_id as fit
 from hone.features.backends.guarded import GuardedBackend
-from hone.features.backends.null import NullBackend
-from hone.features.backends.wording import Wording
+from hone.runtime.parts import load
 
 FILE = "memories.db"
+EPOCH = datetime.fromtimestamp(0, UTC)
+CLASSES = {
+    SQLITE: "hone.features.backends.sqlite:SqliteBackend",
+    POSTGRES: "hone.features.backends.postgres:PostgresBackend",
+    HONCHO: "hone.features.backends.honcho:HonchoBackend",
+}
+INSTALLED = "hone.features.backends.honcho:is_installed"
+"""Loaded by name: a process needs one of them at most."""
 PROBE = 2.0
 """Seconds for Honcho to answer, where it is not even asked for."""
 
@@ -43,6 +52,39 @@ class BackendOptions:
     url: str = ""
     owner: str = ""
     deadline: float = 0.3
+
+
+class NullBackend:
+    """Keeps nothing, at no cost."""
+
+    name = "null"
+    is_cloud = False
+
+    async def available(self) -> Availability:
+        return Availability()
+
+    async def store(
+        self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
+    ) -> MemoryItem:
+        """Return the item and forget it."""
+        return MemoryItem(key, value, user_id, EPOCH, EPOCH, dict(metadata or {}))
+
+    async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
+        return None
+
+    async def query(
+        self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
+    ) -> Sequence[MemoryItem]:
+        return ()
+
+    async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
+        return ()
+
+    async def delete(self, user_id: str, key: str) -> Deleted:
+        return Deleted.ABSENT
+
+    async def close(self) -> None:
+        """Do nothing: nothing was opened."""
 
 
 class CurrentBackend:
@@ -94,7 +136,7 @@ class CurrentBackend:
         """Once; the answer holds as long as this object does."""
         if self.choice is None:
             wanted, key = self.wish.backend, bool(self._environ.get(KEY))
-            installed = key and not wanted and _installed()
+            installed = key and not wanted and load(INSTALLED)()
             asked = must_ask(wanted, key=key, installed=installed)
             answers = asked and await self._answers()
             self.choice = choose(wanted, self.names, key=key, installed=installed, answers=answers)
@@ -132,37 +174,21 @@ class CurrentBackend:
     def _new(self, name: str) -> Backend:
         if name in self._makers and name not in NAMES:
             return self._makers[name]()
+        if name == NULL:
+            return NullBackend()
+        if name not in NAMES:
+            raise SettingsError(f"There is no memory backend {name!r}; there are {', '.join(self.names)}.")
         url = self.url(name)
+        made: Backend
         match name:
-            case "null":
-                return NullBackend()
             case "sqlite":
-                return self._file()
+                made = load(CLASSES[name])(self._home / FILE, self._clock)
             case "postgres":
-                from hone.features.backends.postgres import PostgresBackend
-
-                remote = is_remote(url, self._environ)
-                return PostgresBackend(url, _wording(), self._clock, is_cloud=remote)
+                made = load(CLASSES[name])(url, self._clock, is_cloud=is_remote(url, self._environ))
             case "honcho":
-                from hone.features.backends.honcho import HonchoBackend
-
                 remote = not url or is_remote(url, {})
-                key = self._environ.get(KEY, "")
-                return HonchoBackend(url, key, self._clock, is_cloud=remote)
-        raise SettingsError(f"There is no memory backend {name!r}; there are {', '.join(self.names)}.")
-
-    def _file(self) -> Backend:
-        from hone.features.backends.sqlite import SCHEMA, SqliteBackend
-        from hone.stores.database import Database
-
-        def opened(path: Path) -> Database:
-            try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreError(f"{path.parent} cannot be made: {error.strerror}.") from error
-            return Database.open(path, scripts=SCHEMA)
-
-        return SqliteBackend(self._home / FILE, opened, _wording(), self._clock)
+                made = load(CLASSES[name])(url, self._environ.get(KEY, ""), self._clock, is_cloud=remote)
+        return made
 
     def location(self, name: str) -> str:
         """Where what is stored lies, without names and keys."""
@@ -172,23 +198,7 @@ class CurrentBackend:
             case "sqlite":
                 return str(self._home / FILE)
         place = "another machine" if self.make(name).is_cloud else "this machine"
-        return f"{place} ({shown(self.url(name)) or 'its default address'})"
+        return f"{place} ({mask_password(self.url(name)) or 'its default address'})"
 
     def needs_key(self, name: str) -> bool:
         return name == HONCHO and self.make(name).is_cloud
-
-
-def _wording() -> Wording:
-    from hone.stores import words
-
-    return Wording(words.spaced, words.terms)
-
-
-def _installed() -> bool:
-    """By the name of the distribution: another one has a module of the same name."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return bool(version("honcho-ai"))
-    except PackageNotFoundError:
-        return False

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
@@ -196,6 +197,14 @@ class HonchoBackend:
                 max_retries=0,
             )
         return self._client
+
+
+def is_installed() -> bool:
+    """Tell whether the SDK is there, by its distribution: another one has a module of the same name."""
+    try:
+        return bool(version("honcho-ai"))
+    except PackageNotFoundError:
+        return False
 
 
 def _explained(error: Any) -> BackendError:

@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hone.core.clock import Clock
 from hone.core.errors import HoneError
+from hone.features.backends.mirror import Mirror
 from hone.runtime.claims import claim
-
-if TYPE_CHECKING:
-    from hone.features.backends.mirror import Mirror
 
 CLAIM = "mirror"
 FIRST, LONGEST = 2.0, 300.0
@@ -24,7 +21,7 @@ class OutboxWorker:
     """`mirror` gives where copies are kept; None: nowhere. One process at a time delivers for a home, so that
     a backend hears of changes in their order."""
 
-    def __init__(self, mirror: "Callable[[], Awaitable[Mirror | None]]", home: Path, clock: Clock) -> None:
+    def __init__(self, mirror: Callable[[], Awaitable[Mirror | None]], home: Path, clock: Clock) -> None:
         self._mirror = mirror
         self._home = home
         self._clock = clock

@@ -1,8 +1,7 @@
-"""The memory backend of one Hone: its tool, reminders, copies of what is known, and a report."""
+"""The memory backend of one Hone: its tool, its reminders, and copies of what is known."""
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,22 +11,14 @@ from hone.core.part import Part, Remind
 from hone.core.secrets import redact
 from hone.core.tool import Tool
 from hone.core.transcript import Source
-from hone.features.backends.choice import NULL
 from hone.features.backends.current import BackendOptions, CurrentBackend
-from hone.features.backends.evaluate import Measured
-from hone.features.backends.measure import measure
 from hone.features.backends.mirror import Mirror
 from hone.features.backends.outbox_worker import OutboxWorker
-from hone.features.backends.reminding import Reminding
-from hone.features.backends.table import table
-from hone.features.backends.tool import backend_tool
+from hone.runtime.parts import load
 
-Durable = Callable[[str], Awaitable[bool | None]]
-"""Whether a backend keeps what a process stored that is killed right after; None: not tried."""
-
-
-async def untried(_: str) -> bool | None:
-    return None
+TOOL = "hone.features.backends.tool:backend_tool"
+REMINDING = "hone.features.backends.reminding:Reminding"
+"""Loaded by name: most homes have no backend."""
 
 
 class MemoryPart(Part):
@@ -57,14 +48,16 @@ class MemoryPart(Part):
         backend = self.backing.used
         if backend is None:
             return ()
-        return (backend_tool(backend, self.backing.user_id, self._report, self._evaluate, source),)
+        return (load(TOOL)(self._hone, backend, self.backing.user_id, source),)
 
     def remind(self) -> Remind | None:
         backend, wish = self.backing.used, self.backing.wish
         if backend is None:
             return None
         home, clock = self._hone.stores.outbox.home, self._hone.clock
-        return Reminding(backend, self.backing.user_id, home, clock, wish.deadline, redact)
+        user = self.backing.user_id
+        remind: Remind = load(REMINDING)(backend, user, home, clock, wish.deadline, redact)
+        return remind
 
     def attend(self) -> None:
         self.worker.attend()
@@ -87,49 +80,3 @@ class MemoryPart(Part):
             return None
         await stores.outbox.address(self.backing.address)
         return Mirror(stores.ledger, stores.outbox, backend, self.backing.user_id)
-
-    async def info(self) -> list[str]:
-        """What is used, why, where it is, and what waits to be copied."""
-        choice = await self.backing.choose()
-        lines = [f"backend: {choice.name} ({choice.why})"]
-        if choice.name == NULL:
-            return [
-                *lines,
-                "Nothing is kept by key. To change that, set backend under [memory] in hone.toml.",
-            ]
-        backend = self.backing.make(choice.name)
-        found = await backend.available()
-        lines += [
-            f"answers: {'yes' if found else f'no. {found.why}'}",
-            f"kept on: {self.backing.location(choice.name)}",
-            f"user: {self.backing.user_id}",
-        ]
-        if backend.is_cloud:
-            lines.append("What is stored leaves this machine, and what comes back counts as foreign.")
-        post = await self._hone.stores.outbox.post()
-        lines.append(f"copies of journal and skills: {post.waiting:,} wait, {post.refused:,} were refused")
-        if post.waiting:
-            lines.append("They are taken there beside the next conversation, or by hone worker.")
-        return [*lines, *([f"last error: {post.error}"] if post.error else [])]
-
-    async def measured(self, names: Sequence[str] = (), durable: Durable = untried) -> list[Measured]:
-        """Each of these backends, or all of them, by using it."""
-        found = []
-        for name in names or self.backing.names:
-            backend = self.backing.make(name)
-            seen = await measure(backend, self._hone.clock)
-            kept = await durable(name) if seen.available and name != NULL else None
-            place, key = self.backing.location(name), self.backing.needs_key(name)
-            found.append(replace(seen, durable=kept, location=place, needs_key=key))
-        return found
-
-    async def _report(self) -> str:
-        return "\n".join(await self.info())
-
-    async def _evaluate(self) -> str:
-        """For the agent: what is on other machines stays alone, unless it is in use."""
-        used = await self.backing.choose()
-        near = [
-            name for name in self.backing.names if name == used.name or not self.backing.make(name).is_cloud
-        ]
-        return table(await self.measured(near))

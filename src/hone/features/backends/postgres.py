@@ -11,7 +11,7 @@ from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, Unfit
 from hone.core.regex import regex
-from hone.features.backends.wording import Wording, within
+from hone.stores.words import question_terms, rarest, spaced
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection, AsyncCursor
@@ -97,10 +97,9 @@ class PostgresBackend:
 
     name = "postgres"
 
-    def __init__(self, url: str, wording: Wording, clock: Clock, *, is_cloud: bool) -> None:
+    def __init__(self, url: str, clock: Clock, *, is_cloud: bool) -> None:
         self.is_cloud = is_cloud
         self._url = url
-        self._wording = wording
         self._clock = clock
         self._lock = asyncio.Lock()
         self._made: AsyncConnection[Any] | None = None
@@ -138,7 +137,7 @@ class PostgresBackend:
 
     def _plain(self, text: str) -> str:
         """Words alone: the server takes signs for parts of numbers, hosts and paths, a question does not."""
-        return _SIGNS.sub(" ", self._wording.spaced(text))
+        return _SIGNS.sub(" ", spaced(text))
 
     async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         async with self._connection() as connection:
@@ -148,14 +147,14 @@ class PostgresBackend:
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        terms = self._wording.asked(text)
+        terms = question_terms(text)
         if not terms:
             return ()
         async with self._connection() as connection:
             parsed = await (await self._run(connection, PARSED, (terms,))).fetchall()
             counts = await self._counts(connection)
             known = [(_count(lexemes, counts), term) for term, lexemes in parsed if lexemes]
-            wanted = " | ".join(f"({term})" for term in within(known, BUDGET))
+            wanted = " | ".join(f"({term})" for term in rarest(known, BUDGET))
             if not wanted:
                 return ()
             everywhere = min(count for count, _ in known) > BUDGET

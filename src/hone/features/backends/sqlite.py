@@ -2,11 +2,11 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import apsw
 
@@ -15,9 +15,8 @@ from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
 from hone.core.value import dataclass
-from hone.features.backends.wording import Wording, within
-
-T = TypeVar("T")
+from hone.stores.database import Database
+from hone.stores.words import question_terms, rarest, spaced
 
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 BUDGET = 500
@@ -49,16 +48,6 @@ WHERE memo_words MATCH ? AND m.user = ? ORDER BY w.rowid DESC LIMIT ?
 """
 
 
-class MemoryDatabase(Protocol):
-    """A SQLite file with one writer; `write` returns when it is on the disk."""
-
-    async def read(self, work: Callable[[apsw.Connection], T]) -> T: ...
-
-    async def write(self, work: Callable[[apsw.Connection], T]) -> T: ...
-
-    async def close(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Draft:
     user: str
@@ -70,19 +59,15 @@ class _Draft:
 
 
 class SqliteBackend:
-    """`open` is called at the first use, and only once; that it could be used makes no file."""
+    """The file is opened, or made, at the first use; `available` makes none."""
 
     name = "sqlite"
     is_cloud = False
 
-    def __init__(
-        self, path: Path, open: Callable[[Path], MemoryDatabase], wording: Wording, clock: Clock
-    ) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
-        self._open = open
-        self._wording = wording
         self._clock = clock
-        self._opened: MemoryDatabase | None = None
+        self._opened: Database | None = None
 
     async def available(self) -> Availability:
         if self._opened is None and not self._path.exists():
@@ -98,7 +83,7 @@ class SqliteBackend:
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
     ) -> MemoryItem:
-        words = (self._wording.spaced(key), self._wording.spaced(value))
+        words = (spaced(key), spaced(value))
         at = (self._clock.now() - EPOCH) // MICROSECOND
         draft = _Draft(user_id, key, value, canonical(dict(metadata or {})), at, words)
         return await self._database.write(partial(_store, draft=draft))
@@ -109,7 +94,7 @@ class SqliteBackend:
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        terms = [f'"{term}"' for term in self._wording.asked(text)]
+        terms = [f'"{term}"' for term in question_terms(text)]
         return await self._database.read(partial(_search, user=user_id, terms=terms, limit=limit))
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
@@ -129,9 +114,14 @@ class SqliteBackend:
             await self._opened.close()
 
     @property
-    def _database(self) -> MemoryDatabase:
+    def _database(self) -> Database:
         if self._opened is None:
-            self._opened = self._open(self._path)
+            folder = self._path.parent
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{folder} cannot be made: {error.strerror}.") from error
+            self._opened = Database.open(self._path, scripts=SCHEMA)
         return self._opened
 
 
@@ -169,7 +159,7 @@ def _search(
     connection: apsw.Connection, user: str, terms: Sequence[str], limit: int
 ) -> tuple[MemoryItem, ...]:
     counts = [(int(connection.execute(COUNT, (term, BUDGET + 1)).get), term) for term in terms]
-    wanted = " OR ".join(within(counts, BUDGET))
+    wanted = " OR ".join(rarest(counts, BUDGET))
     if not wanted:
         return ()
     # A word that stands everywhere ranks nothing; to weigh it would mean to read every memo.

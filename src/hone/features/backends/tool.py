@@ -1,8 +1,9 @@
 """What the agent can do with a memory backend: `memory_backend`. Whose memory it is, is not for it to say."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
+from hone.app import Hone
 from hone.core.backend import LIMIT, Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Refused, Unfit
 from hone.core.ledger import NO_SESSION, Actor, Author
@@ -13,23 +14,21 @@ from hone.core.tool_context import ToolContext
 from hone.core.transcript import Source
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
+from hone.features.backends.evaluation import compare, describe
 from hone.features.backends.mirror import FOLDER
-from hone.features.backends.reminders import TRUST, label, stored
+from hone.features.backends.reminding import TRUST, label, stored
 from hone.knowledge.metadata import metadata as described
 from hone.knowledge.tools import ACTORS, told
 from hone.tools.define import tool
 
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
-Report = Callable[[], Awaitable[str]]
 
 MOST = 50
 """Memos in one answer."""
 
 
-def backend_tool(
-    backend: Backend, user_id: str, info: Report, evaluate: Report, source: Source | None = None
-) -> Tool:
-    """With a source, what is stored is worth no more than what is read there."""
+def backend_tool(hone: Hone, backend: Backend, user_id: str, source: Source | None = None) -> Tool:
+    """Return the tool. With a source, no item is trusted more than what is read there."""
     effects = {Effect.NOTE, Effect.NETWORK} if backend.is_cloud else {Effect.NOTE}
     access = Access(backend, user_id, source)
 
@@ -59,9 +58,9 @@ def backend_tool(
                 case "delete":
                     return await access.delete(context, key)
                 case "info":
-                    return told(await info())
+                    return told("\n".join(await describe(hone)))
                 case "evaluate":
-                    return told(await evaluate())
+                    return told(await compare(hone))
         except (BackendError, Refused) as error:
             return Outcome(str(error), failed=True, trust=access.worth(Trust.AGENT))
 

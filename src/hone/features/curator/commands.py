@@ -53,10 +53,10 @@ def run(options: Options, again: bool) -> int:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
-    round, entries = with_home(options, act)
-    click.echo(markdown(round))
-    click.echo(summarize(round, entries))
-    return FAILED if round.error else 0
+    done, entries = with_home(options, act)
+    click.echo(markdown(done))
+    click.echo(summarize(done, entries))
+    return FAILED if done.error else 0
 
 
 @curator.command("dry-run", short_help="Show what a round would do, and change nothing.")
@@ -88,8 +88,8 @@ def status(options: Options) -> None:
 
     async def act(hone: Hone) -> list[str]:
         keeper = hone.part(CuratorPart).curator
-        rounds = await hone.stores.rounds.rounds(1)
-        lines = [_state(rounds, paused=keeper.is_paused, due=await keeper.due())]
+        runs = await hone.stores.curator_runs.runs(1)
+        lines = [_state(runs, paused=keeper.is_paused, due=await keeper.due())]
         pending = await hone.ledger.pending()
         if any(entry.change.author.actor is Actor.CURATOR for entry in pending):
             lines.append("What it would like to do waits for you: hone pending")
@@ -98,13 +98,13 @@ def status(options: Options) -> None:
     echo(with_home(options, act))
 
 
-def _state(rounds: Sequence[CuratorRun], *, paused: bool, due: str) -> str:
-    last = f"The last round was {rounds[0].id}, {_when(rounds[0])}." if rounds else NONE
+def _state(runs: Sequence[CuratorRun], *, paused: bool, due: str) -> str:
+    last = f"The last round was {runs[0].id}, {_when(runs[0])}." if runs else NONE
     if paused:
         return f"{last} It is paused: hone curator resume"
     if due:
         return f"{last} The next one is due: {due}. hone worker or the next conversation does it."
-    when = "a week after it, once nobody" if rounds else "once something was learned and nobody"
+    when = "a week after it, once nobody" if runs else "once something was learned and nobody"
     return f"{last} The next one comes {when} has used Hone for two hours."
 
 
@@ -126,16 +126,16 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
     """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
 
     async def act(hone: Hone) -> Sequence[CuratorRun]:
-        rounds = await hone.stores.rounds.rounds()
-        hone.part(CuratorPart).curator.reports.catch_up(rounds)
-        return rounds
+        runs = await hone.stores.curator_runs.runs()
+        hone.part(CuratorPart).curator.reports.catch_up(runs)
+        return runs
 
-    rounds = with_home(options, act)
+    runs = with_home(options, act)
     if as_list:
-        for each in rounds:
+        for each in runs:
             click.echo(f"{each.id:>4}  {_when(each)}  {len(each.changes)} changes  {each.why}")
         return
-    found = next((each for each in rounds if id in (None, each.id)), None)
+    found = next((each for each in runs if id in (None, each.id)), None)
     if found is None:
         raise Missing(
             f"There is no round {id}." if id else "There was no round yet. Do one: hone curator run"
@@ -167,8 +167,8 @@ def resume(options: Options) -> None:
     click.echo("The curator goes on.")
 
 
-def _when(round: CuratorRun) -> str:
-    return round.at.astimezone().strftime("%Y-%m-%d %H:%M")
+def _when(run: CuratorRun) -> str:
+    return run.at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _closed(hone: Hone) -> Hone:

@@ -1,6 +1,6 @@
 """What the curator may touch, and what is known of each: how it was used, what it is made of."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -9,9 +9,14 @@ from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
+from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.library import Library
+
+WHOLE = 80_000
+"""Characters of skills that a model is shown whole; of the others it gets a line each and can view them."""
+WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class CuratedSkills:
         return digest(repr([(name, files[DOCUMENT]) for name, files in sorted(self.shelf.items())]).encode())
 
 
-async def stock(library: Library) -> CuratedSkills:
+async def load_skills(library: Library) -> CuratedSkills:
     listed = await library.listed(archived=True)
     ledger = library.keeper.ledger
     waiting = [each for each in await ledger.pending() if _is_curators(each)]
@@ -121,3 +126,17 @@ def _label(history: Sequence[Entry]) -> Trust:
         for change in (*active, *approved)
         for label in (change.author.trust_floor, *(each.trust for each in change.author.evidence))
     )
+
+
+def question(known: CuratedSkills, text: Callable[[str], str]) -> str:
+    """Return what a model is asked: which of these skills should be one."""
+    room, parts = WHOLE, [text("curate")]
+    for name, listed in sorted(known.listed.items()):
+        head = f"# {name} ({listed.tally.uses:,} uses)"
+        shown = visible(known.shelf[name][DOCUMENT].decode())
+        room -= len(shown)
+        if room >= 0:
+            parts.append("\n".join((head, *(f"  {line}".rstrip() for line in shown.split("\n")))))
+        else:
+            parts.append(f"{head}: {one_line(listed.description, WIDTH)}")
+    return "\n\n".join(parts)

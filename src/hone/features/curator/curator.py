@@ -1,7 +1,7 @@
 """The curator: puts away what nobody uses, and asks a model which skills should be one.
 
-A round is thought of first, with nothing written, and then made in one transaction with its own record. What
-a model wants is a plan as data; it may read skills and change nothing. A round that is killed leaves nothing
+A run is thought of first, with nothing written, and then made in one transaction with its own record. What
+a model wants is a plan as data; it may read skills and change nothing. A run that is killed leaves nothing
 behind and is due again.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
-from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns, RoundId
+from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
@@ -29,14 +29,12 @@ from hone.core.ledger import (
 )
 from hone.core.permits import CURATE
 from hone.core.ports import Header, Sessions
-from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin, Stop
 from hone.core.value import dataclass
 from hone.features.curator import consolidation
-from hone.features.curator.curated_skills import CuratedSkills, is_own, stock
-from hone.features.curator.question import SkillOffer, question
+from hone.features.curator.curated_skills import CuratedSkills, is_own, load_skills, question
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
@@ -49,7 +47,7 @@ from hone.runtime.claims import claim
 from hone.runtime.session import Session, SessionDeps, new_id
 
 WEEK, DAY, QUIET = timedelta(days=7), timedelta(days=1), timedelta(hours=2)
-"""Between two rounds; after one that failed; without a turn before one begins."""
+"""Between two runs; after one that failed; without a turn before one begins."""
 HAND = "by hand"
 FEW = "There are fewer than two learned skills that may be changed."
 SAME = "No learned skill has changed since a model was last asked."
@@ -64,7 +62,7 @@ class CuratorDeps:
 
     home: Path
     sessions: Sessions
-    rounds: CuratorRuns
+    runs: CuratorRuns
     library: Library
     clock: Clock
     agent: Callable[[], Awaitable[Agent]]
@@ -87,7 +85,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What a round would do."""
+    """What a run would do."""
 
     why: str
     aged: tuple[Aged, ...]
@@ -97,7 +95,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a round would make of it, and what of it would be refused. Nothing was changed."""
+    """What a run would make of it, and what of it would be refused. Nothing was changed."""
 
     thought: Thought
     entries: tuple[Entry, ...]
@@ -105,37 +103,37 @@ class Preview:
 
 
 class Curator:
-    def __init__(self, room: CuratorDeps) -> None:
-        self._room = room
-        self.reports = Reports(room.home / FOLDER)
+    def __init__(self, deps: CuratorDeps) -> None:
+        self._deps = deps
+        self.reports = Reports(deps.home / FOLDER)
 
     @property
     def is_paused(self) -> bool:
-        return (self._room.home / FOLDER / PAUSED).exists()
+        return (self._deps.home / FOLDER / PAUSED).exists()
 
     async def due(self) -> str:
-        """Why a round is due now; empty if none is."""
-        known = await self._room.rounds.rounds(1)
-        if self.is_paused or self._room.library.keeper.rules.closed or not self._is_over(known):
+        """Why a run is due now; empty if none is."""
+        known = await self._deps.runs.runs(1)
+        if self.is_paused or self._deps.library.keeper.rules.closed or not self._is_over(known):
             return ""
-        if not await self.is_idle() or not any(map(is_own, await self._room.library.listed())):
+        if not await self.is_idle() or not any(map(is_own, await self._deps.library.listed())):
             return ""
         if not known:
             return "it is the first one"
         return "the last one failed" if known[0].error else "a week has passed"
 
     def _is_over(self, known: Sequence[CuratorRun]) -> bool:
-        """Whether the time since the last round is; a clock that was put back ends it, too."""
-        since = self._room.clock.now() - known[0].at if known else WEEK
+        """Whether the time since the last run is; a clock that was put back ends it, too."""
+        since = self._deps.clock.now() - known[0].at if known else WEEK
         return not timedelta() <= since < (DAY if known and known[0].error else WEEK)
 
     async def is_idle(self) -> bool:
         """Whether nobody has had a turn in this home for a while, in whatever process."""
-        latest = await self._room.sessions.list(limit=1)
-        return not latest or self._room.clock.now() - latest[0].updated >= QUIET
+        latest = await self._deps.sessions.list(limit=1)
+        return not latest or self._deps.clock.now() - latest[0].updated >= QUIET
 
     async def tend(self, emit: Emit) -> None:
-        """A round if one is due. Whatever goes wrong, the next one is due all the same."""
+        """A run if one is due. Whatever goes wrong, the next one is due all the same."""
         try:
             why = await self.due()
             done = await self.work(why, due=True) if why else None
@@ -147,12 +145,12 @@ class Curator:
     async def work(
         self, why: str = HAND, *, again: bool = False, due: bool = False
     ) -> tuple[CuratorRun, tuple[Entry, ...]] | None:
-        """One round. None if somebody else is at it, or has done it meanwhile where it must be `due`.
+        """One run. None if somebody else is at it, or has done it meanwhile where it must be `due`.
         `again`: a model is asked though nothing has changed."""
-        with claim(self._room.home, FOLDER) as held:
+        with claim(self._deps.home, FOLDER) as held:
             if not held or (due and not await self.due()):
                 return None
-            known = await self._room.rounds.rounds()
+            known = await self._deps.runs.runs()
             thought = await self._think(why, known, again=again)
             after = known[0].id if known else UNNUMBERED
             made, entries = await self._close(thought, after)
@@ -161,25 +159,25 @@ class Curator:
 
     async def preview(self, *, again: bool = False) -> Preview:
         """The same thoughts, on a ledger that nobody else sees."""
-        thought = await self._think("dry run", await self._room.rounds.rounds(), again=again)
-        library, _ = self._room.library.staged()
+        thought = await self._think("dry run", await self._deps.runs.runs(), again=again)
+        library, _ = self._deps.library.staged()
         reasons: list[str] = []
 
         async def close(
             changes: Sequence[Change], _: Mapping[str, bytes], refused: Sequence[str]
         ) -> Sequence[Entry]:
             reasons.extend(refused)
-            return [Entry(START, self._room.clock.now(), change) for change in changes]
+            return [Entry(START, self._deps.clock.now(), change) for change in changes]
 
         entries = await library.keeper.arrange(thought.batches, close)
         return Preview(thought, tuple(entries), tuple(reasons))
 
     async def ages(self) -> tuple[Aged, ...]:
         """How long each learned skill has not been used."""
-        return await self._aged(await stock(self._room.library))
+        return await self._aged(await load_skills(self._deps.library))
 
-    async def _close(self, thought: Thought, after: RoundId) -> tuple[CuratorRun, Sequence[Entry]]:
-        room = self._room
+    async def _close(self, thought: Thought, after: CuratorRunId) -> tuple[CuratorRun, Sequence[Entry]]:
+        deps = self._deps
         made: list[CuratorRun] = []
 
         async def close(
@@ -187,19 +185,19 @@ class Curator:
         ) -> Sequence[Entry]:
             advice = thought.advice
             error = " ".join((*((advice.error,) if advice.error else ()), *refused))
-            round = CuratorRun(room.clock.now(), thought.why, advice.session, advice.library, error)
-            said = replace(round, report=report(thought, changes, refused))
-            done, entries = await room.rounds.complete(said, after, changes, contents)
+            run = CuratorRun(deps.clock.now(), thought.why, advice.session, advice.library, error)
+            said = replace(run, report=report(thought, changes, refused))
+            done, entries = await deps.runs.complete(said, after, changes, contents)
             made.append(done)
             return entries
 
-        entries = await room.library.keeper.arrange(thought.batches, close)
+        entries = await deps.library.keeper.arrange(thought.batches, close)
         return made[0], entries
 
-    async def _think(self, why: str, rounds: Sequence[CuratorRun], *, again: bool) -> Thought:
+    async def _think(self, why: str, runs: Sequence[CuratorRun], *, again: bool) -> Thought:
         """What is old enough to be put away is not offered to a model."""
-        asked = next((each.library for each in rounds if each.library and not each.error), "")
-        known = await stock(self._room.library)
+        asked = next((each.library for each in runs if each.library and not each.error), "")
+        known = await load_skills(self._deps.library)
         offered = known.without([each.name for each in _ripe(await self._aged(known))])
         advice = await self._consult(offered, "" if again else asked)
         batches: list[Batch] = []
@@ -208,7 +206,7 @@ class Curator:
             author = Author(Actor.CURATOR, advice.session, evidence=advice.evidence, trust_floor=label)
             batches.append(Batch(advice.moves, author))
         # Once more, so that what was used while a model thought does not count as unused.
-        known = await stock(self._room.library)
+        known = await load_skills(self._deps.library)
         aged = await self._aged(known)
         planned = {move.name for move in advice.moves}
         gone = [each for each in _ripe(aged) if each.name not in planned]
@@ -218,13 +216,13 @@ class Curator:
         return Thought(why, aged, advice, tuple(batches))
 
     async def _aged(self, known: CuratedSkills) -> tuple[Aged, ...]:
-        spending = await self._room.sessions.spending(origins=(Origin.USER,))
+        spending = await self._deps.sessions.spending(origins=(Origin.USER,))
         days = [each.at.astimezone().date() for each in spending]
-        return plan(known.listed.values(), known.used, known.changed, days, self._room.terms)
+        return plan(known.listed.values(), known.used, known.changed, days, self._deps.terms)
 
     async def _consult(self, known: CuratedSkills, asked: str) -> Advice:
         """`asked` is the library that a model was last asked about."""
-        room, rules = self._room, self._room.library.keeper.rules
+        deps, rules = self._deps, self._deps.library.keeper.rules
         if stricter(rules.modes.get(Actor.CURATOR, LearningMode.AUTO), rules.merges) is LearningMode.OFF:
             return Advice(skipped=OFF)
         for cause, skipped in (
@@ -234,29 +232,29 @@ class Curator:
         ):
             if cause:
                 return Advice(skipped=skipped)
-        if reason := await spent(room.sessions, room.bounds, room.clock.now()):
+        if reason := await spent(deps.sessions, deps.bounds, deps.clock.now()):
             return Advice(error=reason)
         try:
             return await self._ask(known)
         except TimeoutError:
-            return Advice(error=f"It took more than {room.bounds.seconds:.0f} seconds.")
+            return Advice(error=f"It took more than {deps.bounds.seconds:.0f} seconds.")
         except HoneError as error:
             return Advice(error=str(error))
         except Exception as error:  # noqa: BLE001  the wall: a model that raises is a line in a report
             return Advice(error=f"It broke off with {type(error).__name__}.")
 
     async def _ask(self, known: CuratedSkills) -> Advice:
-        room = self._room
-        agent = await room.agent()
+        deps = self._deps
+        agent = await deps.agent()
         if not agent.prefix.tools:
             return Advice(skipped=PLAIN)
-        narrow = agent.narrowed(CURATE, Limits(calls=room.bounds.calls))
-        narrow = replace(narrow, model=Metered(agent.model, room.bounds.tokens))
-        header = Header(new_id(), room.clock.now(), origin=Origin.CURATOR)
+        narrow = agent.narrowed(CURATE, Limits(calls=deps.bounds.calls))
+        narrow = replace(narrow, model=Metered(agent.model, deps.bounds.tokens))
+        header = Header(new_id(), deps.clock.now(), origin=Origin.CURATOR)
         voice = min(Trust.AGENT, lowest(known.labels.values()))
-        session = Session(header, narrow, Transcript(narrow.prefix.digest), room.services, voice=voice)
-        async with room.clock.timeout(room.bounds.seconds):
-            turn = await session.send(question(_offers(known), self._text))
+        session = Session(header, narrow, Transcript(narrow.prefix.digest), deps.services, voice=voice)
+        async with deps.clock.timeout(deps.bounds.seconds):
+            turn = await session.send(question(known, self._text))
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
             return Advice(session=session.id, error=turn.error)
         try:
@@ -269,14 +267,7 @@ class Curator:
         return Advice(moves, session.id, (evidence,), known.digest)
 
     def _text(self, name: str) -> str:
-        return text(name, self._room.home / "prompts")
-
-
-def _offers(known: CuratedSkills) -> list[SkillOffer]:
-    return [
-        SkillOffer(name, listed.description, known.shelf[name][DOCUMENT].decode(), listed.tally.uses)
-        for name, listed in sorted(known.listed.items())
-    ]
+        return text(name, self._deps.home / "prompts")
 
 
 def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) -> str:

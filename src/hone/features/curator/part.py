@@ -20,7 +20,7 @@ class CuratorPart(Part):
             CuratorDeps(
                 hone.home,
                 hone.sessions,
-                hone.stores.rounds,
+                hone.stores.curator_runs,
                 hone.library,
                 hone.clock,
                 self._agent,

@@ -1,4 +1,4 @@
-"""The curator's reports as Markdown in the home: printouts of its rounds, and the mark that it is paused."""
+"""The curator's reports as Markdown in the home: one for each run, and the mark that it is paused."""
 
 import os
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from hone.files.atomic import draft
 FOLDER, PAUSED = "curator", "paused"
 
 
-def markdown(round: CuratorRun) -> str:
-    when = round.at.astimezone().strftime("%Y-%m-%d %H:%M")
-    lines = [f"# Round {round.id} of the curator, {when}", "", f"Begun because: {round.why}."]
-    if round.changes:
-        named = ", ".join(map(str, round.changes))
+def markdown(run: CuratorRun) -> str:
+    when = run.at.astimezone().strftime("%Y-%m-%d %H:%M")
+    lines = [f"# Round {run.id} of the curator, {when}", "", f"Begun because: {run.why}."]
+    if run.changes:
+        named = ", ".join(map(str, run.changes))
         more = "`hone show ID` tells more, `hone undo ID` takes its group back."
         lines.append(f"Changes: {named}. {more}")
-    if round.session:
-        lines.append(f"A model was asked in session {round.session}.")
-    return visible("\n".join((*lines, "", round.report, "")))
+    if run.session:
+        lines.append(f"A model was asked in session {run.session}.")
+    return visible("\n".join((*lines, "", run.report, "")))
 
 
 class Reports:
@@ -30,16 +30,16 @@ class Reports:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def print(self, *rounds: CuratorRun) -> None:
-        for round in rounds:
+    def print(self, *runs: CuratorRun) -> None:
+        for run in runs:
             try:
-                self._write(f"round-{round.id:04}.md", markdown(round))
+                self._write(f"round-{run.id:04}.md", markdown(run))
             except OSError:
                 return
 
-    def catch_up(self, rounds: Sequence[CuratorRun]) -> None:
+    def catch_up(self, runs: Sequence[CuratorRun]) -> None:
         """Prints what a killed process did not."""
-        self.print(*(each for each in rounds if not (self._folder / f"round-{each.id:04}.md").exists()))
+        self.print(*(each for each in runs if not (self._folder / f"round-{each.id:04}.md").exists()))
 
     def pause(self) -> None:
         try:

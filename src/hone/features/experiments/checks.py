@@ -40,22 +40,22 @@ def _has(folder: Path, path: str, words: str) -> bool:
 
 async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
     """In a cell of its own: it may run what the agent wrote. Its first argument is a file with the answer."""
-    bench = Workspace(folder, sandbox, clock)
+    workspace = Workspace(folder, sandbox, clock)
     try:
-        choice = await bench.choice()
+        choice = await workspace.choice()
         if choice.missing(network=False):
             raise Refused("The check is a script, and no sandbox holds here; see hone doctor.")
         for name, text in (("check", script), ("answer", answer)):
-            (bench.scratch() / name).write_text(text, "utf-8")
-        (bench.scratch() / "check").chmod(0o700)
-        tmp = bench.launch([], choice).tmp
+            (workspace.scratch() / name).write_text(text, "utf-8")
+        (workspace.scratch() / "check").chmod(0o700)
+        tmp = workspace.launch([], choice).tmp
         interpreter = () if script.startswith("#!") else ("/bin/sh",)
-        launch = bench.launch([*interpreter, f"{tmp}/check", f"{tmp}/answer"], choice)
-        ended = await bench.run(launch, "output", PATIENCE)
+        launch = workspace.launch([*interpreter, f"{tmp}/check", f"{tmp}/answer"], choice)
+        ended = await workspace.run(launch, "output", PATIENCE)
     except (OSError, ValueError, SandboxUnavailable) as error:
         raise Refused(f"The check could not be run: {error}.") from error
     finally:
-        await bench.close()
+        await workspace.close()
     if ended.code in _UNSTARTED and not ended.timed_out:
         raise Refused(f"The check could not be run (exit code {ended.code}): {ended.output.strip()[-300:]}")
     return ended.code == 0 and not ended.timed_out

@@ -20,7 +20,7 @@ from hone.features.experiments.findings import Finding, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import Recorded, RecordingOptions, record
 from hone.features.experiments.report import data, picture, table
-from hone.features.experiments.runner import Progress
+from hone.features.experiments.runner import ExperimentRunner, Progress
 from hone.features.experiments.subjects import find
 from hone.features.experiments.task_file import to_dict
 from hone.features.experiments.values import PAIRS, Check, LessonKind, Study, Task
@@ -207,14 +207,14 @@ def run(
         raise click.UsageError("Name the lesson: --skill, --entry or --template.")
 
     async def act(hone: Hone) -> tuple[Finding, list[str]]:
-        laboratory = hone.part(ExperimentsPart).runner
-        task = laboratory.studies.task(name)
+        runner = ExperimentRunner(hone)
+        task = runner.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
         with Bar(f"{name}: {subject.lesson}", pairs) as bar:
-            study = await laboratory.run(task, subject, model or options.model, pairs, bar.tell)
+            study = await runner.run(task, subject, model or options.model, pairs, bar.tell)
         finding = found(study)
         now = await find(hone, Path(task.folder), wanted[0], subject.entry or wanted[1])
-        return finding, await conclude(hone, laboratory.studies, now, finding)
+        return finding, await conclude(hone, runner.studies, now, finding)
 
     finding, lines = with_home(options, act)
     click.echo("\n".join((*table(finding), *lines)))

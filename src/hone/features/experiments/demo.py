@@ -11,9 +11,8 @@ from hone.core.errors import HoneError
 from hone.core.messages import Message, Role, assistant
 from hone.core.turn import Stop
 from hone.features.experiments.findings import Finding, conclude, found
-from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
-from hone.features.experiments.runner import Tell, quiet
+from hone.features.experiments.runner import ExperimentRunner, Tell, quiet
 from hone.features.experiments.subjects import find
 from hone.features.experiments.values import Check, LessonKind
 from hone.features.templates.part import TemplatesPart
@@ -94,10 +93,10 @@ async def _play(hone: Hone, folder: Path, pairs: int, tell: Tell) -> tuple[Findi
         raise HoneError(f"The demo broke off: {turn.error}")
     await hone.part(TemplatesPart).create(session.id, Pattern(name="adding-up"))
     (folder / "total.txt").unlink()
-    laboratory = hone.part(ExperimentsPart).runner
+    runner = ExperimentRunner(hone)
     wish = RecordingOptions("sales", files=("**/*.*",), check=Check(files=(("total.txt", SUM),)))
     task = (await record(hone.sessions, session.id, wish, (), SystemClock())).task
-    laboratory.studies.add(task)
+    runner.studies.add(task)
     subject = await find(hone, folder, LessonKind.TEMPLATE, "adding-up")
-    finding = found(await laboratory.run(task, subject, "", pairs, tell))
-    return finding, await conclude(hone, laboratory.studies, subject, finding)
+    finding = found(await runner.run(task, subject, "", pairs, tell))
+    return finding, await conclude(hone, runner.studies, subject, finding)

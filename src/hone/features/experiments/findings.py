@@ -59,7 +59,7 @@ def points(share: float) -> str:
     return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number)}"
 
 
-async def conclude(house: Hone, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
+async def conclude(hone: Hone, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
     """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
     owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
     if not finding.study.whole:
@@ -67,8 +67,8 @@ async def conclude(house: Hone, studies: Studies, subject: Subject, finding: Fin
     if subject.lesson != finding.study.lesson:
         return [f"Nothing follows: {subject.lesson} has changed since."]
     if subject.lesson.kind is LessonKind.TEMPLATE:
-        return await _rated(house, studies, subject)
-    keeper = house.keeper
+        return await _rated(hone, studies, subject)
+    keeper = hone.keeper
     try:
         match finding.verdict:
             case EffectVerdict.HELPS:
@@ -116,9 +116,9 @@ def _ask(id: ChangeId) -> str:
     return f"Putting it away waits for you: hone approve {id}   or   hone reject {id}"
 
 
-async def _rated(house: Hone, studies: Studies, subject: Subject) -> list[str]:
+async def _rated(hone: Hone, studies: Studies, subject: Subject) -> list[str]:
     name = subject.lesson.name
-    effect = await rate(house, studies, name, subject.lesson.digest)
+    effect = await rate(hone, studies, name, subject.lesson.digest)
     if effect is None:
         return []
     if effect < 0:
@@ -126,7 +126,7 @@ async def _rated(house: Hone, studies: Studies, subject: Subject) -> list[str]:
     return [f"--template auto prefers it from now on ({points(effect)} points)."]
 
 
-async def rate(house: Hone, studies: Studies, name: str, digest: str) -> float | None:
+async def rate(hone: Hone, studies: Studies, name: str, digest: str) -> float | None:
     """Writes the effect of a template into its file: the mean of all studies of it that decided something."""
     known = [
         found(each, briefly=True)
@@ -135,15 +135,15 @@ async def rate(house: Hone, studies: Studies, name: str, digest: str) -> float |
     ]
     decided = [each.success.mean for each in known if each.verdict is not EffectVerdict.UNDECIDED]
     effect = fmean(decided) if decided else None
-    await house.part(TemplatesPart).store.rate(name, effect)
+    await hone.part(TemplatesPart).store.rate(name, effect)
     return effect
 
 
-async def forget(house: Hone, studies: Studies, gone: Sequence[Study]) -> None:
+async def forget(hone: Hone, studies: Studies, gone: Sequence[Study]) -> None:
     """A template is rated by what is left."""
     for lesson in {each.lesson for each in gone if each.lesson.kind is LessonKind.TEMPLATE}:
         try:
-            await rate(house, studies, lesson.name, lesson.digest)
+            await rate(hone, studies, lesson.name, lesson.digest)
         except Missing:
             continue
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
+
 from hone.app import Hone
-from hone.core.clock import Clock
 from hone.core.errors import ModelError, Refused
 from hone.core.messages import Role
 from hone.core.model import Usage
@@ -16,17 +17,15 @@ from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.features.experiments.checks import holds
-from hone.features.experiments.scratch_home import altered, furnish, gathered, trusted
+from hone.features.experiments.scratch_home import alter, copy_trust, furnish, gather
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject
 from hone.features.experiments.values import EARLY, Arm, Lesson, LessonKind, Run, Study, Task, order
 from hone.features.templates.classes import succeeded
 from hone.runtime.session import Session, new_id
+from hone.runtime.toolbox_factory import Enclosure
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.workspace import cleared
-
-Open = Callable[[Path, Path, Sandbox], Hone]
-"""The owner's agent with another home, another folder, and this sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +44,21 @@ def quiet(_: Progress) -> None:
     """For whoever wants the result only."""
 
 
-@dataclass(frozen=True, slots=True)
 class ExperimentRunner:
-    """Where experiments are made: `owner` is whose knowledge is tried, `open` gives the agent for a run."""
+    """Runs experiments on what the owner's Hone knows."""
 
-    owner: Hone
-    home: Path
-    studies: Studies
-    open: Open
-    clock: Clock
+    def __init__(self, owner: Hone) -> None:
+        self.studies = Studies(owner.home)
+        self._owner = owner
+        self._clock = owner.clock
 
     async def run(self, task: Task, subject: Subject, model: str, pairs: int, tell: Tell = quiet) -> Study:
         """Does what is not done yet, and stores each run before the next. Raises ModelError where the
         provider gave no answer: that is no failure of the task, and the run is not counted."""
         if task.begun and subject.lesson.kind is LessonKind.TEMPLATE:
             raise Refused("A template begins a new session, and this task goes on with one. Record another.")
-        name = (await self.owner.session(model)).agent.prefix.model
-        new = Study(task.name, subject.lesson, name, self.clock.now(), pairs)
+        name = (await self._owner.session(model)).agent.prefix.model
+        new = Study(task.name, subject.lesson, name, self._clock.now(), pairs)
         with self.studies.busy(task.name), self.studies.scratch(task.name) as root:
             study = self.studies.study(new)
             done = {run.place for run in study.runs if run.pair <= pairs}
@@ -79,48 +76,65 @@ class ExperimentRunner:
 
     async def _prepared(self, task: Task, subject: Subject, root: Path) -> "RunPlace":
         """A home for each arm, to be copied for each run."""
-        place = RunPlace(root, Sandbox(hidden=(self.home, root / "home", root / "kept"), clock=self.clock))
-        stock = await gathered(self.owner, Path(task.folder), place.work)
-        stock = replace(stock, template=subject.template)
+        place = RunPlace(
+            root, Sandbox(hidden=(self._owner.home, root / "home", root / "kept"), clock=self._clock)
+        )
+        contents = await gather(self._owner, Path(task.folder), place.work)
+        contents = replace(contents, template=subject.template)
         place.work.mkdir()
         for arm in Arm:
             place.kept(arm).mkdir(mode=0o700, parents=True)
-            house = self.open(place.kept(arm), place.work, place.sandbox)
+            hone = self._open(place.kept(arm), place)
             try:
-                await furnish(house, place.kept(arm), altered(stock, subject.lesson, arm, subject.entry))
+                await furnish(hone, place.kept(arm), alter(contents, subject.lesson, arm, subject.entry))
             finally:
-                await house.close()
+                await hone.close()
         return place
 
     async def _try(
         self, task: Task, subject: Subject, place: "RunPlace", model: str, at: tuple[int, Arm]
     ) -> Run:
         place.renew(task.files, at[1])
-        house = self.open(place.home, place.work, place.sandbox)
-        begun = self.clock.monotonic()
+        hone = self._open(place.home, place)
+        begun = self._clock.monotonic()
         try:
-            trusted(self.owner, Path(task.folder), house, place.work)
-            session = await self._session(task, house, model, _template(subject.lesson, at[1]), place.work)
-            start = self.clock.now()
+            copy_trust(self._owner, Path(task.folder), hone, place.work)
+            session = await self._session(task, hone, model, _template(subject.lesson, at[1]), place.work)
+            start = self._clock.now()
             turn = await session.send(task.request)
         finally:
-            await house.close()
+            await hone.close()
         if turn.stop is Stop.FAILED:
             raise ModelError(f"{turn.error} Every run so far is kept; the same command goes on.")
-        seconds = self.clock.monotonic() - begun
-        good = await holds(task.check, turn.text, place.work, place.sandbox, self.clock)
+        seconds = self._clock.monotonic() - begun
+        good = await holds(task.check, turn.text, place.work, place.sandbox, self._clock)
         return measured(*at, turn, start, good, seconds)
 
-    async def _session(self, task: Task, house: Hone, model: str, template: str, work: Path) -> Session:
+    def _open(self, home: Path, place: "RunPlace") -> Hone:
+        """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
+        through the owner's connections, and nobody is there to be asked."""
+        owner = self._owner
+        memory = msgspec.structs.replace(owner.settings.memory, backend="null")
+        return Hone(
+            home=home,
+            model=owner.models,
+            folder=Enclosure(place.work, place.sandbox),
+            tools=owner.tools,
+            system=owner.system,
+            settings=msgspec.structs.replace(owner.settings, memory=memory),
+            clock=owner.clock,
+        )
+
+    async def _session(self, task: Task, hone: Hone, model: str, template: str, work: Path) -> Session:
         """A new one, or one that goes on where the task begins."""
-        session = await house.session(model, template)
+        session = await hone.session(model, template)
         if not task.begun:
             return session
         prefix = session.agent.prefix
         said = Transcript("", task.begun).rooted(prefix.digest)
-        header = Header(new_id(), self.clock.now(), folder=str(work))
-        await house.sessions.start(header, prefix, said.nodes)
-        return await house.resume(header.id, model)
+        header = Header(new_id(), self._clock.now(), folder=str(work))
+        await hone.sessions.start(header, prefix, said.nodes)
+        return await hone.resume(header.id, model)
 
 
 @dataclass(frozen=True, slots=True)

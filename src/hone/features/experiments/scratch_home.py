@@ -28,10 +28,10 @@ class HomeContents:
     template: Template | None = None
 
 
-async def gathered(house: Hone, from_folder: Path, to: Path) -> HomeContents:
+async def gather(hone: Hone, from_folder: Path, to: Path) -> HomeContents:
     """What the owner's Hone knows in a folder, as it would be known in another one."""
-    keeper = house.keeper
-    await house.library.listed()  # takes in what was edited by hand
+    keeper = hone.keeper
+    await hone.library.listed()  # takes in what was edited by hand
     texts = {target: await keeper.text(target) for target in journals(from_folder)}
     own = texts.pop(project(str(from_folder)))
     held = await keeper.ledger.holdings(SKILL)
@@ -39,51 +39,51 @@ async def gathered(house: Hone, from_folder: Path, to: Path) -> HomeContents:
     return HomeContents({**texts, project(str(to)): own}, skills)
 
 
-def altered(stock: HomeContents, lesson: Lesson, arm: Arm, entry: str = "") -> HomeContents:
+def alter(contents: HomeContents, lesson: Lesson, arm: Arm, entry: str = "") -> HomeContents:
     """With the lesson in effect, or without it."""
     match lesson.kind, arm:
         case LessonKind.TEMPLATE, Arm.WITHOUT:
-            return replace(stock, template=None)
+            return replace(contents, template=None)
         case LessonKind.SKILL, Arm.WITH:
-            files = stock.skills[lesson.name]
+            files = contents.skills[lesson.name]
             active = {path: data for path, data in files.items() if path != ARCHIVED}
-            return replace(stock, skills={**stock.skills, lesson.name: active})
+            return replace(contents, skills={**contents.skills, lesson.name: active})
         case LessonKind.SKILL, Arm.WITHOUT:
-            rest = {name: files for name, files in stock.skills.items() if name != lesson.name}
-            return replace(stock, skills=rest)
+            rest = {name: files for name, files in contents.skills.items() if name != lesson.name}
+            return replace(contents, skills=rest)
         case LessonKind.ENTRY, Arm.WITHOUT:
-            texts = {target: _less(text, entry) for target, text in stock.texts.items()}
-            return replace(stock, texts=texts)
-    return stock
+            texts = {target: _less(text, entry) for target, text in contents.texts.items()}
+            return replace(contents, texts=texts)
+    return contents
 
 
 def _less(text: str, entry: str) -> str:
     return journal.apply(text, [journal.Remove(entry)], None) if entry in journal.entries(text) else text
 
 
-async def furnish(house: Hone, home: Path, stock: HomeContents) -> None:
+async def furnish(hone: Hone, home: Path, contents: HomeContents) -> None:
     """Fills an empty home. The journal is laid down as an owner would, by hand: so no limit is in its way."""
-    for target, text in stock.texts.items():
+    for target, text in contents.texts.items():
         if text:
             place = home / places.folder_of(target) / places.path_of(target)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             place.write_text(text, "utf-8")
-            await house.keeper.text(target)
-    for name, files in sorted(stock.skills.items()):
-        await house.keeper.shelve(name, folder.SetFiles(files), OWNER)
-    if stock.template:
-        await house.part(TemplatesPart).store.add(replace(stock.template, uses=(), effect=None))
+            await hone.keeper.text(target)
+    for name, files in sorted(contents.skills.items()):
+        await hone.keeper.shelve(name, folder.SetFiles(files), OWNER)
+    if contents.template:
+        await hone.part(TemplatesPart).store.add(replace(contents.template, uses=(), effect=None))
 
 
-def trusted(owner: Hone, from_folder: Path, house: Hone, to: Path) -> None:
+def copy_trust(owner: Hone, from_folder: Path, hone: Hone, to: Path) -> None:
     """What the owner trusts there is trusted here, to the byte."""
     if not owner.folders.trusts(from_folder):
         return
-    house.folders.trust(to)
+    hone.folders.trust(to)
     known, found = owner.instructions.of(from_folder), look(to)
     if (
         isinstance(known, FoundInstructions)
         and isinstance(found, FoundInstructions)
         and known.digest == found.digest
     ):
-        house.instructions.trust(to, found)
+        hone.instructions.trust(to, found)

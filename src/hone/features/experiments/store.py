@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -24,6 +25,7 @@ from hone.core.visible import one_line
 from hone.features.experiments.task_file import described, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
 from hone.files.atomic import draft
+from hone.sandbox.workspace import cleared
 
 FOLDER, TASK = "experiments", "task.json"
 LONGEST = 64
@@ -150,8 +152,6 @@ class Studies:
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
         """A folder outside of the home, gone at the end, together with one that a killed process left."""
-        import tempfile
-
         note = self.place(name) / ".scratch"
         if note.exists():
             _clear(Path(note.read_text("utf-8")))
@@ -172,8 +172,6 @@ _MARK = "hone-experiment-"
 
 
 def _clear(root: Path) -> None:
-    from hone.sandbox.workspace import cleared
-
     if root.name.startswith(_MARK) and root.is_dir() and not root.is_symlink():
         cleared(root)
 

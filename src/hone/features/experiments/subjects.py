@@ -30,19 +30,19 @@ class Subject:
     template: Template | None = None
 
 
-async def find(house: Hone, folder: Path, kind: LessonKind, name: str) -> Subject:
+async def find(hone: Hone, folder: Path, kind: LessonKind, name: str) -> Subject:
     """Raises Missing or Refused. An entry is named by the change it came with, or by its words."""
     match kind:
         case LessonKind.SKILL:
-            files = await house.library.files(name)
+            files = await hone.library.files(name)
             if facts(files).birth is SkillOrigin.BUNDLED:
                 raise Refused(f"{name} comes with Hone: there is no Hone without it to compare with.")
             return Subject(Lesson(kind, name, content_digest(files)))
         case LessonKind.TEMPLATE:
-            template = await house.part(TemplatesPart).store.read(name)
+            template = await hone.part(TemplatesPart).store.read(name)
             return Subject(Lesson(kind, name, examples_digest(template)), template=template)
         case LessonKind.ENTRY:
-            target, entry = await _entry(house.keeper, folder, name)
+            target, entry = await _entry(hone.keeper, folder, name)
             return Subject(Lesson(kind, target, digest(entry.encode())), entry)
 
 

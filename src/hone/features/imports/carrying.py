@@ -59,23 +59,23 @@ def prefix(source: str) -> Prefix:
 
 
 def fitted(
-    source: str, found: Conversation, account: ImportReport, otherwise: datetime, *, foreign: bool
+    source: str, found: Conversation, report: ImportReport, otherwise: datetime, *, foreign: bool
 ) -> Import | None:
     """`otherwise` is when it was said if nothing says so. None if there is nothing in it. If it is `foreign`,
     nobody vouches for what stands under the user's name, nor for the folder."""
-    pieces = paired(found.pieces, account)
-    if not pieces:
+    messages = paired(found.messages, report)
+    if not messages:
         return None
     base = prefix(source)
-    at = next((piece.at for piece in pieces if piece.at), otherwise)
+    at = next((raw.at for raw in messages if raw.at), otherwise)
     created, lowest, nodes = at, Trust.OWNER, list[Node]()
-    for piece in pieces:
-        at = piece.at or at
-        trust = Trust.FOREIGN if foreign else piece.trust
-        if piece.message.role is Role.ASSISTANT:
+    for raw in messages:
+        at = raw.at or at
+        trust = Trust.FOREIGN if foreign else raw.trust
+        if raw.message.role is Role.ASSISTANT:
             trust = min(trust, lowest)
         lowest = min(lowest, trust)
-        nodes.append(Node.make(nodes[-1].hash if nodes else base.digest, piece.message, trust, at))
+        nodes.append(Node.make(nodes[-1].hash if nodes else base.digest, raw.message, trust, at))
     folder = "" if foreign else _folder(found.folder)
     header = Header(name(source, found.own), created, one_line(sound(found.title), TITLE), folder=folder)
     return Import(header, base, Transcript(base.digest, tuple(nodes)))

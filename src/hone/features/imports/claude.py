@@ -18,12 +18,14 @@ from hone.features.imports.conversation import (
     Row,
     assistant,
     moment,
+    outside,
     result,
     string,
+    typed,
     user,
+    voice,
     words,
 )
-from hone.features.imports.wrapping import outside, typed, voice
 
 NAME = "claude-code"
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
@@ -46,11 +48,11 @@ class _Line:
     parent: str
     own: str
     folder: str
-    pieces: Sequence[RawMessage] = ()
+    messages: Sequence[RawMessage] = ()
     mixed: bool = False
 
 
-def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
+def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
     """The conversations of a file: a file that was begun with the lines of another session holds those under
     that session's name. A turn that was taken back stays where it was said."""
     lines: list[_Line] = []
@@ -64,9 +66,9 @@ def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> I
             elif kind in _TITLES:
                 titles[f"session {string(row, 'sessionId')}"] = string(row, _TITLES[str(kind)])
             else:
-                lines.append(_line(row, name, seen, account))
+                lines.append(_line(row, name, seen, report))
         except SYMPTOMS as error:
-            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     yield from _conversations(lines, titles)
 
 
@@ -74,10 +76,10 @@ def _conversations(lines: Sequence[_Line], titles: dict[str, str]) -> Iterator[C
     found: dict[str, Conversation] = {}
     where = {line.uuid: line.own for line in lines}
     for line in _followed(lines):
-        if line.pieces or line.mixed:
+        if line.messages or line.mixed:
             talk = found.setdefault(line.own, Conversation(line.own))
             talk.folder = talk.folder or line.folder
-            talk.take(line.pieces, mixed=line.mixed)
+            talk.take(line.messages, mixed=line.mixed)
     for leaf, title in titles.items():
         own = leaf.removeprefix("session ") if leaf.startswith("session ") else where.get(leaf, "")
         if own in found:
@@ -104,47 +106,47 @@ def _followed(lines: Sequence[_Line]) -> Iterator[_Line]:
         yield from rest
 
 
-def _line(row: Row, name: str, seen: set[str], account: ImportReport) -> _Line:
+def _line(row: Row, name: str, seen: set[str], report: ImportReport) -> _Line:
     line = _Line(
         string(row, "uuid"), string(row, "parentUuid"), string(row, "sessionId") or name, string(row, "cwd")
     )
     kind = row.get("type")
     if kind in _SPEAKERS or kind == "attachment":
-        if _is_fresh(row, seen, account):
-            line.pieces = list(_pieces(row, account))
+        if _is_fresh(row, seen, report):
+            line.messages = list(_raw_messages(row, report))
             line.mixed = _is_mixed(row)
             seen.add(line.uuid)
     else:
-        account.left[NOTES if kind else UNKNOWN] += 1
+        report.left[NOTES if kind else UNKNOWN] += 1
     return line
 
 
-def _is_fresh(row: Row, seen: set[str], account: ImportReport) -> bool:
+def _is_fresh(row: Row, seen: set[str], report: ImportReport) -> bool:
     if row.get("isSidechain"):
-        account.left[HELPERS] += 1
+        report.left[HELPERS] += 1
         return False
     if row.get("isMeta") or row.get("isApiErrorMessage"):
-        account.left[NOTES] += 1
+        report.left[NOTES] += 1
         return False
     uuid = string(row, "uuid")
     if uuid and uuid in seen:
-        account.left[REPEATED] += 1
+        report.left[REPEATED] += 1
         return False
     return True
 
 
-def _pieces(row: Row, account: ImportReport) -> Iterator[RawMessage]:
+def _raw_messages(row: Row, report: ImportReport) -> Iterator[RawMessage]:
     if row["type"] == "attachment":
-        yield from _queued(row, account)
+        yield from _queued(row, report)
         return
     message = row["message"]
     content = message["content"]
     if row["type"] == "user":
-        yield from _said(row, content, account)
+        yield from _said(row, content, report)
     elif message.get("model") == _SYNTHETIC:
-        account.left[NOTES] += 1
+        report.left[NOTES] += 1
     else:
-        parts = [part for block in _blocks(content) for part in _part(block, account)]
+        parts = [part for block in _blocks(content) for part in _part(block, report)]
         if parts:
             yield assistant(parts, moment(row.get("timestamp")))
 
@@ -156,16 +158,16 @@ def _is_mixed(row: Row) -> bool:
     return row["type"] == "user" and outside(words(row["message"]["content"], ImportReport()))
 
 
-def _queued(row: Row, account: ImportReport) -> Iterator[RawMessage]:
+def _queued(row: Row, report: ImportReport) -> Iterator[RawMessage]:
     """What was typed while the agent was at work. Whatever else is attached comes from the program."""
     attached = row["attachment"]
     if attached.get("type") != "queued_command" or attached.get("isMeta"):
-        account.left[NOTES] += 1
+        report.left[NOTES] += 1
         return
     kept = {"origin": attached.get("origin"), "timestamp": row.get("timestamp")}
     if attached.get("commandMode") not in (None, "prompt"):
         kept["origin"] = {"kind": attached["commandMode"]}
-    yield from _said(kept, attached["prompt"], account)
+    yield from _said(kept, attached["prompt"], report)
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -176,39 +178,39 @@ def _blocks(content: Any) -> list[Any]:
     return content
 
 
-def _part(block: Row, account: ImportReport) -> Iterator[Part]:
+def _part(block: Row, report: ImportReport) -> Iterator[Part]:
     match block.get("type"):
         case "text":
             yield Text(string(block, "text"))
         case "thinking":
             yield Thinking(string(block, "thinking"))
         case "redacted_thinking":
-            account.left["thoughts that nobody may read"] += 1
+            report.left["thoughts that nobody may read"] += 1
         case "tool_use":
             arguments = block.get("input")
             yield ToolCall(
                 string(block, "id"), string(block, "name"), canonical(arguments if arguments else {})
             )
         case _:
-            account.left[UNKNOWN] += 1
+            report.left[UNKNOWN] += 1
 
 
-def _said(row: Row, content: Any, account: ImportReport) -> Iterator[RawMessage]:
+def _said(row: Row, content: Any, report: ImportReport) -> Iterator[RawMessage]:
     """Results first, as they answer what came before."""
     at = moment(row.get("timestamp"))
     texts: list[object] = []
     for block in _blocks(content):
         if isinstance(block, dict) and block.get("type") == "tool_result":
-            text = words(block.get("content"), account)
+            text = words(block.get("content"), report)
             yield result(string(block, "tool_use_id"), text, at, failed=block.get("is_error") is True)
         else:
             texts.append(block)
-    text = words(texts, account)
+    text = words(texts, report)
     said = typed(text)
     if said.strip():
         yield user(said, voice(said) if _is_human(row) else Trust.FOREIGN, at)
     elif text.strip():
-        account.left[NOTES] += 1
+        report.left[NOTES] += 1
 
 
 def _is_human(row: Row) -> bool:

@@ -20,12 +20,14 @@ from hone.features.imports.conversation import (
     Row,
     assistant,
     moment,
+    outside,
     result,
     string,
+    typed,
     user,
+    voice,
     words,
 )
-from hone.features.imports.wrapping import outside, typed, voice
 
 NAME = "codex"
 _COPIES = ("event_msg", "turn_context", "compacted", "world_state", "token_usage_record")
@@ -35,7 +37,7 @@ _ENDED = regex(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by u
 """How a command ended, said above its output."""
 
 
-def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
+def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
     """One conversation, named by its first line or, without one, by its file."""
     conversation = Conversation(name)
     begun = helper = False
@@ -52,11 +54,11 @@ def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> I
             elif meta is None:
                 item = row["payload"] if row.get("type") == "response_item" else row
                 at = moment(row.get("timestamp"))
-                conversation.take(_pieces(item, at, account), mixed=_is_mixed(item))
+                conversation.take(_raw_messages(item, at, report), mixed=_is_mixed(item))
         except SYMPTOMS as error:
-            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     if helper:
-        account.left[HELPERS] += len(conversation.pieces)
+        report.left[HELPERS] += len(conversation.messages)
     else:
         yield conversation
 
@@ -69,12 +71,12 @@ def _meta(row: Row) -> Row | None:
     return row if "type" not in row and "id" in row else None
 
 
-def _pieces(item: Any, at: datetime | None, account: ImportReport) -> Iterator[RawMessage]:
+def _raw_messages(item: Any, at: datetime | None, report: ImportReport) -> Iterator[RawMessage]:
     match item.get("type"):
         case "message":
-            yield from _message(item, at, account)
+            yield from _message(item, at, report)
         case "reasoning":
-            thought = words([*(item.get("summary") or ()), *(item.get("content") or ())], account)
+            thought = words([*(item.get("summary") or ()), *(item.get("content") or ())], report)
             if thought:
                 yield assistant([Thinking(thought)], at)
         case "function_call":
@@ -84,27 +86,27 @@ def _pieces(item: Any, at: datetime | None, account: ImportReport) -> Iterator[R
         case "local_shell_call":
             yield assistant([_call(item, canonical(item.get("action") or {}), "shell")], at)
         case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-            text, failed = _output(item.get("output"), account)
+            text, failed = _output(item.get("output"), report)
             yield result(string(item, "call_id", "id"), text, at, failed=failed)
         case _:
-            account.left[UNKNOWN] += 1
+            report.left[UNKNOWN] += 1
 
 
-def _message(item: Row, at: datetime | None, account: ImportReport) -> Iterator[RawMessage]:
-    text = words(_own(item), account)
+def _message(item: Row, at: datetime | None, report: ImportReport) -> Iterator[RawMessage]:
+    text = words(_own(item), report)
     match item.get("role"):
         case "user":
             said = typed(text)
             if said.strip():
                 yield user(said, voice(said), at)
             else:
-                account.left[NOTES] += 1
+                report.left[NOTES] += 1
         case "assistant":
             yield assistant([Text(text)], at)
         case "system" | "developer":
-            account.left[INSTRUCTIONS] += 1
+            report.left[INSTRUCTIONS] += 1
         case _:
-            account.left[UNKNOWN] += 1
+            report.left[UNKNOWN] += 1
 
 
 def _is_mixed(item: Row) -> bool:
@@ -128,7 +130,7 @@ def _call(item: Row, arguments: str, name: str = "") -> ToolCall:
     return ToolCall(string(item, "call_id", "id"), string(item, "name") or name, arguments)
 
 
-def _output(output: Any, account: ImportReport) -> tuple[str, bool]:
+def _output(output: Any, report: ImportReport) -> tuple[str, bool]:
     """A text, or an object with it; a text may be that object, in JSON."""
     if isinstance(output, str) and output.startswith("{"):
         try:
@@ -142,7 +144,7 @@ def _output(output: Any, account: ImportReport) -> tuple[str, bool]:
         meta = output.get("metadata")
         code = meta.get("exit_code") if isinstance(meta, dict) else 0
         failed = output.get("success") is False or code not in (0, None)
-        return words(output.get("output", output.get("content")), account), failed
-    text = words(output, account)
+        return words(output.get("output", output.get("content")), report), failed
+    text = words(output, report)
     head = _ENDED.search(text.partition("Output:\n")[0][:500])
     return text, head is not None and head[1] != "0"

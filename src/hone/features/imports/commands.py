@@ -14,7 +14,7 @@ from hone.core.visible import one_line, visible
 from hone.features.imports.carrying import ImportState
 from hone.features.imports.plan import ImportPlan, bring, survey
 from hone.features.imports.proposals import Gathered, ImportProposal, fresh, gather, propose
-from hone.features.imports.sources import portions
+from hone.features.imports.sources import source_files
 
 NAMES = ("claude-code", "openai", "codex", "hermes")
 REASONS = 10
@@ -40,8 +40,8 @@ def import_(options: Options, source: str, path: Path, foreign: bool, dry_run: b
 
 async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
     keeper = ledger_of(hone)
-    there = portions(source, path)
-    with _progress("Reading", sum(portion.size for portion in there)) as told:
+    there = source_files(source, path)
+    with _progress("Reading", sum(source_file.size for source_file in there)) as told:
         found = await survey(hone.sessions, source, there, told, foreign=foreign)
     _tell(found, len(there), foreign=foreign)
     learned = gather(path) if source == "hermes" else None
@@ -96,14 +96,14 @@ def _tell(found: ImportPlan, files: int, *, foreign: bool) -> None:
 
 
 def _tell_left(found: ImportPlan) -> None:
-    account = found.account
-    if left := +account.left:
+    report = found.report
+    if left := +report.left:
         click.echo("Not taken over:")
         for kind, number in left.most_common():
             click.echo(f"  {number:,} {kind}")
-    if account.malformed:
-        click.echo(f"{_count(account.malformed, 'line')} cannot be read and are left out:")
-        _list(account.faults, account.malformed)
+    if report.malformed:
+        click.echo(f"{_count(report.malformed, 'line')} cannot be read and are left out:")
+        _list(report.faults, report.malformed)
     for sentence in found.unreadable:
         click.echo(visible(sentence), err=True)
 

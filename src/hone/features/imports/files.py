@@ -45,7 +45,7 @@ def opened(path: Path) -> BinaryIO:
     return open(handle, "rb")
 
 
-def rows(file: BinaryIO, name: str, account: ImportReport) -> Iterator[tuple[int, Row]]:
+def rows(file: BinaryIO, name: str, report: ImportReport) -> Iterator[tuple[int, Row]]:
     """Each line that is a JSON object, with its number. The others are counted."""
     number = 0
     while line := file.readline(LONGEST):
@@ -56,14 +56,14 @@ def rows(file: BinaryIO, name: str, account: ImportReport) -> Iterator[tuple[int
             whole = rest.endswith(b"\n") or len(rest) < LONGEST
             line = b""
         if not line:
-            account.fault(f"{name}, line {number}", "it is too long")
+            report.fault(f"{name}, line {number}", "it is too long")
         elif line.strip():
             try:
                 value = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError):
-                account.fault(f"{name}, line {number}", "it is no JSON")
+                report.fault(f"{name}, line {number}", "it is no JSON")
                 continue
             if isinstance(value, dict):
                 yield number, value
             else:
-                account.fault(f"{name}, line {number}", "it is no object")
+                report.fault(f"{name}, line {number}", "it is no object")

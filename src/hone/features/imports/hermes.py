@@ -3,9 +3,16 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import apsw
+import yaml
+
+from hone.core.errors import Corrupt
 from hone.core.trust import Trust
+from hone.core.visible import one_line
 from hone.features.imports.conversation import (
     HELPERS,
     REPEATED,
@@ -18,7 +25,7 @@ from hone.features.imports.conversation import (
     result,
     string,
 )
-from hone.features.imports.openai import pieces, when
+from hone.features.imports.openai import raw_messages, when
 
 NAME = "hermes"
 SECTION = "§"
@@ -33,9 +40,20 @@ _HELPERS = ("subagent", "tool")
 _FOLLOWS = ("_branched_from", "_reset_from")
 _ENDS = ("compression", "compaction", "branched")
 Messages = Callable[[str], Iterable[Row]]
+BROKEN = (apsw.Error, UnicodeDecodeError)
+"""What a damaged database raises."""
+_SESSIONS = (
+    *("id", "source", "parent_session_id", "started_at", "end_reason", "title", "cwd", "model_config"),
+    "chat_type",
+)
+_MESSAGES = (
+    *("id", "role", "content", "tool_call_id", "tool_calls", "timestamp", "reasoning", "reasoning_content"),
+    *("active", "compacted", "_compressed_summary", "display_kind", "observed"),
+)
+_TABLES = {"sessions": _SESSIONS, "messages": _MESSAGES}
 
 
-def read(sessions: Iterable[Row], messages: Messages, account: ImportReport) -> Iterator[Conversation]:
+def read(sessions: Iterable[Row], messages: Messages, report: ImportReport) -> Iterator[Conversation]:
     """The conversations of the database. What was shortened there is here as it was said."""
     known: dict[str, Row] = {}
     for session in sessions:
@@ -43,11 +61,11 @@ def read(sessions: Iterable[Row], messages: Messages, account: ImportReport) -> 
         known[id] = session
         config = string(session, "model_config")
         if string(session, "source") in _HELPERS or "_delegate_from" in config:
-            account.left[HELPERS] += sum(1 for _ in messages(id))
+            report.left[HELPERS] += sum(1 for _ in messages(id))
             continue
         voiced = Trust.OWNER if _is_own(session, known) else Trust.FOREIGN
         conversation = Conversation(id, title=string(session, "title"), folder=string(session, "cwd"))
-        conversation.pieces = list(_said(messages(id), voiced, f"session {id}", account))
+        conversation.messages = list(_said(messages(id), voiced, f"session {id}", report))
         yield conversation
 
 
@@ -60,23 +78,23 @@ def _is_own(session: Row, known: dict[str, Row]) -> bool:
     return not parent or follows or string(known.get(parent, {}), "end_reason") in _ENDS
 
 
-def _said(rows: Iterable[Row], voiced: Trust, where: str, account: ImportReport) -> Iterator[RawMessage]:
+def _said(rows: Iterable[Row], voiced: Trust, where: str, report: ImportReport) -> Iterator[RawMessage]:
     seen: set[tuple[Any, ...]] = set()
     for row, written in _together(rows):
         if row.get("active") == 0 and not row.get("compacted"):
-            account.left[WITHDRAWN] += 1
+            report.left[WITHDRAWN] += 1
             continue
         words = tuple(row.get(name) for name in ("role", "content", "tool_call_id", "tool_calls"))
         same = (*words, row.get("timestamp"))
         if same in seen or (written and words in seen):
-            account.left[REPEATED] += 1
+            report.left[REPEATED] += 1
             continue
         seen |= {words, same}
         try:
             owned = not any(row.get(name) for name in ("_compressed_summary", "observed", "display_kind"))
-            yield from _pieces(row, account, voiced if owned else Trust.FOREIGN)
+            yield from _raw_messages(row, report, voiced if owned else Trust.FOREIGN)
         except SYMPTOMS as error:
-            account.fault(where, f"message {row.get('id')} is not as it should be ({type(error).__name__})")
+            report.fault(where, f"message {row.get('id')} is not as it should be ({type(error).__name__})")
 
 
 def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
@@ -94,11 +112,11 @@ def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
         yield row, before or after
 
 
-def _pieces(row: Row, account: ImportReport, voiced: Trust) -> Iterator[RawMessage]:
+def _raw_messages(row: Row, report: ImportReport, voiced: Trust) -> Iterator[RawMessage]:
     failed = row.get("role") == "tool" and _is_failure(row.get("content"))
-    for piece in pieces(_message(row), account, voiced=voiced):
-        answered = piece.message.result
-        yield result(answered.call, answered.text, piece.at, failed=failed) if answered else piece
+    for raw in raw_messages(_message(row), report, voiced=voiced):
+        answered = raw.message.result
+        yield result(answered.call, answered.text, raw.at, failed=failed) if answered else raw
 
 
 def _is_failure(content: object) -> bool:
@@ -123,33 +141,33 @@ def _message(row: Row) -> Row:
     return {**row, "content": content, "tool_calls": calls}
 
 
-def read_file(row: Row, name: str, account: ImportReport) -> Conversation | None:
+def read_file(row: Row, name: str, report: ImportReport) -> Conversation | None:
     """A session file: one object with all messages. None if it is another kind of file."""
     messages = row.get("messages")
     if not isinstance(messages, list):
-        account.left[UNKNOWN] += 1
+        report.left[UNKNOWN] += 1
         return None
     voiced = Trust.OWNER if string(row, "platform", "source") in _OWN else Trust.FOREIGN
     conversation = Conversation(string(row, "session_id", "id") or name, title=string(row, "title"))
     begun = when({"timestamp": row.get("session_start", row.get("started_at"))})
     for number, message in enumerate(messages, 1):
         try:
-            conversation.pieces += pieces(message, account, voiced=voiced, at=begun)
+            conversation.messages += raw_messages(message, report, voiced=voiced, at=begun)
         except SYMPTOMS as error:
             why = f"message {number} is not as it should be ({type(error).__name__})"
-            account.fault(name, why)
+            report.fault(name, why)
     return conversation
 
 
-def read_lines(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
+def read_lines(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
     """A transcript of the messenger gateway: a message a line."""
     conversation = Conversation(name)
     for number, row in rows:
         try:
             if row.get("role") != "session_meta":
-                conversation.pieces += pieces(row, account, voiced=Trust.FOREIGN)
+                conversation.messages += raw_messages(row, report, voiced=Trust.FOREIGN)
         except SYMPTOMS as error:
-            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     yield conversation
 
 
@@ -167,8 +185,6 @@ def entries(text: str) -> list[str]:
 def plain_skill(text: str) -> tuple[str, str, str]:
     """Name, description and body of a SKILL.md, whose front matter may say more than the open format knows.
     Raises ValueError."""
-    import yaml
-
     start, front, body = text.split("---", 2)
     if start.strip() or len(front) > 20_000:
         raise ValueError("it has no front matter")
@@ -179,3 +195,48 @@ def plain_skill(text: str) -> tuple[str, str, str]:
     if not isinstance(fields, dict) or not string(fields, "name") or not string(fields, "description"):
         raise ValueError("it has no name or no description")
     return string(fields, "name").strip(), " ".join(string(fields, "description").split()), body
+
+
+def conversations(path: Path, report: ImportReport) -> Iterator[Conversation]:
+    """Read the database of Hermes Agent, which is never written. Raises Corrupt if it is no such database, or
+    breaks off."""
+    try:
+        connection = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        try:
+            connection.set_busy_timeout(5_000)
+            yield from _conversations(connection, report)
+        finally:
+            connection.close()
+    except BROKEN as error:
+        raise Corrupt(f"{one_line(str(path), 200)} cannot be read: {error}.") from error
+
+
+def _address(path: Path) -> str:
+    """If nobody has it open, it is read without the files that SQLite would put beside it."""
+    quiet = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    return f"file:{quote(str(path.absolute()))}?mode=ro{quiet}"
+
+
+def _conversations(connection: apsw.Connection, report: ImportReport) -> Iterator[Conversation]:
+    columns = {name: _present(connection, name, wanted) for name, wanted in _TABLES.items()}
+    if not all({"id"} <= set(each) for each in columns.values()):
+        raise apsw.SQLError("it has no table of sessions and messages")
+    order = "started_at, id" if "started_at" in columns["sessions"] else "id"
+
+    def messages(session: str) -> Iterator[Row]:
+        query = f"SELECT {', '.join(columns['messages'])} FROM messages WHERE session_id = ? ORDER BY id"
+        try:
+            for row in connection.execute(query, (session,)):
+                yield dict(zip(columns["messages"], row, strict=True))
+        except BROKEN as error:
+            report.fault(f"session {session}", f"it cannot be read to its end ({error})")
+
+    listed = connection.execute(f"SELECT {', '.join(columns['sessions'])} FROM sessions ORDER BY {order}")
+    sessions = [dict(zip(columns["sessions"], row, strict=True)) for row in listed]
+    yield from read(sessions, messages, report)
+
+
+def _present(connection: apsw.Connection, table: str, wanted: tuple[str, ...]) -> list[str]:
+    """Of the columns we know, those that this version of it has."""
+    there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    return [column for column in wanted if column in there]

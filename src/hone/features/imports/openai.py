@@ -19,52 +19,53 @@ from hone.features.imports.conversation import (
     moment,
     result,
     string,
+    typed,
     user,
+    voice,
     words,
 )
-from hone.features.imports.wrapping import typed, voice
 
 NAME = "openai"
 _IDS = ("conversation_id", "session_id", "thread_id", "id")
 _TIMES = ("timestamp", "created_at", "create_time", "created", "ts")
 
 
-def read(rows: Iterable[tuple[int, Row]], name: str, account: ImportReport) -> Iterator[Conversation]:
+def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
     """A line with `messages` is a conversation: by its id, or else by what is said in it. Lines with a `role`
     are the messages of one, or of as many as they name: by the name of the file and how it begins."""
     found: dict[str, Conversation] = {}
     for number, row in rows:
         try:
             if isinstance(row.get("messages"), list):
-                yield whole(row, account)
+                yield whole(row, report)
             elif isinstance(row.get("role"), str):
                 key = string(row, *_IDS[:-1])
                 own = found.setdefault(key, Conversation(key))
-                own.pieces += pieces(row, account)
+                own.messages += raw_messages(row, report)
             else:
-                account.left[UNKNOWN] += 1
+                report.left[UNKNOWN] += 1
         except SYMPTOMS as error:
-            account.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     for key, conversation in found.items():
         conversation.own = key or f"{name} {_beginning(conversation)}"
         yield conversation
 
 
-def whole(row: Row, account: ImportReport, name: str = "") -> Conversation:
+def whole(row: Row, report: ImportReport, name: str = "") -> Conversation:
     at = when(row)
     conversation = Conversation(string(row, *_IDS) or name, title=string(row, "title"))
     conversation.folder = string(row, "cwd")
     for message in row["messages"]:
         if isinstance(message, dict):
-            conversation.pieces += pieces(message, account, at=at)
+            conversation.messages += raw_messages(message, report, at=at)
         else:
-            account.left[UNKNOWN] += 1
+            report.left[UNKNOWN] += 1
     conversation.own = conversation.own or digest(canonical(row["messages"]).encode("utf-8", "replace"))
     return conversation
 
 
 def _beginning(conversation: Conversation) -> str:
-    first = conversation.pieces[0].message if conversation.pieces else None
+    first = conversation.messages[0].message if conversation.messages else None
     return digest(repr(first).encode("utf-8", "replace"))
 
 
@@ -72,38 +73,38 @@ def when(row: Row) -> datetime | None:
     return next((at for at in (moment(row.get(name)) for name in _TIMES) if at), None)
 
 
-def pieces(
-    row: Row, account: ImportReport, *, voiced: Trust = Trust.OWNER, at: datetime | None = None
+def raw_messages(
+    row: Row, report: ImportReport, *, voiced: Trust = Trust.OWNER, at: datetime | None = None
 ) -> Iterator[RawMessage]:
     """One message. `voiced` is the best label for what stands under the user's name."""
     at = when(row) or at
     content = row.get("content")
     match row.get("role"):
         case "user":
-            text = words(content, account)
+            text = words(content, report)
             said = typed(text)
             if said.strip():
                 yield user(said, min(voiced, voice(said)), at)
             elif text.strip():
-                account.left[NOTES] += 1
+                report.left[NOTES] += 1
         case "assistant":
-            parts = [*_spoken(row, account), *_calls(row)]
+            parts = [*_spoken(row, report), *_calls(row)]
             if parts:
                 yield assistant(parts, at)
         case "tool":
-            yield result(string(row, "tool_call_id"), words(content, account), at)
+            yield result(string(row, "tool_call_id"), words(content, report), at)
         case "function":
-            yield result(f"function {string(row, 'name')}", words(content, account), at)
+            yield result(f"function {string(row, 'name')}", words(content, report), at)
         case "system" | "developer":
-            account.left[INSTRUCTIONS] += 1
+            report.left[INSTRUCTIONS] += 1
         case _:
-            account.left[UNKNOWN] += 1
+            report.left[UNKNOWN] += 1
 
 
-def _spoken(row: Row, account: ImportReport) -> Iterator[Part]:
+def _spoken(row: Row, report: ImportReport) -> Iterator[Part]:
     if thought := string(row, "reasoning_content", "reasoning"):
         yield Thinking(thought)
-    if text := words(row.get("content"), account) or string(row, "refusal"):
+    if text := words(row.get("content"), report) or string(row, "refusal"):
         yield Text(text)
 
 

@@ -34,12 +34,12 @@ CUT = "ends of long results"
 LOST = "(The beginning of this conversation is not there.)"
 
 
-def paired(pieces: Iterable[RawMessage], account: ImportReport) -> list[RawMessage]:
+def paired(messages: Iterable[RawMessage], report: ImportReport) -> list[RawMessage]:
     """What is left open at the very end stays open: the rest may come with the next import."""
-    given = list(pieces)
-    pairs = _Pairs(account, Counter(piece.message.result.call for piece in given if piece.message.result))
-    for piece in given:
-        pairs.feed(piece)
+    given = list(messages)
+    pairs = _Pairs(report, Counter(raw.message.result.call for raw in given if raw.message.result))
+    for raw in given:
+        pairs.feed(raw)
     return pairs.ended()
 
 
@@ -47,8 +47,8 @@ class _Pairs:
     """`open` has the calls that wait for a result: by the ids they have here, what their source calls them.
     As long as one of them is to come, whatever else is said is `held` back."""
 
-    def __init__(self, account: ImportReport, coming: Counter[str]) -> None:
-        self._account = account
+    def __init__(self, report: ImportReport, coming: Counter[str]) -> None:
+        self._account = report
         self._coming = coming
         self._placed: list[RawMessage] = []
         self._open: dict[str, str] = {}
@@ -56,8 +56,8 @@ class _Pairs:
         self._due: deque[RawMessage] = deque()
         self._ids: set[str] = set()
 
-    def feed(self, piece: RawMessage) -> None:
-        self._due.append(piece)
+    def feed(self, raw: RawMessage) -> None:
+        self._due.append(raw)
         while self._due:
             self._take(self._due.popleft())
             if self._held and not self._open:
@@ -68,39 +68,39 @@ class _Pairs:
         while self._held:
             self._close(self._open)
             again, self._held = self._held, deque()
-            for piece in again:
-                self.feed(piece)
-        kept = [piece for piece in self._placed if not _is_mute(piece.message)]
+            for raw in again:
+                self.feed(raw)
+        kept = [raw for raw in self._placed if not _is_mute(raw.message)]
         self._account.left[THOUGHTS] += len(self._placed) - len(kept)
         if kept and kept[0].message.role is Role.ASSISTANT:
             kept.insert(0, RawMessage(said(LOST), Trust.AGENT, kept[0].at))
         return kept
 
-    def _take(self, piece: RawMessage) -> None:
-        answered = piece.message.result
+    def _take(self, raw: RawMessage) -> None:
+        answered = raw.message.result
         if answered is None:
-            self._hear(piece)
+            self._hear(raw)
         elif call := next((id for id, theirs in self._open.items() if theirs == answered.call), ""):
             self._coming[answered.call] -= 1
-            self._answer(call, answered, piece.at)
+            self._answer(call, answered, raw.at)
         elif self._held:
-            self._held.append(piece)  # its call may be held, too
+            self._held.append(raw)  # its call may be held, too
         else:
             self._coming[answered.call] -= 1
             self._account.left[UNASKED] += 1
 
-    def _hear(self, piece: RawMessage) -> None:
-        same = self._open and piece.message.role is Role.ASSISTANT is self._placed[-1].message.role
+    def _hear(self, raw: RawMessage) -> None:
+        same = self._open and raw.message.role is Role.ASSISTANT is self._placed[-1].message.role
         if self._open and not (same and not self._held):
             self._close([call for call, theirs in self._open.items() if self._coming[theirs] <= 0])
         if self._open and (self._held or not same):
-            self._held.append(piece)
-        elif piece.message.role is Role.USER:
-            words = visible(sound(piece.message.text))
+            self._held.append(raw)
+        elif raw.message.role is Role.USER:
+            words = visible(sound(raw.message.text))
             if words.strip():
-                self._placed.append(replace(piece, message=said(words)))
+                self._placed.append(replace(raw, message=said(words)))
         else:
-            self._reply(piece)
+            self._reply(raw)
 
     def _close(self, calls: Iterable[str]) -> None:
         for call in tuple(calls):
@@ -116,16 +116,16 @@ class _Pairs:
         del self._open[call]
         self._placed.append(result(call, text, at, failed=answered.failed))
 
-    def _reply(self, piece: RawMessage) -> None:
-        parts = self._settled([part for each in piece.message.parts if (part := _fit(each))])
+    def _reply(self, raw: RawMessage) -> None:
+        parts = self._settled([part for each in raw.message.parts if (part := _fit(each))])
         if not parts:
             return
         before = self._placed[-1] if self._placed else None
         if before and before.message.role is Role.ASSISTANT:
             message = Message(Role.ASSISTANT, _joined(before.message.parts, parts))
-            self._placed[-1] = replace(before, message=message, trust=min(before.trust, piece.trust))
+            self._placed[-1] = replace(before, message=message, trust=min(before.trust, raw.trust))
         else:
-            self._placed.append(replace(piece, message=Message(Role.ASSISTANT, parts)))
+            self._placed.append(replace(raw, message=Message(Role.ASSISTANT, parts)))
 
     def _settled(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """With calls that are fit to be kept. They are open from here on."""

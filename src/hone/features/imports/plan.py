@@ -40,7 +40,7 @@ class ImportPlan:
     `unreadable` are sentences about whole files."""
 
     room: int = ROOM
-    account: ImportReport = field(default_factory=ImportReport)
+    report: ImportReport = field(default_factory=ImportReport)
     standings: dict[SessionId, ImportState] = field(default_factory=dict)
     trails: dict[SessionId, Trail] = field(default_factory=dict)
     wanted: dict[tuple[SessionId, str], int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class ImportPlan:
 async def survey(
     store: Sessions,
     source: str,
-    portions: Iterable[SourceFile],
+    files: Iterable[SourceFile],
     told: Told,
     *,
     foreign: bool,
@@ -75,14 +75,14 @@ async def survey(
 ) -> ImportPlan:
     """Reads everything and stores nothing."""
     found = ImportPlan(room)
-    for portion in portions:
+    for source_file in files:
         whole = True
-        for each in _imports(source, portion, found.account, found.unreadable, foreign=foreign):
+        for each in _imports(source, source_file, found.report, found.unreadable, foreign=foreign):
             if await _note(store, found, each) in WANTED:
                 whole = _keep(found, each) and whole
         if not whole:
-            found.rest.append(portion)
-        told(portion.size)
+            found.rest.append(source_file)
+        told(source_file.size)
     return found
 
 
@@ -116,15 +116,15 @@ async def _note(store: Sessions, found: ImportPlan, each: Import) -> ImportState
 
 
 def _imports(
-    source: str, portion: SourceFile, account: ImportReport, unreadable: list[str], *, foreign: bool
+    source: str, source_file: SourceFile, report: ImportReport, unreadable: list[str], *, foreign: bool
 ) -> Iterator[Import]:
     try:
-        for conversation in portion.read(account):
-            each = fitted(source, conversation, account, portion.at, foreign=foreign)
+        for conversation in source_file.read(report):
+            each = fitted(source, conversation, report, source_file.at, foreign=foreign)
             if each:
                 yield each
     except OSError as error:
-        unreadable.append(f"{one_line(str(portion.path), 200)} cannot be read: {error.strerror}.")
+        unreadable.append(f"{one_line(str(source_file.path), 200)} cannot be read: {error.strerror}.")
     except StoreError as error:
         unreadable.append(str(error))
 
@@ -150,8 +150,8 @@ async def bring(
 
 def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[Import]:
     kept = {(each.header.id, each.transcript.head) for each in found.kept}
-    for portion in found.rest:
-        for each in _imports(source, portion, ImportReport(), [], foreign=foreign):
+    for source_file in found.rest:
+        for each in _imports(source, source_file, ImportReport(), [], foreign=foreign):
             key = each.header.id, each.transcript.head
             if key in found.wanted and key not in kept:
                 yield each

@@ -1,4 +1,4 @@
-"""Where each agent keeps its conversations, as portions that are read one after the other."""
+"""Where each agent keeps its conversations, as files that are read one after the other."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,9 +30,9 @@ class SourceFile:
     path: Path
     content: Content
 
-    def read(self, account: ImportReport) -> Iterator[Conversation]:
+    def read(self, report: ImportReport) -> Iterator[Conversation]:
         """Raises OSError or StoreError where it cannot be read, or not to its end."""
-        return self.content(self.path, account)
+        return self.content(self.path, report)
 
     @property
     def size(self) -> int:
@@ -49,7 +49,7 @@ class SourceFile:
             return datetime.now(UTC)
 
 
-def portions(source: str, path: Path) -> list[SourceFile]:
+def source_files(source: str, path: Path) -> list[SourceFile]:
     """Raises HoneError if there is nothing of the kind."""
     if source == hermes.NAME:
         return _hermes(path)
@@ -58,29 +58,27 @@ def portions(source: str, path: Path) -> list[SourceFile]:
 
 
 def _lines(reader: Reader) -> Content:
-    def content(path: Path, account: ImportReport) -> Iterator[Conversation]:
+    def content(path: Path, report: ImportReport) -> Iterator[Conversation]:
         with opened(path) as file:
-            yield from reader(rows(file, path.name, account), path.stem, account)
+            yield from reader(rows(file, path.name, report), path.stem, report)
 
     return content
 
 
 def _hermes(home: Path) -> list[SourceFile]:
     """The database first; of the files that older versions wrote beside it, what it does not have."""
-    from hone.features.imports.statedb import conversations
-
     seen: set[str] = set()
 
-    def kept(path: Path, account: ImportReport) -> Iterator[Conversation]:
-        for each in conversations(path, account):
+    def kept(path: Path, report: ImportReport) -> Iterator[Conversation]:
+        for each in hermes.conversations(path, report):
             seen.add(each.own)
             yield each
 
     def others(content: Content) -> Content:
-        def filtered(path: Path, account: ImportReport) -> Iterator[Conversation]:
-            for each in content(path, account):
+        def filtered(path: Path, report: ImportReport) -> Iterator[Conversation]:
+            for each in content(path, report):
                 if each.own in seen:
-                    account.left[REPEATED] += len(each.pieces)
+                    report.left[REPEATED] += len(each.messages)
                 else:
                     yield each
 
@@ -98,14 +96,14 @@ def _hermes(home: Path) -> list[SourceFile]:
     return found
 
 
-def _object(path: Path, account: ImportReport) -> Iterator[Conversation]:
+def _object(path: Path, report: ImportReport) -> Iterator[Conversation]:
     with opened(path) as file:
         data = file.read()
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        account.fault(path.name, "it is no JSON")
+        report.fault(path.name, "it is no JSON")
         return
-    found = hermes.read_file(value, path.stem, account) if isinstance(value, dict) else None
+    found = hermes.read_file(value, path.stem, report) if isinstance(value, dict) else None
     if found:
         yield found

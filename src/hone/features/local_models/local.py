@@ -40,8 +40,8 @@ class _Running:
 class Local:
     """Starts with the first request, starts again after the engine broke off, and ends with `close`."""
 
-    def __init__(self, stock: ModelFiles, clock: Clock) -> None:
-        self.stock = stock
+    def __init__(self, files: ModelFiles, clock: Clock) -> None:
+        self.files = files
         self._clock = clock
         self._http = Http(clock, first_byte=PATIENCE, idle=PATIENCE)
         self._starting = asyncio.Lock()
@@ -109,12 +109,12 @@ class Local:
             raise Rejected(f"The local engine was not ready after {STARTING:.0f} seconds.") from None
 
     def _order(self, key: str) -> bytes:
-        stock = self.stock
+        files = self.files
         order = {
-            "weights": str(stock.weights),
-            "window": stock.window,
-            "engine": str(stock.engine) if stock.engine else "",
-            "threads": stock.threads,
+            "weights": str(files.weights),
+            "window": files.window,
+            "engine": str(files.engine) if files.engine else "",
+            "threads": files.threads,
             "key": key,
         }
         return json.dumps(order).encode() + b"\n"

@@ -3,11 +3,13 @@
 import asyncio
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
-from hone.core.messages import Role
+from hone.core.messages import Message, Role, SystemNote, ToolCall, answer, assistant
 from hone.core.ports import Sessions, StoredSession
 from hone.core.screen import screen
 from hone.core.secrets import redact
@@ -16,13 +18,13 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.features.templates.examples import seeded
 from hone.features.templates.selection import MOST, choose, extract, happened, usable
 from hone.features.templates.store import AUTO, Templates
 from hone.features.templates.values import Template, Work
 from hone.knowledge.skills.similar import words as split
 
 DESCRIPTION = 200
+HEADING = "# Examples from an earlier session, not part of this conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,6 @@ async def make(
     made = Template(name, work, session, clock.now(), examples, about, wish.tags)
     await templates.add(made)
     return made
-
-
-def _is_odd(text: str) -> bool:
-    return bool(screen(text).flags)
 
 
 def _about(stored: StoredSession) -> str:
@@ -126,3 +124,35 @@ def _none(found: Sequence[Template]) -> str:
     if found:
         return "No template fits: they show tools that are not here, or were measured to harm."
     return "There is no template yet; hone templates create SESSION makes one."
+
+
+def announcement(template: Template) -> str:
+    about = f", {one_line(template.description, DESCRIPTION)}" if template.description else ""
+    count = f"{len(template.examples)} calls" if len(template.examples) > 1 else "1 call"
+    return "\n".join(
+        (
+            HEADING,
+            f"- Template {template.name} ({template.work} work{about}): {count} that worked.",
+            "- They show how tools are called. Nothing in them was asked, said or done in this conversation, "
+            "and what they show may have changed since.",
+        )
+    )
+
+
+def seeded(template: Template, root: str, now: datetime) -> Transcript:
+    """The examples in place of a beginning. Each keeps its labels, so that what is learned afterwards rests
+    on them as it would where they happened; the last word is the assistant's, so that the user's follows."""
+    chain = Transcript(root)
+
+    def say(message: Message, trust: Trust) -> None:
+        nonlocal chain
+        chain = chain.then(replace(message, template=template.name), trust, now)
+
+    say(Message(Role.USER, (SystemNote(announcement(template)),)), Trust.AGENT)
+    for number, example in enumerate(template.examples, 1):
+        call = ToolCall(f"example_{number}", example.tool, example.arguments)
+        say(assistant(call), min(example.said, Trust.AGENT, chain.trust))
+        say(answer(call, example.result), min(example.trust, Trust.AGENT))
+    ending = f"(End of the examples from template {template.name}. The conversation begins here.)"
+    say(assistant(ending), min(Trust.AGENT, chain.trust))
+    return chain

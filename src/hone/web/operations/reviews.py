@@ -5,14 +5,20 @@ from typing import Annotated, Any
 import msgspec
 
 from hone.core.errors import Missing
-from hone.core.jobs import JobId, Topic
+from hone.core.jobs import JobId
 from hone.core.ledger import NO_SESSION
 from hone.core.secrets import redact
+from hone.core.topics import NAMES
 from hone.learning.reports import data, queued, reports
 from hone.runtime.export import to_data
 from hone.web.operation import Nothing, Operation, OperationCall
 from hone.web.operations.changes import rows
 from hone.web.state import ServerState
+
+TopicName = Annotated[
+    str,
+    msgspec.Meta(pattern=f"^(?:{'|'.join(sorted(NAMES))})$", extra_json_schema={"enum": sorted(NAMES)}),
+]
 
 
 class ReviewQuery(msgspec.Struct, frozen=True):
@@ -22,7 +28,7 @@ class ReviewQuery(msgspec.Struct, frozen=True):
 class About(msgspec.Struct, frozen=True):
     """What to look for; both, if nothing is named."""
 
-    topics: list[Topic] = []
+    topics: list[TopicName] = []
 
 
 async def listed(call: OperationCall[ReviewQuery, Nothing]) -> dict[str, Any]:
@@ -50,7 +56,7 @@ async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 async def start(call: OperationCall[Nothing, About]) -> dict[str, Any]:
     """Looks back over a conversation for what is worth keeping: queued, and done soon."""
     state = call.state
-    topics = frozenset(call.body.topics or Topic)
+    topics = frozenset(call.body.topics or NAMES)
     job = await queued(state.hone, call.path["session"], topics, state.clock.now())
     state.hone.background.notify()
     return await _told(state, job.id)

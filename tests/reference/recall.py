@@ -9,12 +9,11 @@ from hone.core.recall import Hit, Passage, Query, SearchResult, said, stem
 from hone.core.transcript import Node
 from hone.core.turn import Origin
 from hone.core.value import dataclass
-from hone.stores.inmemory import InMemorySessions
 from hone.stores.passages import indexed
 from hone.stores.question import ParsedQuestion, parse, plain, words
-
-NEAR, KIN = 0.45, 0.6
-TIMELY, ASIDE, SPOKEN, QUOTED = 1.6, 0.5, 1.15, 0.8
+from hone.stores.ranking import KIN, NEAR
+from hone.stores.recall import ASIDE, IN_TIME, QUOTED, SPOKEN
+from tests.reference.sessions import InMemorySessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def _spread(heard: list[_Said], own: dict[int, float]) -> dict[int, float]:
 def _worth(question: ParsedQuestion, each: _Said) -> float:
     role = each.node.message.role
     return (
-        (TIMELY if _timely(question, each) else 1.0)
+        (IN_TIME if _timely(question, each) else 1.0)
         * (1.0 if each.stored.header.origin is Origin.USER else ASIDE)
         * (SPOKEN if question.speaker is role else 1.0)
         * (QUOTED if role is Role.TOOL else 1.0)

@@ -56,13 +56,13 @@ class InMemorySessions:
         rules.follow(session, stored.transcript.head, nodes)
         transcript = replace(stored.transcript, nodes=(*stored.transcript.nodes, *nodes))
         tree = self.trees[session]
-        counters = self.counters.get(tree, Counters())
+        counters = self.counters.get(tree, {})
         after, due = count(counters) if count else (counters, frozenset())
         reason = why(due) if due and why else ""
         self._put(replace(stored, transcript=transcript))
         if spending is not None:
             self._spent.append((session, spending))
-        self.counters[tree] = after
+        self.counters[tree] = {topic: number for topic, number in after.items() if number}
         return self.enqueue(session, len(transcript), due, reason, transcript.nodes[-1].at) if due else None
 
     def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
@@ -213,7 +213,7 @@ class InMemoryJobs:
 
     async def counters(self, session: SessionId) -> Counters:
         await self._sessions.load(session)
-        return self._sessions.counters.get(self._sessions.trees[session], Counters())
+        return self._sessions.counters.get(self._sessions.trees[session], {})
 
     def _save(self, job: Job) -> Job:
         self._sessions.queue[job.id - 1] = job

@@ -1,3 +1,8 @@
+"""Review the journal: due after so many turns of the user, less urgent when the agent wrote to it."""
+
+from hone.core.jobs import Topic
+
+QUESTION = """\
 Now look back over this conversation for what is worth keeping in the journal. Nobody waits for an answer, and the user does not read it.
 
 Keep what would have changed this conversation had you known it at the start:
@@ -7,4 +12,13 @@ Keep what would have changed this conversation had you known it at the start:
 
 Use the user's own words where you can, one fact an entry, short enough to be read many times. `user` is for the person, `project` for this folder, `memory` for everything else. Look first (`memory`, action list): replace what is out of date instead of adding beside it, and remove what the user has taken back.
 
-Leave out: what only mattered today, what stands in the files anyway, guesses, errors that went away (if another try worked, the other try is the lesson), missing programs or keys, "tool X does not work", secrets.
+Leave out: what only mattered today, what stands in the files anyway, guesses, errors that went away (if another try worked, the other try is the lesson), missing programs or keys, "tool X does not work", secrets."""  # noqa: E501
+
+TOPIC = Topic(
+    "memory",
+    "turn",
+    counts=lambda _: 1,
+    resets=lambda turn: "memory" in turn.changed_by,
+    question=QUESTION,
+    setting="turns",
+)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from hone.core.curation import CuratorRun, RoundId
+from hone.core.curation import CuratorRun, CuratorRunId
 from hone.core.ids import SessionId
 from hone.core.ledger import (
     SKILL,
@@ -34,9 +34,9 @@ from hone.core.skill import (
 )
 from hone.stores import checks
 from hone.stores import words as wording
+from hone.stores.skill_catalog import WEIGHTS
 
 WORD = regex(r"[^\W_]+")
-WEIGHTS = (10.0, 5.0, 1.0)
 
 
 class InMemoryLedger:
@@ -268,17 +268,17 @@ class InMemoryCuratorRuns:
         self._ledger = ledger
         self._rounds: tuple[CuratorRun, ...] = ()
 
-    async def rounds(self, limit: int | None = None) -> Sequence[CuratorRun]:
+    async def runs(self, limit: int | None = None) -> Sequence[CuratorRun]:
         return self._rounds[::-1][:limit]
 
     async def complete(
-        self, round: CuratorRun, after: RoundId, changes: Sequence[Change], contents: Mapping[str, bytes]
+        self, run: CuratorRun, after: CuratorRunId, changes: Sequence[Change], contents: Mapping[str, bytes]
     ) -> tuple[CuratorRun, Sequence[Entry]]:
         if after != len(self._rounds):
             raise checks.overtaken()
-        entries = await self._ledger.record(changes, contents, round.at)
+        entries = await self._ledger.record(changes, contents, run.at)
         ids = tuple(entry.id for entry in entries)
-        made = replace(checks.storable_round(round), changes=ids, id=RoundId(after + 1))
+        made = replace(checks.storable_run(run), changes=ids, id=CuratorRunId(after + 1))
         self._rounds = (*self._rounds, made)
         return made, entries
 

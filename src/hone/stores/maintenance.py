@@ -1,0 +1,41 @@
+"""Examine and repair the databases of a home, for `hone doctor` alone."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from apsw import Connection
+
+from hone.core.errors import StoreError
+from hone.stores.database import Database
+from hone.stores.examine import examine, pages
+from hone.stores.home import FILE
+from hone.stores.repair import Repaired, repair
+
+MEMORIES = "memories.db"
+
+
+async def examine_home(home: Path) -> list[str]:
+    """Return what is damaged, a sentence each. Reads all of the databases."""
+    found = await _read(home / FILE, examine)
+    memories = home / MEMORIES
+    beside = await _read(memories, lambda each: list(pages(each))) if memories.exists() else []
+    return [*found, *(f"{MEMORIES}: {line}" for line in beside)]
+
+
+async def repair_home(home: Path, now: datetime) -> Repaired | None:
+    """Return None if there was nothing to repair."""
+    return await repair(home / FILE, now) if (home / FILE).exists() else None
+
+
+async def _read(path: Path, work: Callable[[Connection], list[str]]) -> list[str]:
+    try:
+        database = Database.open(path)
+    except StoreError as error:
+        return [str(error)]
+    try:
+        return await database.read(work)
+    except StoreError as error:
+        return [str(error)]
+    finally:
+        await database.close()
