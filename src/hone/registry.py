@@ -21,7 +21,7 @@ COMMANDS: Commands = {
     "log": ("hone.cli.log:log", "List what was changed in what Hone knows."),
     "show": ("hone.cli.log:show", "Show one change: by whom, why, from what, and how."),
     "diff": ("hone.cli.log:diff", "Show what the change ID did, as a unified diff."),
-    "undo": ("hone.cli.log:undo", "Take the change ID back, and nothing that came later."),
+    "undo": ("hone.cli.pending:undo", "Take the change ID back, and nothing that came later."),
     "pending": ("hone.cli.pending:pending", "Show what was learned and waits for you."),
     "approve": ("hone.cli.pending:approve", "Let changes that wait take effect."),
     "reject": ("hone.cli.pending:reject", "Turn changes that wait down; they stay in the log."),

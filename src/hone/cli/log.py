@@ -1,4 +1,4 @@
-"""`hone log`, `hone show`, `hone diff`, `hone undo`: what was changed in what Hone knows, and back."""
+"""`hone log`, `hone show`, `hone diff`: what was changed in what Hone knows, by whom and how."""
 
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -184,30 +184,3 @@ def moment_of(text: str) -> datetime:
         raise click.UsageError(
             f"{text!r} is neither an age nor a date. Write 12h, 30d or 8w, or 2026-11-01."
         ) from None
-
-
-@click.command()
-@click.argument("id", type=ID)
-@click.pass_obj
-def undo(options: Options, id: ChangeId) -> None:
-    """Take the change ID back, and nothing that came later.
-
-    The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
-    go. Where a later change met the same place, both are shown and nothing happens.
-    """
-    paint = paint_for(sys.stdout)
-
-    async def act(_: Hone, keeper: Keeper) -> None:
-        entry = await keeper.ledger.entry(id)
-        if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
-            [change] = await descriptions.whole(keeper, [entry])
-            for each in (change, *change.others):
-                back = [step.reverse for step in each.steps]
-                echo(changes.heading(each, paint))
-                echo(changes.indented(changes.diff(each.entry.change.target, back, paint)))
-            if change.others:
-                click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
-        made = await keeper.undo(id)
-        click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
-
-    with_keeper(options, act)

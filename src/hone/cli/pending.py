@@ -1,4 +1,4 @@
-"""`hone pending`, `hone approve`, `hone reject`: what has no effect until the owner agrees."""
+"""`hone pending`, `hone approve`, `hone reject`, `hone undo`: the owner decides about changes."""
 
 import sys
 from collections.abc import Iterable
@@ -12,10 +12,12 @@ from hone.cli.options import FAILED, Options, at_terminal, complain
 from hone.cli.output import echo, echo_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
-from hone.core.ledger import ChangeId
+from hone.core.ledger import ChangeId, ChangeState
 from hone.knowledge import descriptions
 from hone.knowledge.descriptions import Told
 from hone.knowledge.keeper import Keeper
+
+ID = click.IntRange(1)
 
 
 @click.command(short_help="Show what was learned and waits for you.")
@@ -44,7 +46,7 @@ def pending(options: Options, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("ids", metavar="ID...", type=click.IntRange(1), nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", type=ID, nargs=-1, required=True)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
@@ -73,7 +75,7 @@ def _agreed(change: Told, *, yes: bool) -> bool:
 
 
 @click.command()
-@click.argument("ids", metavar="ID...", type=click.IntRange(1), nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", type=ID, nargs=-1, required=True)
 @click.pass_obj
 def reject(options: Options, ids: tuple[ChangeId, ...]) -> int:
     """Turn changes that wait down; they stay in the log."""
@@ -115,3 +117,30 @@ async def _settled(keeper: Keeper, change: Told, *, approved: bool) -> bool:
 
 def counted(number: int) -> str:
     return "1 change waits" if number == 1 else f"{number:,} changes wait"
+
+
+@click.command()
+@click.argument("id", type=ID)
+@click.pass_obj
+def undo(options: Options, id: ChangeId) -> None:
+    """Take the change ID back, and nothing that came later.
+
+    The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
+    go. Where a later change met the same place, both are shown and nothing happens.
+    """
+    paint = paint_for(sys.stdout)
+
+    async def act(_: Hone, keeper: Keeper) -> None:
+        entry = await keeper.ledger.entry(id)
+        if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
+            [change] = await descriptions.whole(keeper, [entry])
+            for each in (change, *change.others):
+                back = [step.reverse for step in each.steps]
+                echo(changes.heading(each, paint))
+                echo(changes.indented(changes.diff(each.entry.change.target, back, paint)))
+            if change.others:
+                click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
+        made = await keeper.undo(id)
+        click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
+
+    with_keeper(options, act)
