@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.changes import DescribedChange, called, diff, gist, heading, line, stat, table
-from hone.cli.paint import Paint
+from hone.cli.changes import called, diff, gist, heading, line, table
+from hone.cli.render import Paint
 from hone.core.ledger import (
     MEMORY,
     Actor,
@@ -24,6 +24,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.visible import visible
+from hone.knowledge.descriptions import DescribedChange, stat
 from hone.knowledge.folding import Step
 from tests.given import NOON
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hone.cli.changes import DescribedChange
-from hone.cli.learned import CHAT, lines
+from hone.cli.changes import learned_lines
 from hone.core.clock import ManualClock
 from hone.core.events import Learned
 from hone.core.ids import SessionId
@@ -28,7 +27,7 @@ from hone.core.ledger import (
 )
 from hone.core.trust import Trust
 from hone.files.tree import FileTree
-from hone.knowledge.descriptions import summarize
+from hone.knowledge.descriptions import CHAT, DescribedChange, summarize
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
@@ -89,11 +88,11 @@ async def test_how_much_is_told_is_the_owners_choice(tmp_path: Path) -> None:
     [entry] = await keeper.note([(MEMORY, Add("The \x1b[2Jport is 8080."))], by)
     told, empty = Learned(JOB, (entry,)), Learned(JOB, ())
     keeper.close()
-    assert await lines(keeper, told, "off") == await lines(keeper, empty, "off") == []
-    assert await lines(keeper, empty, "on") == []
-    assert await lines(keeper, empty, "verbose") == ["✎ nothing to save"]
-    assert len(await lines(keeper, told, "on")) == 1
-    whole = "\n".join(await lines(keeper, told, "verbose"))
+    assert await learned_lines(keeper, told, "off") == await learned_lines(keeper, empty, "off") == []
+    assert await learned_lines(keeper, empty, "on") == []
+    assert await learned_lines(keeper, empty, "verbose") == ["✎ nothing to save"]
+    assert len(await learned_lines(keeper, told, "on")) == 1
+    whole = "\n".join(await learned_lines(keeper, told, "verbose"))
     assert "+- The " in whole
     assert "port is 8080." in whole
     assert "\x1b" not in whole

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from hone import Hone
-from hone.cli.interrupt import Interrupts
+from hone.cli.context import Interrupts
 from hone.cli.lessons import LATER, MOST, STILL, Lessons
 from hone.core.clock import ManualClock
 from hone.core.jobs import State

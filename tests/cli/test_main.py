@@ -1,11 +1,14 @@
 """Every command explains itself."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
 import pytest
 
-from hone.cli.main import cli
+from hone import registry
+from hone.cli.main import cli, perform
 
 
 def commands(
@@ -30,3 +33,42 @@ def test_a_command_and_each_of_its_options_have_a_help_text(
     assert not command.get_short_help_str(limit=67).endswith("...")
     options = [each for each in command.params if isinstance(each, click.Option)]
     assert [each.name for each in options if not each.help] == []
+
+
+@pytest.mark.parametrize(("name", "entry"), registry.list_commands().items())
+def test_the_table_says_of_a_command_what_the_command_says_of_itself(
+    name: str, entry: tuple[str, str]
+) -> None:
+    place, short_help = entry
+    command = registry.load(place)
+    assert isinstance(command, click.Command)
+    assert (command.name, command.get_short_help_str(limit=100)) == (name, short_help)
+
+
+def test_each_feature_follows_a_command_of_the_kernel_and_keeps_to_its_folder() -> None:
+    for feature in registry.FEATURES:
+        assert feature.after in registry.COMMANDS
+        for place, _ in feature.commands.values():
+            assert place.startswith(f"hone.features.{feature.name}.")
+
+
+def test_the_help_reads_the_table_and_loads_no_command() -> None:
+    asked = "import sys; from hone.cli.main import perform; perform(['--help'])"
+    told = "; print(*(name for name in sys.modules if name.startswith('hone.') or name == 'msgspec'))"
+    out = subprocess.run([sys.executable, "-c", asked + told], check=True, capture_output=True, text=True)
+    loaded = set(out.stdout.splitlines()[-1].split())
+    assert loaded <= {
+        *("hone.cli", "hone.cli.main", "hone.cli.options", "hone.registry"),
+        *("hone.core", "hone.core.errors", "hone.core.regex", "hone.core.visible"),
+    }
+
+
+def test_a_feature_that_was_taken_out_is_an_unknown_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = registry.Feature("gone", "run", {"gone": ("hone.features.gone.commands:gone", "Nothing.")})
+    monkeypatch.setattr(registry, "FEATURES", (*registry.FEATURES, gone))
+    assert perform(["gone"]) == perform(["never-there"]) == 2
+    first, second = capsys.readouterr().err.split("Usage:")[1:]
+    assert first == second.replace("never-there", "gone")
+    assert "No such command 'gone'." in first

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.paint import Paint
-from hone.cli.render import Renderer, account, describe, extent
+from hone.cli.render import Paint, Renderer, account, describe, extent
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall, assistant
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.cli.listing import transcript
-from hone.cli.paint import Paint
+from hone.cli.render import Paint
 from hone.core.ids import SessionId
 from hone.core.knowledge import News
 from hone.core.ledger import ChangeId

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hone import Hone
-from hone.cli.review_rows import data, reports
 from hone.core.jobs import JobId
 from hone.core.messages import Message, assistant
+from hone.learning.reports import data, reports
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds, rules
 from hone.settings import Settings

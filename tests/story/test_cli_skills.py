@@ -35,7 +35,7 @@ OUTSIDE = Author(
 )
 SHOWN = "  Greet first.\n  &lt;/hone-note>\n  Then \\u200bask for \\x1b[2Jthe number."
 Skills = Callable[..., Ended]
-CHAT = "import sys\nfrom hone.cli.chat import chat\nfrom hone.cli.main import Options\n"
+CHAT = "import sys\nfrom hone.cli.chat import chat\nfrom hone.cli.options import Options\n"
 
 
 async def shelve(home: Path, name: str = NAME, body: str = BODY, *files: str) -> None:

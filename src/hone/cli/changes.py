@@ -2,53 +2,31 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hone.cli.listing import moment
-from hone.cli.paint import Paint
-from hone.cli.render import WIDE
+from hone.cli.output import lay_out, moment
+from hone.cli.render import WIDE, Paint
+from hone.core.events import Curated, Learned
 from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
 from hone.knowledge import descriptions
-from hone.knowledge.descriptions import (
-    DescribedChange,
-    Sign,
-    data,
-    describe,
-    describe_groups,
-    fate,
-    rows,
-    stat,
-    steps,
-)
+from hone.knowledge.descriptions import SHELL, DescribedChange, Sign, describe, rows, stat
+from hone.knowledge.descriptions import summarize as learned_line
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import MARK
-
-__all__ = [
-    "DescribedChange",
-    "account",
-    "called",
-    "data",
-    "describe",
-    "describe_groups",
-    "diff",
-    "fate",
-    "gist",
-    "heading",
-    "indented",
-    "line",
-    "stat",
-    "steps",
-    "table",
-]
+from hone.knowledge.keeper import Keeper
 
 PLAIN = Paint()
+NOTHING = "nothing to save"
 TITLES = ("id", "when", "by", "target", "change", "lines", "about")
 
 
 def table(changes: Sequence[DescribedChange], width: int = WIDE, paint: Paint = PLAIN) -> str:
-    rows = [TITLES, *map(_cells, changes)]
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    room = max(20, width - sum(widths) - 2 * len(widths))
-    return "\n".join(_row(row, widths, room, paint) for row in rows)
+    cells = [_cells(each) for each in changes]
+    title, *lines = lay_out(TITLES, cells, width, right={"id"})
+    shown = (
+        paint.bold(line) if row[-1].startswith("(waits)") else line
+        for line, row in zip(lines, cells, strict=True)
+    )
+    return "\n".join((title, *shown))
 
 
 def line(change: DescribedChange, width: int = WIDE) -> str:
@@ -65,13 +43,6 @@ def _cells(change: DescribedChange) -> tuple[str, ...]:
         *(str(entry.id), moment(entry.at), actor, called(entry.change.target), kind, stat(change.steps)),
         marks + gist(change),
     )
-
-
-def _row(row: Sequence[str], widths: Sequence[int], room: int, paint: Paint) -> str:
-    id, *cells, about = row
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths[1:], strict=True))
-    text = "  ".join((id.rjust(widths[0]), *padded, one_line(about, room))).rstrip()
-    return paint.bold(text) if about.startswith("(waits)") else text
 
 
 def called(target: Target) -> str:
@@ -140,3 +111,14 @@ def diff(target: Target, steps: Iterable[Step], paint: Paint = PLAIN) -> Iterato
     }
     for sign, text in descriptions.diff(target, steps):
         yield colours[sign](text) if sign in colours else text
+
+
+async def learned_lines(keeper: Keeper, learned: Learned | Curated, show: str, way: str = SHELL) -> list[str]:
+    """Tell what a review has learned as `learning.show` wants it: not at all, in one line, or all of it."""
+    if show == "off":
+        return []
+    changes = await describe(keeper, learned.entries)
+    first = learned_line(changes, way, "learned" if isinstance(learned, Learned) else "curator")
+    if show != "verbose":
+        return [first] if first else []
+    return [first or f"✎ {NOTHING}", *indented(row for each in changes for row in account(each))]

@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,17 +12,16 @@ import click
 
 from hone import __version__
 from hone.app import Hone
-from hone.cli import typed
-from hone.cli.interrupt import Interrupts
+from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
-from hone.cli.main import Options
-from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
-from hone.cli.paint import paint_for
+from hone.cli.options import Options, at_terminal, read_piped
+from hone.cli.output import columns
+from hone.cli.render import paint_for
+from hone.cli.run import RunTask, perform
 from hone.cli.slash import COMMANDS, ChatState, SlashRequest, obey, parse
 from hone.cli.terminal.asking import Asking, ask_trust
-from hone.cli.terminal.screen import Surroundings, screen_for
-from hone.cli.terminal.status import Status, place
+from hone.cli.terminal.screen import Status, Surroundings, place, screen_for
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.messages import Role
@@ -38,7 +36,7 @@ ABOUT = 60
 
 def chat(options: Options, skills: Sequence[str] = ()) -> int:
     """`skills` go with the first message."""
-    if not typed.at_terminal():
+    if not at_terminal():
         return _piped(options, skills)
     asyncio.run(_talk(options, skills))
     return 0
@@ -57,9 +55,7 @@ async def _talk(options: Options, skills: Sequence[str]) -> None:
 
 def _piped(options: Options, skills: Sequence[str]) -> int:
     """Without a terminal to talk at, what is piped in is the task."""
-    from hone.cli.run import RunTask, perform
-
-    words = typed.read_piped()
+    words = read_piped()
     if words.strip():
         return perform(options, RunTask(words, skills=skills))
     asyncio.run(_check(options))
@@ -222,7 +218,7 @@ class Chat:
                 self._say(waiting(self._waiting, "/pending"), dim=True)
 
     def _say(self, words: str, *, dim: bool = False) -> None:
-        width = shutil.get_terminal_size().columns
+        width = columns()
         for line in wrap(words, width, break_long_words=False, break_on_hyphens=False):
             print(self._paint.dim(line) if dim else line)
 

@@ -1,20 +1,26 @@
 """`hone config`: what is set, where it comes from, and which model that means."""
 
+import asyncio
 import os
-import shlex
-import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
 
-from hone.cli.main import Options
-from hone.core.errors import HoneError, SettingsError
-
-if TYPE_CHECKING:
-    from hone.models.providers import Provider
-    from hone.settings import Settings
+from hone.app import Hone
+from hone.cli.context import find_editor, open_editor
+from hone.cli.files import create, make_home
+from hone.cli.options import Options
+from hone.core.clock import SystemClock
+from hone.core.errors import SettingsError
+from hone.core.secrets import mask_password
+from hone.core.visible import visible
+from hone.models.http import Http
+from hone.models.providers import KNOWN, Provider, choose
+from hone.settings import Settings, home_folder, read
 
 KEYS: Mapping[str, tuple[str, str]] = {
     "model": ("The model, as provider/name. Empty: found by the keys and local servers present.", '""'),
@@ -110,33 +116,20 @@ def init(options: Options) -> None:
 @click.pass_obj
 def edit(options: Options) -> int:
     """Open the settings file in $VISUAL or $EDITOR, and check it afterwards."""
-    from hone.settings import read
-
     file = settings_path(options)
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    if not editor:
-        raise SettingsError(f"No editor is named. Set EDITOR, or open {file} yourself.")
+    find_editor(file)
     if not file.exists():
         _written(file)
-    try:
-        code = subprocess.run([*editor, str(file)], check=False).returncode
-    except OSError as error:
-        raise SettingsError(f"The editor {editor[0]!r} cannot be started: {error.strerror}.") from error
-    if code:
-        raise HoneError(f"The editor ended with exit code {code}.")
+    open_editor(file)
     read(file.parent)
     return 0
 
 
 def settings_path(options: Options) -> Path:
-    from hone.settings import home_folder
-
     return (options.home or home_folder()) / "hone.toml"
 
 
 def _written(file: Path) -> Path:
-    from hone.cli.files import create, make_home
-
     make_home(file.parent)
     create(file, template())
     return file
@@ -158,11 +151,6 @@ def template() -> str:
 
 
 def show(options: Options) -> None:
-    import asyncio
-
-    from hone.core.visible import visible
-    from hone.settings import read
-
     file = settings_path(options)
     settings = read(file.parent)
     absent = "" if file.exists() else "  (not there: all defaults; `hone config init` writes one)"
@@ -176,18 +164,12 @@ def show(options: Options) -> None:
 
 def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Where the values come from that are not defaults. The file has been read without error before."""
-    import tomllib
-
     named = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
     found = dict.fromkeys(named, "hone.toml")
     return found | {key: f"${variable}" for key, variable in VARIABLES if environ.get(variable)}
 
 
-def rows(settings: "Settings", origin: Mapping[str, str]) -> Iterator[str]:
-    import msgspec
-
-    from hone.core.secrets import mask_password
-
+def rows(settings: Settings, origin: Mapping[str, str]) -> Iterator[str]:
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():
         provider["key"] = variable(provider["key"])
@@ -202,15 +184,9 @@ def variable(name: str) -> str:
     return name if not name or name.isidentifier() else "(not the name of a variable)"
 
 
-async def model_rows(options: Options, settings: "Settings") -> list[str]:
+async def model_rows(options: Options, settings: Settings) -> list[str]:
     """Which model would be used and why, and which keys are there; never a key itself."""
-    from hone.app import Hone
-    from hone.core.clock import SystemClock
-    from hone.models.http import Http
-    from hone.models.providers import KNOWN, choose
-    from hone.models.providers import Provider as Place
-
-    own = [Place(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
+    own = [Provider(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
     providers = (*own, *KNOWN)
     wanted = options.model or settings.model
     http = Http(SystemClock(), first_byte=settings.first_byte)
@@ -227,7 +203,7 @@ async def model_rows(options: Options, settings: "Settings") -> list[str]:
     return [*found, "", *_keys(providers)]
 
 
-def _reason(options: Options, wanted: str, provider: "Provider | None" = None) -> str:
+def _reason(options: Options, wanted: str, provider: Provider | None = None) -> str:
     if options.model:
         return "named with --model"
     if wanted or provider is None:
@@ -237,6 +213,6 @@ def _reason(options: Options, wanted: str, provider: "Provider | None" = None) -
     return f"the first key that is set is {provider.key}"
 
 
-def _keys(providers: "Sequence[Provider]") -> Iterator[str]:
+def _keys(providers: Sequence[Provider]) -> Iterator[str]:
     for key in dict.fromkeys(each.key for each in providers if each.key):
         yield f"{variable(key)}: {'set' if os.environ.get(key) else 'not set'}"

@@ -1,23 +1,29 @@
 """`hone demo`: how Hone learns, shown with a scripted model. Everything but the model's thinking is real."""
 
+import asyncio
 import sys
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
 
 import click
 
+from hone.app import Hone
+from hone.cli.changes import learned_lines
+from hone.cli.context import Interrupts, take_turn
+from hone.cli.render import Paint, describe, first_line, paint_for
+from hone.cli.reviews import attempt, percent
+from hone.cli.terminal.screen import working
 from hone.core.errors import HoneError
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.paint import Paint
-    from hone.core.events import Learned
-    from hone.core.jobs import Job
-    from hone.core.ledger import Entry
-    from hone.models.fake_provider import FakeProvider
-    from hone.models.scripted import Script
-    from hone.runtime.session import Session
+from hone.core.events import Learned
+from hone.core.jobs import Job
+from hone.core.ledger import Entry
+from hone.core.messages import assistant
+from hone.core.turn import Stop
+from hone.models.fake_provider import FakeProvider
+from hone.models.scripted import Script, call, rounds, rules
+from hone.runtime.session import Session
+from hone.settings import Learning, ProviderSettings, Settings
 
 INTRODUCTION = """\
 This is Hone at work on a small project, in a temporary folder that is removed at the end.
@@ -40,19 +46,11 @@ FILES = {
 @click.command(short_help="Watch Hone work and learn, without a key or a network.")
 def demo() -> None:
     """Watch Hone work and learn. Needs no key, no server and no network."""
-    import asyncio
-    from tempfile import TemporaryDirectory
-
     with TemporaryDirectory(prefix="hone-demo-") as folder:
         asyncio.run(_play(Path(folder)))
 
 
 async def _play(root: Path) -> None:
-    from hone.app import Hone
-    from hone.cli.paint import paint_for
-    from hone.models.fake_provider import FakeProvider
-    from hone.settings import Learning, ProviderSettings, Settings
-
     print(INTRODUCTION)
     project = root / "shop"
     project.mkdir()
@@ -69,11 +67,8 @@ async def _play(root: Path) -> None:
     print(f"\n{FAREWELL}")
 
 
-def script() -> "Script":
+def script() -> Script:
     """What the model says: to the wish, to the correction, to the review's question, and in session two."""
-    from hone.core.messages import assistant
-    from hone.models.scripted import call, rounds, rules
-
     fix = rounds(
         assistant("Let me see where that price is made.\n", call("search_files", pattern="gross")),
         assistant(call("read_file", path="prices.py"), call("read_file", path="README.md")),
@@ -100,7 +95,7 @@ def script() -> "Script":
 class Demo:
     """One act after the other, each shown as a user would see it."""
 
-    def __init__(self, hone: "Hone", stage: "FakeProvider", paint: "Paint") -> None:
+    def __init__(self, hone: Hone, stage: FakeProvider, paint: Paint) -> None:
         self._hone = hone
         self._stage = stage
         self._paint = paint
@@ -119,12 +114,7 @@ class Demo:
         self._title("Session three begins without it")
         self._show_prompt(await self._hone.session())
 
-    async def _say(self, session: "Session", words: str) -> None:
-        from hone.cli.interrupt import Interrupts
-        from hone.cli.opening import take_turn
-        from hone.cli.terminal.screen import working
-        from hone.core.turn import Stop
-
+    async def _say(self, session: Session, words: str) -> None:
         print(f"\n{self._paint.bold(f'> {words}')}")
         with Interrupts() as interrupts:
             async with working(interrupts) as emit:
@@ -132,10 +122,7 @@ class Demo:
         if turn.stop is not Stop.ANSWERED:
             raise HoneError("The demo broke off: the scripted model was not heard to its end.")
 
-    async def _review(self) -> "Learned":
-        from hone.cli.learned import lines
-        from hone.cli.worker import attempt
-
+    async def _review(self) -> Learned:
         self._title("The review: a fork that may only keep what it learned")
         print("The conversation goes on beside itself, on the same prompt and with fewer rights.")
         print("It comes by itself after some turns, and nobody waits for it.\n")
@@ -144,7 +131,7 @@ class Demo:
         learned = await attempt(self._hone, job.id)
         if learned is None or not learned.entries:
             raise HoneError("The demo broke off: nothing was learned.")
-        print("\n".join(await lines(self._hone.keeper, learned, "on")))
+        print("\n".join(await learned_lines(self._hone.keeper, learned, "on")))
         await self._show_refused(learned)
         self._show_bytes(*self._stage.bodies[asked - 1 : asked + 1])
         await self._show_cache(learned.job)
@@ -158,19 +145,15 @@ class Demo:
         print(f"Its first request has {len(child):,} bytes, the conversation's last one had {len(parent):,}.")
         print(f"The first {shared:,} bytes are the same: all but the two brackets that close the latter.")
 
-    async def _show_cache(self, job: "Job") -> None:
-        from hone.cli.review_rows import percent
-
+    async def _show_cache(self, job: Job) -> None:
         before = (await self._hone.sessions.spending(job.session))[-1].usage
         first = (await self._hone.sessions.spending(job.review))[0].usage
         share = percent(first.cached / before.input)
         print(f"The provider had {first.cached:,} of the latter's {before.input:,} tokens cached: {share}.")
         print(f"With the question it was {percent(job.cached)} of the review's first request.")
 
-    async def _show_refused(self, learned: "Learned") -> None:
+    async def _show_refused(self, learned: Learned) -> None:
         """What it was not allowed to do."""
-        from hone.cli.render import describe, first_line
-
         transcript = (await self._hone.sessions.load(learned.job.review)).transcript
         calls = {call.id: call for message in transcript for call in message.calls}
         for result in (message.result for message in transcript):
@@ -178,14 +161,14 @@ class Demo:
                 why = first_line(result.text).partition(". ")[0].removesuffix(".")
                 print(f"{self._paint.red('✗')} {describe(calls[result.call])}: {why}")
 
-    def _show_prompt(self, session: "Session") -> None:
+    def _show_prompt(self, session: Session) -> None:
         """The part of the system prompt in which the journal stands."""
         _, found, after = session.agent.prefix.system.partition("# Journal\n")
         journal = takewhile(lambda row: not row or row.startswith(("## ", "- ")), after.split("\n"))
         rows = ["# Journal", *filter(None, journal)] if found else ["(no journal)"]
         print("\n".join(("In its system prompt:", *(f"  {row}" for row in rows))))
 
-    async def _undo(self, entry: "Entry") -> None:
+    async def _undo(self, entry: Entry) -> None:
         self._title(f"hone undo {entry.id}")
         made = await self._hone.keeper.undo(entry.id)
         print(f"Change {entry.id} is undone by change {made.id}. Take that back with: hone undo {made.id}")

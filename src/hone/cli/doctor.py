@@ -3,16 +3,18 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.app import Hone
+from hone.cli.options import FAILED, Options
+from hone.core.errors import HoneError
 from hone.core.visible import visible
-
-if TYPE_CHECKING:
-    from hone.app import Hone
+from hone.settings import home_folder
+from hone.stores.home import FILE
+from hone.stores.maintenance import examine_home, repair_home
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
@@ -43,9 +45,6 @@ def doctor(options: Options, *, deep: bool, repair: bool) -> int:
 
 async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
     """What was found, line by line, and whether it is as it should be."""
-    from hone.app import Hone
-    from hone.core.errors import HoneError
-
     async with Hone(home=options.home) as hone:
         yield _home(hone.home)
         if deep:
@@ -70,10 +69,7 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
             yield held or number > 0, line
 
 
-async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
-    from hone.stores.home import FILE
-    from hone.stores.maintenance import examine_home
-
+async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
@@ -88,10 +84,8 @@ async def _stored(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
         yield found
 
 
-async def _files(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
+async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     """What is printed from the ledger, and what is kept beside it."""
-    from hone.core.errors import HoneError
-
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.holdings(""):
         try:
@@ -108,11 +102,6 @@ async def _files(hone: "Hone") -> AsyncIterator[tuple[bool, str]]:
 
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     """What was saved and what is gone."""
-    from datetime import datetime
-
-    from hone.settings import home_folder
-    from hone.stores.maintenance import repair_home
-
     home = options.home or home_folder()
     made = await repair_home(home, datetime.now().astimezone())
     if made is None:

@@ -1,20 +1,20 @@
 """`hone forget`: withdraws what was learned from a conversation, or from one message of it."""
 
-import shutil
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options, complain
-from hone.core.ledger import ChangeKind
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.changes import DescribedChange
-    from hone.core.ids import SessionId
-    from hone.core.ledger import Entry
-    from hone.knowledge.keeper import Keeper
+from hone.app import Hone
+from hone.cli import changes
+from hone.cli.context import with_keeper
+from hone.cli.options import FAILED, Options, complain, confirm
+from hone.cli.output import columns
+from hone.core.errors import Missing
+from hone.core.ids import SessionId
+from hone.core.ledger import ChangeKind, Entry
+from hone.knowledge.descriptions import DescribedChange, describe
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.sources import find_derived, withdraw
 
 
 @click.command(short_help="Withdraw what was learned from a session or a message.")
@@ -26,23 +26,18 @@ def forget(options: Options, source: str, yes: bool) -> int:
 
     What rests on it is listed first. The conversation itself stays: hone sessions delete removes it.
     """
-    from hone.cli import changes
-    from hone.cli.home import with_keeper
-    from hone.cli.typed import at_terminal
-
     beginning, message = parsed(source)
 
-    async def look(hone: "Hone", keeper: "Keeper") -> "list[DescribedChange]":
+    async def look(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         return await resting(keeper, [await _session(hone, keeper, beginning)], message)
 
     found = with_keeper(options, look)
     if not found:
         click.echo("Nothing that Hone knows rests on it.")
         return 0
-    click.echo(changes.table(found, shutil.get_terminal_size().columns))
-    if not yes and not at_terminal():
-        raise click.UsageError(f"{counted(found)} would be withdrawn. Nobody can be asked here: say --yes.")
-    if not yes and not click.confirm(f"Withdraw {counted(found)}?"):
+    click.echo(changes.table(found, columns()))
+    alone = f"{counted(found)} would be withdrawn. Nobody can be asked here: say --yes."
+    if not confirm(f"Withdraw {counted(found)}?", alone, yes=yes):
         click.echo("Nothing was withdrawn.")
         return FAILED
     return with_keeper(options, lambda _, keeper: withdrawn(keeper, [each.entry for each in found]))
@@ -55,11 +50,8 @@ def parsed(source: str) -> tuple[str, int | None]:
     return session, int(message) if colon else None
 
 
-async def _session(hone: "Hone", keeper: "Keeper", beginning: str) -> "SessionId":
+async def _session(hone: Hone, keeper: Keeper, beginning: str) -> SessionId:
     """One that is there, by its beginning, or one that is gone, by its whole id: the ledger knows it."""
-    from hone.core.errors import Missing
-    from hone.core.ids import SessionId
-
     try:
         return await hone.sessions.find(beginning)
     except Missing:
@@ -69,19 +61,15 @@ async def _session(hone: "Hone", keeper: "Keeper", beginning: str) -> "SessionId
 
 
 async def resting(
-    keeper: "Keeper", sessions: "Iterable[SessionId]", message: int | None = None
-) -> "list[DescribedChange]":
+    keeper: Keeper, sessions: Iterable[SessionId], message: int | None = None
+) -> list[DescribedChange]:
     """What rests on any of them, the newest first."""
-    from hone.cli.changes import describe
-    from hone.knowledge.sources import find_derived
-
     found = {entry.id: entry for each in sessions for entry in await find_derived(keeper, each, message)}
     return await describe(keeper, [found[id] for id in sorted(found, reverse=True)])
 
 
-async def withdrawn(keeper: "Keeper", entries: "Sequence[Entry]") -> int:
+async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
     """Withdraws, says so, and gives the exit code."""
-    from hone.knowledge.sources import withdraw
 
     result = await withdraw(keeper, entries)
     for made in result.entries:
@@ -92,5 +80,5 @@ async def withdrawn(keeper: "Keeper", entries: "Sequence[Entry]") -> int:
     return FAILED if result.left else 0
 
 
-def counted(found: "Sequence[DescribedChange]") -> str:
+def counted(found: Sequence[DescribedChange]) -> str:
     return "1 change" if len(found) == 1 else f"{len(found):,} changes"

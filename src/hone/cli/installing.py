@@ -8,11 +8,10 @@ import click
 
 from hone.app import Hone
 from hone.cli.changes import diff
-from hone.cli.home import with_home
-from hone.cli.main import FAILED, Options
-from hone.cli.paint import paint_for
+from hone.cli.context import with_home
+from hone.cli.options import FAILED, Options, confirm
+from hone.cli.render import paint_for
 from hone.cli.skill_text import report, secrets
-from hone.cli.typed import at_terminal
 from hone.core.errors import Refused
 from hone.core.ledger import Entry, skill
 from hone.core.skill import SkillOrigin
@@ -20,15 +19,20 @@ from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills import git
+from hone.knowledge.skills.archive import open_archive
 from hone.knowledge.skills.facts import digest_files, facts, split_facts
 from hone.knowledge.skills.folder import Install
 from hone.knowledge.skills.install import InstallPlan, plan_folder
+from hone.knowledge.skills.source_tree import pick
+
+ALONE = "Nobody can be asked here: say --yes."
 
 
 @dataclass(frozen=True, slots=True)
 class InstallOptions:
-    """What the owner wants: the skill in the `folder` of a source, as of `ref`, under a name; `seal` is the
-    digest it must have, if one was given."""
+    """What the owner wants: the skill in the `folder` of a source, as of `ref`, under a name.
+    `seal` is the digest it must have, if one was given."""
 
     source: str
     folder: str = ""
@@ -53,7 +57,7 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
         click.echo(f"{parcel.name} is installed already, with these very bytes.")
         return 0
     click.echo("\n".join((*report(parcel, source), f"sha256 {made}", *_changed(parcel, old))))
-    if not _agreed(f"{'Replace' if old else 'Install'} {parcel.name}?", yes=yes):
+    if not confirm(f"{'Replace' if old else 'Install'} {parcel.name}?", ALONE, yes=yes):
         click.echo("Nothing was installed.")
         return FAILED
 
@@ -76,9 +80,6 @@ def _changed(parcel: InstallPlan, old: Files) -> Iterator[str]:
 
 def fetched(wish: InstallOptions) -> tuple[InstallPlan, str]:
     """What would be installed, and where it comes from. Raises Refused."""
-    from hone.knowledge.skills import git
-    from hone.knowledge.skills.source_tree import pick
-
     if url := git.address(wish.source):
         with git.fetch(url, wish.ref) as (cargo, commit):
             place = f" in {wish.folder}" if wish.folder else ""
@@ -87,16 +88,8 @@ def fetched(wish: InstallOptions) -> tuple[InstallPlan, str]:
     if path.is_dir():
         return plan_folder(path / wish.folder, wish.name), str((path / wish.folder).resolve())
     if path.is_file():
-        from hone.knowledge.skills.archive import open_archive
-
         return pick(open_archive(path), wish.folder, wish.name), str(path.resolve())
     raise click.UsageError(
         f"{one_line(wish.source, 200)} does not exist. Name a folder, an archive, or a repository as "
         "https://…, ssh://… or file://…"
     )
-
-
-def _agreed(question: str, *, yes: bool) -> bool:
-    if not yes and not at_terminal():
-        raise click.UsageError("Nobody can be asked here: say --yes.")
-    return yes or click.confirm(question)

@@ -1,20 +1,20 @@
 """What is learned beside a chat: told as soon as it disturbs nobody, and finished when the chat ends."""
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from textwrap import wrap
 
 from hone.app import Hone
-from hone.cli.interrupt import Interrupts
-from hone.cli.learned import CHAT, SHELL, lines
-from hone.cli.opening import count_waiting
+from hone.cli.changes import learned_lines
+from hone.cli.context import Interrupts, count_waiting
+from hone.cli.output import columns
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import ChangeState
 from hone.core.visible import visible
+from hone.knowledge.descriptions import CHAT, SHELL
 
 STILL = "Still learning from this conversation; Ctrl-C leaves it for later."
 LATER = "It is left for later: the next conversation does it, or hone worker."
@@ -82,7 +82,7 @@ class Lessons:
             await asyncio.wait([draining])
         return True
 
-    async def _watch(self, draining: "asyncio.Future[None]") -> None:
+    async def _watch(self, draining: asyncio.Future[None]) -> None:
         """Whoever has to wait is told why."""
         said = False
         while not draining.done():
@@ -102,7 +102,7 @@ class Lessons:
         """A line that cannot be made is in `hone log` all the same."""
         with suppress(HoneError):
             show = self._hone.settings.learning.show
-            rows = await lines(self._hone.keeper, learned, show, self._way)
+            rows = await learned_lines(self._hone.keeper, learned, show, self._way)
             text = "\n".join(rows if show == "verbose" else map(_fitted, rows))
             if text and any(each.change.standing is ChangeState.PENDING for each in learned.entries):
                 self._waiting = await count_waiting(self._hone)
@@ -113,5 +113,5 @@ class Lessons:
 
 
 def _fitted(row: str) -> str:
-    width = shutil.get_terminal_size().columns
+    width = columns()
     return "\n".join(wrap(row, width, break_long_words=False, break_on_hyphens=False))

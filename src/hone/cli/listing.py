@@ -1,12 +1,13 @@
-"""Sessions as a table, and one of them as a readable transcript."""
+"""Sessions as a table, one of them as a readable transcript, and passages that a search found."""
 
+import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
-from hone.cli.paint import Paint
-from hone.cli.render import WIDE, describe
+from hone.cli.output import lay_out, moment
+from hone.cli.render import WIDE, Paint, describe
 from hone.core.messages import Image, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
 from hone.core.ports import Header, SessionSummary, StoredSession
+from hone.core.recall import Hit, Passage, SearchResult, excerpt
 from hone.core.transcript import Node
 from hone.core.turn import Origin
 from hone.core.visible import one_line, visible
@@ -17,6 +18,7 @@ FOLDED = 4
 AROUND = 3
 """Messages before and after the one that is asked for."""
 SPEAKERS = {Role.USER: "you", Role.ASSISTANT: "hone", Role.TOOL: "result"}
+TITLES = ("id", "last active", "messages", "model", "about")
 
 
 def table(summaries: Sequence[SessionSummary], width: int = WIDE) -> str:
@@ -24,26 +26,13 @@ def table(summaries: Sequence[SessionSummary], width: int = WIDE) -> str:
         (each.header.id, moment(each.updated), f"{each.messages:,}", one_line(each.model, 30), _called(each))
         for each in summaries
     ]
-    titles = ("id", "last active", "messages", "model", "about")
-    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(4)]
-    room = max(20, width - sum(widths) - 2 * len(widths))
-    return "\n".join(_row(row, widths, room) for row in (titles, *rows))
-
-
-def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
-    id, active, count, model, about = row
-    cells = (id.ljust(widths[0]), active.ljust(widths[1]), count.rjust(widths[2]), model.ljust(widths[3]))
-    return "  ".join((*cells, one_line(about, room))).rstrip()
+    return "\n".join(lay_out(TITLES, rows, width, right={"messages"}))
 
 
 def _called(summary: SessionSummary) -> str:
     header = summary.header
     mark = "" if header.origin is Origin.USER else f"[{header.origin} of {header.parent}] "
     return mark + (header.title or summary.opening)
-
-
-def moment(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
 def transcript(
@@ -120,3 +109,65 @@ def folded(text: str, *, full: bool = False) -> list[str]:
         return lines
     kept = [one_line(line, WIDE) if len(line) > WIDE else line for line in lines[:FOLDED]]
     return kept if len(lines) <= FOLDED else [*kept, f"… {len(lines) - FOLDED:,} more lines"]
+
+
+WIDTH, BESIDE = 300, 100
+
+
+def lines(found: SearchResult, paint: Paint) -> Iterator[str]:
+    for place, hits in enumerate(found.trees):
+        if place:
+            yield ""
+        for header in {hit.header.id: hit.header for hit in hits}.values():
+            kind = "" if header.origin is Origin.USER else f" [{header.origin}]"
+            of = f" (of {header.parent})" if header.parent else ""
+            yield paint.bold(f"Session {header.id}") + f"{kind}{of}  {one_line(header.title, 80)}".rstrip()
+            for hit in hits:
+                if hit.header.id == header.id:
+                    yield from _entry(hit, found.tried, paint)
+
+
+def _entry(hit: Hit, terms: tuple[str, ...], paint: Paint) -> Iterator[str]:
+    here = hit.passage
+    yield f"  {_speaker(here)} {paint.dim(f'{moment(here.at)} · {here.trust.name.lower()}')}"
+    if hit.before:
+        yield paint.dim(f"    {_speaker(hit.before)}: {_short(hit.before, terms, BESIDE)}")
+    yield f"    {_short(here, terms, WIDTH)}"
+    if hit.after:
+        yield paint.dim(f"    {_speaker(hit.after)}: {_short(hit.after, terms, BESIDE)}")
+    yield paint.dim(f"    {opening(hit)}")
+
+
+def opening(hit: Hit) -> str:
+    earlier = " --earlier" if hit.left else ""
+    return f"hone sessions show {hit.header.id} --at {hit.passage.number}{earlier}"
+
+
+def _speaker(passage: Passage) -> str:
+    return f"{passage.number} {SPEAKERS[passage.role]}"
+
+
+def _short(passage: Passage, terms: tuple[str, ...], width: int) -> str:
+    return one_line(excerpt(passage.text, terms, width), width + 10)
+
+
+def as_json(found: SearchResult) -> str:
+    hits = [
+        {
+            "session": hit.header.id,
+            "tree": hit.tree,
+            "origin": hit.header.origin,
+            "title": hit.header.title,
+            "message": hit.passage.number,
+            "role": hit.passage.role,
+            "trust": hit.passage.trust.name.lower(),
+            "at": hit.passage.at.isoformat(),
+            "text": excerpt(hit.passage.text, found.tried, WIDTH),
+            "left": hit.left,
+            "open": opening(hit),
+        }
+        for hit in found.hits
+    ]
+    return json.dumps(
+        {"hits": hits, "tried": found.tried, "dropped": found.dropped, "waiting": found.waiting}, indent=2
+    )

@@ -4,17 +4,35 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from hone.cli.main import Options
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.core.ledger import ChangeId, Entry, Target
-    from hone.knowledge.folding import Step
-    from hone.knowledge.keeper import Keeper
+from hone.app import Hone
+from hone.cli import changes
+from hone.cli.context import look_around, with_keeper
+from hone.cli.options import Options, parse_age
+from hone.cli.output import columns, echo, echo_json
+from hone.cli.render import paint_for
+from hone.core.errors import Refused
+from hone.core.ledger import (
+    MEMORY,
+    PROJECT,
+    SKILL,
+    USER,
+    Actor,
+    ChangeId,
+    ChangeState,
+    Entry,
+    Target,
+    project,
+    skill,
+)
+from hone.knowledge import descriptions
+from hone.knowledge.descriptions import DescribedChange
+from hone.knowledge.folding import Step, steps
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.sources import quote
 
 ACTORS = ("owner", "agent", "review", "curator", "experiment")
 ID = click.IntRange(1)
@@ -43,14 +61,9 @@ def log(
     A change that waits for you has no effect yet: see hone pending. One that is unconfirmed rests on
     nothing you said or did yourself.
     """
-    from hone.cli import changes
-    from hone.cli.home import look_around, with_keeper
-    from hone.cli.paint import paint_for
-    from hone.core.ledger import Actor
-
     start = moment_of(since) if since else None
 
-    async def act(hone: "Hone", keeper: "Keeper") -> "list[changes.DescribedChange]":
+    async def act(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         await look_around(hone)
         entries = await keeper.ledger.entries(
             target=target_of(target, str(hone.folder)) if target else "",
@@ -58,15 +71,13 @@ def log(
             since=start,
             limit=limit,
         )
-        return await changes.describe(keeper, entries)
+        return await descriptions.describe(keeper, entries)
 
     found = with_keeper(options, act)
     if as_json:
-        echo_json([changes.data(each) for each in found])
+        echo_json([descriptions.data(each) for each in found])
     elif found:
-        import shutil
-
-        click.echo(changes.table(found, shutil.get_terminal_size().columns, paint_for(sys.stdout)))
+        click.echo(changes.table(found, columns(), paint_for(sys.stdout)))
     else:
         anything = target or actor or since
         click.echo("No change is like this." if anything else "Nothing was learned or changed yet.")
@@ -76,32 +87,24 @@ def log(
 @click.argument("id", type=ID)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_obj
-def show(options: Options, id: "ChangeId", as_json: bool) -> None:
+def show(options: Options, id: ChangeId, as_json: bool) -> None:
     """Show the change ID: who made it, why, what it rests on, what it did."""
-    from hone.cli import changes
-    from hone.cli.home import with_keeper
-    from hone.cli.paint import paint_for
-
     paint = paint_for(sys.stdout)
 
-    async def act(hone: "Hone", keeper: "Keeper") -> tuple[changes.DescribedChange, list[str]]:
+    async def act(hone: Hone, keeper: Keeper) -> tuple[DescribedChange, list[str]]:
         entry = await keeper.ledger.entry(id)
         grounds = [each async for each in _grounds(hone, entry)]
-        return (await changes.describe(keeper, [entry]))[0], grounds
+        return (await descriptions.describe(keeper, [entry]))[0], grounds
 
     change, grounds = with_keeper(options, act)
     if as_json:
-        echo_json(changes.data(change))
+        echo_json(descriptions.data(change))
         return
-    for row in (*changes.heading(change, paint), *grounds):
-        click.echo(row)
-    for row in changes.diff(change.entry.change.target, change.steps, paint):
-        click.echo(row)
+    echo((*changes.heading(change, paint), *grounds))
+    echo(changes.diff(change.entry.change.target, change.steps, paint))
 
 
-async def _grounds(hone: "Hone", entry: "Entry") -> AsyncIterator[str]:
-    from hone.knowledge.sources import quote
-
+async def _grounds(hone: Hone, entry: Entry) -> AsyncIterator[str]:
     author = entry.change.author
     if author.parent:
         yield f"its session is a fork or branch of {author.parent}"
@@ -118,31 +121,23 @@ async def _grounds(hone: "Hone", entry: "Entry") -> AsyncIterator[str]:
 @click.argument("id", type=ID)
 @click.argument("other", type=ID, required=False)
 @click.pass_obj
-def diff(options: Options, id: "ChangeId", other: "ChangeId | None") -> None:
+def diff(options: Options, id: ChangeId, other: ChangeId | None) -> None:
     """Show what the change ID did, as a unified diff.
 
     With OTHER: the difference between what its target held after the one and after the other change.
     """
-    from hone.cli import changes
-    from hone.cli.home import with_keeper
-    from hone.cli.paint import paint_for
 
-    async def act(_: "Hone", keeper: "Keeper") -> "tuple[Target, Sequence[Step]]":
+    async def act(_: Hone, keeper: Keeper) -> tuple[Target, Sequence[Step]]:
         entry = await keeper.ledger.entry(id)
         if other is None:
-            return entry.change.target, await changes.steps(keeper, entry)
+            return entry.change.target, await descriptions.steps(keeper, entry)
         return entry.change.target, await _between(keeper, entry, await keeper.ledger.entry(other))
 
     target, steps = with_keeper(options, act)
-    for row in changes.diff(target, steps, paint_for(sys.stdout)):
-        click.echo(row)
+    echo(changes.diff(target, steps, paint_for(sys.stdout)))
 
 
-async def _between(keeper: "Keeper", first: "Entry", last: "Entry") -> "Sequence[Step]":
-    from hone.core.errors import Refused
-    from hone.core.ledger import ChangeState
-    from hone.knowledge.folding import steps
-
+async def _between(keeper: Keeper, first: Entry, last: Entry) -> Sequence[Step]:
     if first.change.target != last.change.target:
         raise Refused(
             f"Change {first.id} is about {first.change.target}, change {last.id} about {last.change.target}; "
@@ -157,10 +152,8 @@ async def _between(keeper: "Keeper", first: "Entry", last: "Entry") -> "Sequence
     return steps(*[await _held_after(keeper, entry) for entry in (first, last)])
 
 
-async def _held_after(keeper: "Keeper", last: "Entry") -> dict[str, bytes]:
+async def _held_after(keeper: Keeper, last: Entry) -> dict[str, bytes]:
     """What the target held then: its changes up to that one, in their order."""
-    from hone.core.ledger import ChangeState
-
     held: dict[str, str] = {}
     for entry in reversed(await keeper.ledger.entries(target=last.change.target)):
         if entry.id <= last.id and entry.change.standing is ChangeState.ACTIVE:
@@ -173,10 +166,6 @@ async def _held_after(keeper: "Keeper", last: "Entry") -> dict[str, bytes]:
 
 def target_of(word: str, folder: str) -> str:
     """What the ledger calls it; with a colon at the end, all that begin like this."""
-    from pathlib import Path
-
-    from hone.core.ledger import MEMORY, PROJECT, SKILL, USER, project, skill
-
     if word in (MEMORY, USER) or word in (SKILL, PROJECT) or word.startswith(SKILL):
         return word
     if word == PROJECT[:-1]:
@@ -187,8 +176,6 @@ def target_of(word: str, folder: str) -> str:
 
 
 def moment_of(text: str) -> datetime:
-    from hone.cli.sessions import parse_age
-
     with suppress(ValueError, OverflowError):
         return datetime.fromisoformat(text).astimezone()
     try:
@@ -197,9 +184,3 @@ def moment_of(text: str) -> datetime:
         raise click.UsageError(
             f"{text!r} is neither an age nor a date. Write 12h, 30d or 8w, or 2026-11-01."
         ) from None
-
-
-def echo_json(value: object) -> None:
-    import json
-
-    click.echo(json.dumps(value, indent=2))

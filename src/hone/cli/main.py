@@ -1,51 +1,17 @@
-"""The `hone` command. Only click is loaded here; each sub-command brings the rest when it is called."""
+"""The `hone` command. Only click is loaded here; a sub-command brings the rest when it is called."""
 
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from io import TextIOWrapper
-from keyword import iskeyword
 from pathlib import Path
 
 import click
 
 from hone import __version__
+from hone.cli.options import FAILED, INTERRUPTED, USAGE, Options, complain
 from hone.core.errors import HoneError, SettingsError
-from hone.core.value import dataclass
-
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
-
-COMMANDS = {
-    "run": "hone.cli.run",
-    "sessions": "hone.cli.sessions",
-    "traces": "hone.features.traces.commands",
-    "import": "hone.features.imports.commands",
-    "memory": "hone.cli.memory",
-    "skills": "hone.cli.skills",
-    "backends": "hone.features.backends.commands",
-    "templates": "hone.features.templates.commands",
-    "curator": "hone.features.curator.commands",
-    "experiment": "hone.features.experiments.commands",
-    "log": "hone.cli.log",
-    "show": "hone.cli.log",
-    "diff": "hone.cli.log",
-    "undo": "hone.cli.undo",
-    "pending": "hone.cli.pending",
-    "approve": "hone.cli.pending",
-    "reject": "hone.cli.pending",
-    "forget": "hone.cli.forget",
-    "reviews": "hone.cli.reviews",
-    "review": "hone.cli.review",
-    "worker": "hone.cli.worker",
-    "serve": "hone.cli.serve",
-    "config": "hone.cli.config",
-    "trust": "hone.cli.trust",
-    "models": "hone.features.local_models.commands",
-    "doctor": "hone.cli.doctor",
-    "demo": "hone.cli.demo",
-}
-"""The module that holds the click command of that name; `import` is `import_` there."""
+from hone.registry import CHAT, list_commands, load
 
 EPILOG = """\b
 Examples:
@@ -63,29 +29,26 @@ Examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What stands before the sub-command. `last` goes on with the session that was active last."""
-
-    model: str = ""
-    home: Path | None = None
-    resume: str = ""
-    last: bool = False
-    template: str = ""
-
-
 class LazyGroup(click.Group):
-    """Knows its sub-commands by name and loads the one that is called."""
+    """Knows its sub-commands by name and short help, and loads the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(list_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        place, _ = list_commands().get(cmd_name, ("", ""))
+        try:
+            command = load(place) if place else None
+        except ModuleNotFoundError as error:
+            # A feature that was taken out is unknown; what a command itself misses is an error.
+            if not place.startswith(f"{error.name}.") and not place.startswith(f"{error.name}:"):
+                raise
             return None
-        word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command = getattr(import_module(COMMANDS[cmd_name]), word)
         return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help) for name, (_, help) in list_commands().items()])
 
 
 @click.group(
@@ -134,9 +97,8 @@ def cli(
         raise click.UsageError("--skill stands behind the command: hone run --skill NAME …")
     if ctx.invoked_subcommand:
         return 0
-    from hone.cli.chat import chat
-
-    return chat(ctx.obj, skills)
+    code: int = load(CHAT)(ctx.obj, skills)
+    return code
 
 
 def main() -> None:
@@ -175,10 +137,3 @@ def perform(arguments: Sequence[str]) -> int:
 def _give_up_output() -> None:
     """Or else the interpreter complains at its end, when it flushes what is left."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def complain(message: str, code: int) -> int:
-    from hone.core.visible import visible
-
-    print(visible(message), file=sys.stderr)
-    return code

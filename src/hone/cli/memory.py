@@ -1,22 +1,31 @@
 """`hone memory`: the journal, read and changed by its owner."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import Options
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.journal import Section
-    from hone.core.ledger import Target
-    from hone.knowledge.journal import Edit
-    from hone.knowledge.keeper import Keeper
+from hone.app import Hone
+from hone.cli.context import open_editor, with_home, with_keeper
+from hone.cli.options import Options
+from hone.cli.output import echo, echo_json, moment
+from hone.cli.render import Paint, paint_for
+from hone.core.errors import Refused
+from hone.core.ledger import PROJECT, Entry, Target
+from hone.core.messages import digest
+from hone.core.screen import screen
+from hone.core.visible import one_line, visible
+from hone.core.waiting import uninterrupted
+from hone.knowledge import descriptions, journal
+from hone.knowledge.descriptions import DescribedChange
+from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, format_entry
+from hone.knowledge.keeper import OWNER, Keeper
+from hone.knowledge.places import place_of
+from hone.knowledge.sections import Section, data, section, sections, targets
 
 PART = click.Choice(["memory", "user", "project"])
+Measured = Mapping[str, Sequence[str]]
 
 
 @click.group(short_help="Read and change what Hone knows of you and your work.")
@@ -39,23 +48,18 @@ def memory() -> None:
 @click.pass_obj
 def show(options: Options, folder: Path | None, as_json: bool) -> None:
     """Print the journal: each entry with the change it came with."""
-    from hone.cli import journal
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.cli.paint import paint_for
-
     wanted = folder.expanduser().resolve() if folder else None
 
-    async def act(hone: "Hone") -> "tuple[list[Section], journal.Measured]":
-        found = await journal.sections(hone.keeper, wanted or hone.folder)
-        return found, await journal.measured(hone, found)
+    async def act(hone: Hone) -> tuple[list[Section], Measured]:
+        found = await sections(hone.keeper, wanted or hone.folder)
+        return found, await measure(hone, found)
 
     found, measured = with_home(options, act)
     if as_json:
-        echo_json([journal.data(each) for each in found])
+        echo_json([data(each) for each in found])
         return
     paint = paint_for(sys.stdout)
-    click.echo("\n\n".join("\n".join(journal.rows(each, paint, measured)) for each in found))
+    click.echo("\n\n".join("\n".join(rows(each, paint, measured)) for each in found))
 
 
 @memory.command()
@@ -64,8 +68,6 @@ def show(options: Options, folder: Path | None, as_json: bool) -> None:
 @click.pass_obj
 def add(options: Options, text: str, part: str) -> None:
     """Add the entry TEXT."""
-    from hone.knowledge.journal import Add
-
     _change(options, part, Add(text))
 
 
@@ -75,8 +77,6 @@ def add(options: Options, text: str, part: str) -> None:
 @click.pass_obj
 def rm(options: Options, match: str, part: str | None) -> None:
     """Remove an entry, named by its words or a part of them that no other has."""
-    from hone.knowledge.journal import Remove
-
     _change(options, part, Remove(match), match)
 
 
@@ -87,8 +87,6 @@ def rm(options: Options, match: str, part: str | None) -> None:
 @click.pass_obj
 def replace(options: Options, match: str, text: str, part: str | None) -> None:
     """Put TEXT in the place of an entry, named by its words or a part of them that no other has."""
-    from hone.knowledge.journal import ReplaceEntry
-
     _change(options, part, ReplaceEntry(match, text), match)
 
 
@@ -100,12 +98,8 @@ def edit(options: Options, part: str) -> None:
 
     What you save is recorded as your change, like any edit of the file by other means.
     """
-    from hone.cli import changes
-    from hone.cli.editor import edit as open_editor
-    from hone.cli.home import with_keeper
-    from hone.cli.journal import place_of, targets
 
-    async def before(hone: "Hone", keeper: "Keeper") -> tuple[Path, int]:
+    async def before(hone: Hone, keeper: Keeper) -> tuple[Path, int]:
         target = targets(hone.folder)[part]
         await _sync(keeper, target)
         return hone.home / place_of(target), await keeper.ledger.latest()
@@ -114,22 +108,21 @@ def edit(options: Options, part: str) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     open_editor(file)
 
-    async def after(hone: "Hone", keeper: "Keeper") -> "list[changes.DescribedChange]":
+    async def after(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         target = targets(hone.folder)[part]
         await _sync(keeper, target)
         made = await keeper.ledger.entries(target=target)
-        return await changes.describe(keeper, [each for each in made if each.id > known])
+        return await descriptions.describe(keeper, [each for each in made if each.id > known])
 
     found = with_keeper(options, after)
     for change in reversed(found):
-        click.echo(f"Recorded as change {change.entry.id}: {changes.stat(change.steps)}.")
+        click.echo(f"Recorded as change {change.entry.id}: {descriptions.stat(change.steps)}.")
     if not found:
         click.echo("Nothing has changed.")
 
 
-async def _sync(keeper: "Keeper", target: "Target") -> None:
+async def _sync(keeper: Keeper, target: Target) -> None:
     """Unlike a mere look, this raises StoreError if the file cannot be read."""
-    from hone.core.waiting import uninterrupted
 
     async def take() -> None:
         async with keeper.lock():
@@ -138,15 +131,11 @@ async def _sync(keeper: "Keeper", target: "Target") -> None:
     await uninterrupted(take())
 
 
-def _change(options: Options, part: str | None, edit: "Edit", match: str = "") -> None:
+def _change(options: Options, part: str | None, edit: Edit, match: str = "") -> None:
     """By the same way as everybody's edits, with the owner as author. Where no part is named, it is the one
     that has an entry with `match` in it."""
-    from hone.cli.home import with_home
-    from hone.cli.journal import section, targets
-    from hone.core.screen import screen
-    from hone.knowledge.keeper import OWNER
 
-    async def act(hone: "Hone") -> list[str]:
+    async def act(hone: Hone) -> list[str]:
         keeper, known = hone.keeper, targets(hone.folder)
         target = known[part] if part else await _holder(keeper, known, match)
         [entry] = await keeper.note([(target, edit)], OWNER)
@@ -157,16 +146,11 @@ def _change(options: Options, part: str | None, edit: "Edit", match: str = "") -
             f"Take it back with: hone undo {entry.id}",
         ]
 
-    for row in with_home(options, act):
-        click.echo(row)
+    echo(with_home(options, act))
 
 
-async def _holder(keeper: "Keeper", targets: "Mapping[str, Target]", match: str) -> "Target":
+async def _holder(keeper: Keeper, targets: Mapping[str, Target], match: str) -> Target:
     """The one part with an entry like this. Raises Refused if several have one, or none."""
-    from hone.core.errors import Refused
-    from hone.core.visible import visible
-    from hone.knowledge import journal
-
     wanted = journal.normalize(match)
     having = [
         name
@@ -179,3 +163,46 @@ async def _holder(keeper: "Keeper", targets: "Mapping[str, Target]", match: str)
     if having:
         raise Refused(f"Several parts have such an entry: {', '.join(dict.fromkeys(having))}. Name one.")
     raise Refused("No entry has these words in it; nothing was changed. hone memory show lists them.")
+
+
+def rows(section: Section, paint: Paint, measured: Measured) -> Iterator[str]:
+    """`measured` is what experiments say of an entry."""
+    about = section.target.removeprefix(PROJECT)
+    belongs = f" (for {one_line(about, 200)})" if about != section.target else ""
+    room = section.room if section.limit else "switched off in the settings: in no prompt"
+    yield f"{paint.bold(f'{section.name}: {section.place}')}{belongs}, {room}"
+    found = [block for block in blocks(section.text) if block.entry is not None or block.raw.strip()]
+    for block in found:
+        yield from _block(block, section, paint)
+        yield from (paint.dim(f"      {row}") for row in measured.get(block.entry or "", ()))
+    if not found:
+        yield paint.dim("  (empty)")
+    if any(block.entry is None for block in found):
+        yield paint.dim("  (What stands behind │ is your own prose: it is kept, and it is in no prompt.)")
+
+
+def _block(block: Block, section: Section, paint: Paint) -> Iterator[str]:
+    if block.entry is None:
+        yield from (paint.dim(f"  │ {row}") for row in visible(block.raw).rstrip("\n").split("\n"))
+        return
+    yield from (f"  {row}" for row in format_entry(visible(block.entry)).rstrip("\n").split("\n"))
+    yield paint.dim(f"      {_origin(section.brought.get(block.entry))}")
+
+
+def _origin(entry: Entry | None) -> str:
+    if entry is None:
+        return "of unknown origin"
+    change = entry.change
+    about = f" of {change.about}" if change.about else ""
+    doubt = "" if change.confirmed else ", unconfirmed"
+    who = f"{one_line(change.kind, 20)}{about} by {change.author.actor}"
+    return f"change {entry.id}: {who}, {moment(entry.at)}{doubt}"
+
+
+async def measure(hone: Hone, found: Sequence[Section]) -> Measured:
+    """Return what was measured about each entry, one line for each study."""
+    return {
+        entry: await hone.findings("entry", section.target, digest(entry.encode()))
+        for section in found
+        for entry in entries(section.text)
+    }

@@ -1,18 +1,23 @@
-"""`hone pending`, `hone approve`, `hone reject`: what has no effect until the owner agrees."""
+"""`hone pending`, `hone approve`, `hone reject`, `hone undo`: the owner decides about changes."""
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options, complain
+from hone.app import Hone
+from hone.cli import changes
+from hone.cli.context import with_keeper
+from hone.cli.options import FAILED, Options, at_terminal, complain
+from hone.cli.output import echo, echo_json
+from hone.cli.render import paint_for
+from hone.core.errors import Refused
+from hone.core.ledger import ChangeId, ChangeState
+from hone.knowledge import descriptions
+from hone.knowledge.descriptions import DescribedChange
+from hone.knowledge.keeper import Keeper
 
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.changes import DescribedChange
-    from hone.core.ledger import ChangeId
-    from hone.knowledge.keeper import Keeper
+ID = click.IntRange(1)
 
 
 @click.command(short_help="Show what was learned and waits for you.")
@@ -23,58 +28,46 @@ def pending(options: Options, as_json: bool) -> None:
 
     They have no effect: they are in no file and in no prompt until you approve them.
     """
-    from hone.cli import changes
-    from hone.cli.home import with_keeper
-    from hone.cli.log import echo_json
-    from hone.cli.paint import paint_for
 
-    async def act(_: "Hone", keeper: "Keeper") -> "list[DescribedChange]":
-        return await (changes.describe if as_json else changes.describe_groups)(
+    async def act(_: Hone, keeper: Keeper) -> list[DescribedChange]:
+        return await (descriptions.describe if as_json else descriptions.describe_groups)(
             keeper, await keeper.ledger.pending()
         )
 
     found = with_keeper(options, act)
     if as_json:
-        echo_json([changes.data(each) for each in found])
+        echo_json([descriptions.data(each) for each in found])
         return
     for change in found:
-        for row in changes.account(change, paint_for(sys.stdout)):
-            click.echo(row)
+        echo(changes.account(change, paint_for(sys.stdout)))
         click.echo(f"hone approve {change.entry.id}   or   hone reject {change.entry.id}\n")
     waits = sum(1 + len(change.others) for change in found)
     click.echo(f"{counted(waits)} for you." if found else "Nothing waits for you.")
 
 
 @click.command()
-@click.argument("ids", metavar="ID...", type=click.IntRange(1), nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", type=ID, nargs=-1, required=True)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def approve(options: Options, ids: "tuple[ChangeId, ...]", yes: bool) -> int:
+def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
     """Let changes that wait take effect.
 
     Each is shown first, to the byte; what was shown is what takes effect, or nothing does.
     """
-    from hone.cli.home import with_keeper
-    from hone.cli.typed import at_terminal
-
     found = with_keeper(options, lambda _, keeper: waiting(keeper, ids))
     if not yes and not at_terminal():
         raise click.UsageError("Nobody can be asked here whether to approve this: say --yes.")
     agreed = [change for change in found if _agreed(change, yes=yes)]
 
-    async def act(_: "Hone", keeper: "Keeper") -> bool:
+    async def act(_: Hone, keeper: Keeper) -> bool:
         return all([await _settled(keeper, change, approved=True) for change in agreed])
 
     done = with_keeper(options, act) if agreed else False
     return 0 if done and len(agreed) == len(found) else FAILED
 
 
-def _agreed(change: "DescribedChange", *, yes: bool) -> bool:
-    from hone.cli import changes
-    from hone.cli.paint import paint_for
-
-    for row in changes.account(change, paint_for(sys.stdout)):
-        click.echo(row)
+def _agreed(change: DescribedChange, *, yes: bool) -> bool:
+    echo(changes.account(change, paint_for(sys.stdout)))
     if yes or click.confirm(f"Approve change {change.entry.id} as shown?"):
         return True
     click.echo(f"Change {change.entry.id} goes on waiting.")
@@ -82,14 +75,12 @@ def _agreed(change: "DescribedChange", *, yes: bool) -> bool:
 
 
 @click.command()
-@click.argument("ids", metavar="ID...", type=click.IntRange(1), nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", type=ID, nargs=-1, required=True)
 @click.pass_obj
-def reject(options: Options, ids: "tuple[ChangeId, ...]") -> int:
+def reject(options: Options, ids: tuple[ChangeId, ...]) -> int:
     """Turn changes that wait down; they stay in the log."""
-    from hone.cli import changes
-    from hone.cli.home import with_keeper
 
-    async def act(_: "Hone", keeper: "Keeper") -> bool:
+    async def act(_: Hone, keeper: Keeper) -> bool:
         whole = True
         for change in await waiting(keeper, ids):
             for each in (change, *change.others):
@@ -100,12 +91,9 @@ def reject(options: Options, ids: "tuple[ChangeId, ...]") -> int:
     return 0 if with_keeper(options, act) else FAILED
 
 
-async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[DescribedChange]":
+async def waiting(keeper: Keeper, ids: Iterable[ChangeId]) -> list[DescribedChange]:
     """Raises Missing or Refused if one of them does not wait: then none is answered."""
-    from hone.cli import changes
-    from hone.core.errors import Refused
-
-    found = await changes.describe_groups(
+    found = await descriptions.describe_groups(
         keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)]
     )
     for change in found:
@@ -115,9 +103,7 @@ async def waiting(keeper: "Keeper", ids: "Iterable[ChangeId]") -> "list[Describe
     return found
 
 
-async def _settled(keeper: "Keeper", change: "DescribedChange", *, approved: bool) -> bool:
-    from hone.core.errors import Refused
-
+async def _settled(keeper: Keeper, change: DescribedChange, *, approved: bool) -> bool:
     id, word = change.entry.id, "approved" if approved else "rejected"
     try:
         if await keeper.ledger.entry(id) != change.entry:
@@ -133,3 +119,30 @@ async def _settled(keeper: "Keeper", change: "DescribedChange", *, approved: boo
 
 def counted(number: int) -> str:
     return "1 change waits" if number == 1 else f"{number:,} changes wait"
+
+
+@click.command()
+@click.argument("id", type=ID)
+@click.pass_obj
+def undo(options: Options, id: ChangeId) -> None:
+    """Take the change ID back, and nothing that came later.
+
+    The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
+    go. Where a later change met the same place, both are shown and nothing happens.
+    """
+    paint = paint_for(sys.stdout)
+
+    async def act(_: Hone, keeper: Keeper) -> None:
+        entry = await keeper.ledger.entry(id)
+        if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
+            [change] = await descriptions.describe_groups(keeper, [entry])
+            for each in (change, *change.others):
+                back = [step.reverse for step in each.steps]
+                echo(changes.heading(each, paint))
+                echo(changes.indented(changes.diff(each.entry.change.target, back, paint)))
+            if change.others:
+                click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
+        made = await keeper.undo(id)
+        click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
+
+    with_keeper(options, act)

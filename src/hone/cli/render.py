@@ -1,20 +1,11 @@
-"""Events as text. Knows no stream: it says what belongs to the answer and what stands beside it."""
+"""Events as text, in colours where wanted: what belongs to the answer and what stands beside it."""
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
+from typing import TextIO
 
-from hone.cli.paint import Paint
-from hone.core.events import (
-    CallEnded,
-    CallStarted,
-    Curated,
-    Event,
-    Heard,
-    Learned,
-    Notice,
-    Spent,
-    TurnEnded,
-)
+from hone.core.events import CallEnded, CallStarted, Curated, Event, Heard, Learned, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
@@ -25,6 +16,33 @@ from hone.core.visible import one_line, visible
 WIDE = 100
 TELLING = ("path", "command", "pattern", "query", "url", "name", "glob")
 """Arguments that tell most about a call, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """Each method gives the text back as it is unless `colour` is on. Texts are made visible before."""
+
+    colour: bool = False
+
+    def dim(self, text: str) -> str:
+        return self._in("2", text)
+
+    def bold(self, text: str) -> str:
+        return self._in("1", text)
+
+    def red(self, text: str) -> str:
+        return self._in("31", text)
+
+    def green(self, text: str) -> str:
+        return self._in("32", text)
+
+    def _in(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+
+def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
+    plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+    return Paint(stream.isatty() and not plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,22 @@
 """`hone run`: one task, one answer, an exit code."""
 
+import asyncio
+import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, INTERRUPTED, Options
+from hone.app import Hone
+from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
+from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, read_piped
+from hone.cli.render import Renderer, paint_for
+from hone.core.events import Emit, Event, Notice
+from hone.core.model import total
+from hone.core.trust import Trust
+from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
-
-if TYPE_CHECKING:
-    from hone.core.events import Emit, Event
-    from hone.core.trust import Trust
-    from hone.core.turn import Turn
+from hone.core.visible import visible
 
 EPILOG = """\b
 Examples:
@@ -56,8 +59,7 @@ def run(
     if not words.strip():
         raise click.UsageError('There is no task. Say what to do: hone run "…"')
     last = options.last and not resume
-    chosen = replace(
-        options,
+    chosen = options._replace(
         model=model or options.model,
         resume=resume or options.resume,
         last=last,
@@ -73,16 +75,13 @@ class RunTask:
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
 
     words: str
-    voice: "Trust | None" = None
+    voice: Trust | None = None
     skills: Sequence[str] = ()
 
 
-def assemble(task: Sequence[str]) -> "tuple[str, Trust | None]":
+def assemble(task: Sequence[str]) -> tuple[str, Trust | None]:
     """The argument's words, and what is piped in. Nobody can tell the two apart afterwards, and so both
     together are worth no more than what anybody may have written into a file."""
-    from hone.cli.typed import at_terminal, read_piped
-    from hone.core.trust import Trust
-
     said = " ".join(task)
     if said == "-":
         return read_piped(), None
@@ -93,11 +92,6 @@ def assemble(task: Sequence[str]) -> "tuple[str, Trust | None]":
 
 
 def perform(options: Options, task: RunTask, *, as_json: bool = False, quiet: bool = False) -> int:
-    import asyncio
-
-    from hone.core.turn import Stop
-    from hone.core.visible import visible
-
     streamed = not as_json and sys.stdout.isatty()
     session, turn = asyncio.run(_once(options, task, _shower(streamed=streamed, quiet=quiet)))
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
@@ -112,12 +106,7 @@ def perform(options: Options, task: RunTask, *, as_json: bool = False, quiet: bo
     return code
 
 
-async def _once(options: Options, task: RunTask, emit: "Emit") -> tuple[str, "Turn"]:
-    from hone.app import Hone
-    from hone.cli.interrupt import Interrupts
-    from hone.cli.opening import count_waiting, news, open_session, take_turn, waiting
-    from hone.core.events import Notice
-
+async def _once(options: Options, task: RunTask, emit: Emit) -> tuple[str, Turn]:
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)
         aside = await hone.library.use(task.skills, session.id)
@@ -131,13 +120,10 @@ async def _once(options: Options, task: RunTask, emit: "Emit") -> tuple[str, "Tu
         return session.id, turn
 
 
-def _shower(*, streamed: bool, quiet: bool) -> "Emit":
-    from hone.cli.paint import paint_for
-    from hone.cli.render import Renderer
-
+def _shower(*, streamed: bool, quiet: bool) -> Emit:
     renderer = Renderer(paint_for(sys.stderr))
 
-    def show(event: "Event") -> None:
+    def show(event: Event) -> None:
         shown = renderer.show(event)
         if streamed and shown.answer:
             print(shown.answer, end="", flush=True)
@@ -147,12 +133,8 @@ def _shower(*, streamed: bool, quiet: bool) -> "Emit":
     return show
 
 
-def as_object(session: str, turn: "Turn") -> str:
+def as_object(session: str, turn: Turn) -> str:
     """The whole turn for a program, in ASCII."""
-    import json
-
-    from hone.core.model import total
-
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
     return json.dumps(

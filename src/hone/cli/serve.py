@@ -1,11 +1,18 @@
 """`hone serve`: the page, and an endpoint that other programs can talk to."""
 
 import asyncio
+import os
+import sys
+import threading
+import webbrowser
 from pathlib import Path
 
 import click
 
-from hone.cli.main import Options
+from hone.cli.options import Options
+from hone.web.keys import password
+from hone.web.serving import Address
+from hone.web.serving import serve as run
 
 EPILOG = """\b
 Other programs talk to it as to OpenAI; the key is in serve.key in Hone's home:
@@ -52,10 +59,6 @@ def serve(
     Only this machine can reach it unless you say otherwise. The address that is printed lets one browser in,
     once.
     """
-    from hone.web.keys import password
-    from hone.web.serving import Address
-    from hone.web.serving import serve as run
-
     word = password(password_file.expanduser()) if password_file else ""
 
     def ready(url: str, home: Path) -> None:
@@ -73,14 +76,8 @@ def serve(
 
 def _has_screen() -> bool:
     """Without one a browser would take over the terminal, if there is any. The address is printed anyway."""
-    import os
-    import sys
-
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _open(url: str) -> None:
-    import threading
-    import webbrowser
-
     threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

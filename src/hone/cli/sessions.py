@@ -1,24 +1,31 @@
 """`hone sessions`: what was said before, and what to do with it."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from hone.cli.main import FAILED, Options
-from hone.core.visible import one_line
-
-if TYPE_CHECKING:
-    from hone.core.ids import SessionId
-    from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
-
-Result = TypeVar("Result")
-
-HOURS = {"h": 1, "d": 24, "w": 168}
+from hone.cli import changes
+from hone.cli.context import with_home, with_store
+from hone.cli.files import create
+from hone.cli.forget import counted, resting, withdrawn
+from hone.cli.listing import as_json as printed
+from hone.cli.listing import lines, table, transcript
+from hone.cli.options import FAILED, Options, at_terminal, confirm, parse_age
+from hone.cli.output import columns, echo, echo_json
+from hone.cli.render import account, paint_for
+from hone.core.ids import SessionId
+from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
+from hone.core.recall import Query
+from hone.core.secrets import redact
+from hone.core.turn import Origin
+from hone.core.visible import one_line, visible
+from hone.registry import CHAT, load
+from hone.runtime.export import to_json, to_markdown
+from hone.runtime.session import branch as begin
+from hone.tools.recall import nothing
 
 
 @click.group()
@@ -38,13 +45,11 @@ def sessions() -> None:
 @click.pass_obj
 def list_(options: Options, limit: int, everything: bool, as_json: bool) -> None:
     """List sessions, the latest first."""
-    from hone.core.turn import Origin
-
     found = with_store(options, lambda store: store.list(limit, None if everything else Origin.USER))
     if as_json:
-        click.echo(summaries_json(found))
+        echo_json([to_object(each) for each in found])
     elif found:
-        click.echo(_table(found))
+        click.echo(table(found, columns()))
     else:
         click.echo("There are no sessions yet. Start one: hone")
 
@@ -63,13 +68,6 @@ def search(options: Options, words: tuple[str, ...], limit: int, since: str | No
     Any of the words will do; what holds the most and the rarest of them comes first. A day or month in the
     question counts, too.
     """
-    from hone.cli.home import with_home
-    from hone.cli.paint import paint_for
-    from hone.cli.search_results import as_json as printed
-    from hone.cli.search_results import lines
-    from hone.core.recall import Query
-    from hone.tools.recall import nothing
-
     now = datetime.now(UTC)
     query = Query(
         " ".join(words), limit, _since(since, now) if since else None, today=now.astimezone().date()
@@ -96,11 +94,8 @@ def search(options: Options, words: tuple[str, ...], limit: int, since: str | No
 @click.pass_obj
 def show(options: Options, id: str, full: bool, at: int | None, earlier: bool, as_json: bool) -> None:
     """Print the session ID as a readable transcript."""
-    from hone.cli.listing import transcript
-    from hone.cli.paint import paint_for
-    from hone.cli.render import account
 
-    async def act(store: "Sessions") -> "tuple[StoredSession, Sequence[Spending]]":
+    async def act(store: Sessions) -> tuple[StoredSession, Sequence[Spending]]:
         found = await store.find(id)
         lines = await store.earlier(found) if earlier else ()
         fitting = [line for line in lines if len(line.transcript) >= (at or 1)]
@@ -122,9 +117,8 @@ def show(options: Options, id: str, full: bool, at: int | None, earlier: bool, a
 @click.pass_obj
 def resume(options: Options, id: str) -> int:
     """Go on with the session ID: the same as hone --resume ID."""
-    from hone.cli.chat import chat
-
-    return chat(replace(options, resume=id, last=False))
+    code: int = load(CHAT)(options._replace(resume=id, last=False))
+    return code
 
 
 @sessions.command()
@@ -135,7 +129,7 @@ def rename(options: Options, id: str, title: tuple[str, ...]) -> None:
     """Give the session ID a TITLE."""
     words = " ".join(" ".join(title).split())
 
-    async def act(store: "Sessions") -> "SessionId":
+    async def act(store: Sessions) -> SessionId:
         found = await store.find(id)
         await store.rename(found, words)
         return found
@@ -161,8 +155,6 @@ def export(options: Options, id: str, form: str, output: Path | None) -> None:
     if output is None or str(output) == "-":
         click.echo(text, nl=False)
         return
-    from hone.cli.files import create
-
     create(output, text)
     click.echo(f"Wrote {one_line(str(output), 200)}.")
 
@@ -173,8 +165,6 @@ def export(options: Options, id: str, form: str, output: Path | None) -> None:
 @click.pass_obj
 def branch(options: Options, id: str, at: int | None) -> None:
     """Begin a new session with the messages of the session ID, and print its id."""
-    from hone.runtime.session import branch as begin
-
     click.echo(with_store(options, lambda store: begin(store, id, at, datetime.now(UTC))))
 
 
@@ -194,7 +184,7 @@ def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: boo
     was learned from them, you are asked whether to withdraw it, too.
     """
 
-    async def select(store: "Sessions") -> "Sequence[SessionSummary]":
+    async def select(store: Sessions) -> Sequence[SessionSummary]:
         wanted = {await store.find(id) for id in ids}
         return [each for each in await store.list(None, None) if each.header.id in wanted]
 
@@ -219,7 +209,7 @@ def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
     """
     limit = datetime.now(UTC) - parse_age(age)
 
-    async def select(store: "Sessions") -> "Sequence[SessionSummary]":
+    async def select(store: Sessions) -> Sequence[SessionSummary]:
         return [each for each in await store.list(None, None) if each.updated < limit]
 
     old = with_store(options, select)
@@ -229,13 +219,6 @@ def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
     return _remove(options, old, lessons, yes=yes)
 
 
-def parse_age(age: str) -> timedelta:
-    number, unit = age[:-1], age[-1:]
-    if unit not in HOURS or not (number.isascii() and number.isdigit() and len(number) < 6):
-        raise click.UsageError(f"{age!r} is no age. Write hours, days or weeks: 12h, 30d, 8w.")
-    return timedelta(hours=int(number) * HOURS[unit])
-
-
 def _since(when: str, now: datetime) -> datetime:
     try:
         return datetime.fromisoformat(when).astimezone(UTC)
@@ -243,92 +226,63 @@ def _since(when: str, now: datetime) -> datetime:
         return now - parse_age(when)
 
 
-def exported(stored: "StoredSession", form: str) -> str:
-    from hone.core.secrets import redact
-    from hone.core.visible import visible
-    from hone.runtime.export import to_json, to_markdown
-
+def exported(stored: StoredSession, form: str) -> str:
     if form == "json":
         return to_json(stored, redact)
     return to_markdown(stored, lambda text: visible(redact(text)))
 
 
-def summaries_json(found: "Sequence[SessionSummary]") -> str:
-    import json
-
-    return json.dumps(
-        [
-            {
-                "session": each.header.id,
-                "title": each.header.title,
-                "opening": each.opening,
-                "origin": each.header.origin,
-                "source": each.source,
-                "parent": each.header.parent,
-                "folder": each.header.folder,
-                "model": each.model,
-                "messages": each.messages,
-                "created": each.header.created.isoformat(),
-                "updated": each.updated.isoformat(),
-            }
-            for each in found
-        ],
-        indent=2,
-    )
+def to_object(each: SessionSummary) -> dict[str, object]:
+    return {
+        "session": each.header.id,
+        "title": each.header.title,
+        "opening": each.opening,
+        "origin": each.header.origin,
+        "source": each.source,
+        "parent": each.header.parent,
+        "folder": each.header.folder,
+        "model": each.model,
+        "messages": each.messages,
+        "created": each.header.created.isoformat(),
+        "updated": each.updated.isoformat(),
+    }
 
 
-def with_store(options: Options, act: "Callable[[Sessions], Awaitable[Result]]") -> Result:
-    from hone.cli.home import with_home
-
-    return with_home(options, lambda hone: act(hone.sessions))
-
-
-def _load(options: Options, id: str) -> "StoredSession":
-    async def act(store: "Sessions") -> "StoredSession":
+def _load(options: Options, id: str) -> StoredSession:
+    async def act(store: Sessions) -> StoredSession:
         return await store.load(await store.find(id))
 
     return with_store(options, act)
 
 
-def _remove(options: Options, chosen: "Sequence[SessionSummary]", lessons: str | None, *, yes: bool) -> int:
+def _remove(options: Options, chosen: Sequence[SessionSummary], lessons: str | None, *, yes: bool) -> int:
     """Says what goes, asks, and lets it go, with what was learned from it if that is wanted. Gives the exit
     code."""
-    from hone.cli.home import with_home
-    from hone.cli.typed import at_terminal
-
     count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
-    click.echo(_table(chosen))
-    if not yes and not at_terminal():
-        raise click.UsageError(f"{count} would be deleted. Nobody can be asked here: say --yes.")
-    if not yes and not click.confirm(f"Delete {count} for good?"):
+    click.echo(table(chosen, columns()))
+    alone = f"{count} would be deleted. Nobody can be asked here: say --yes."
+    if not confirm(f"Delete {count} for good?", alone, yes=yes):
         click.echo("Nothing was deleted.")
         return FAILED
     ids = [each.header.id for each in chosen]
     code = _unlearn(options, ids, lessons, ask=at_terminal() and not yes)
 
-    async def act(store: "Sessions") -> None:
+    async def act(store: Sessions) -> None:
         for id in ids:
             await store.delete(id)
 
     with_store(options, act)
     click.echo(f"Deleted {count}.")
-    for line in with_home(options, lambda hone: hone.leftovers(ids)):
-        click.echo(line)
+    echo(with_home(options, lambda hone: hone.leftovers(ids)))
     return code
 
 
-def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, *, ask: bool) -> int:
+def _unlearn(options: Options, ids: Sequence[SessionId], lessons: str | None, *, ask: bool) -> int:
     """What was learned from sessions that are about to go stays, unless the owner wants it withdrawn."""
-    import shutil
-
-    from hone.cli.changes import table
-    from hone.cli.forget import counted, resting, withdrawn
-    from hone.cli.home import with_home
-
     found = with_home(options, lambda hone: resting(hone.keeper, ids))
     if not found:
         return 0
-    click.echo(table(found, shutil.get_terminal_size().columns))
+    click.echo(changes.table(found, columns()))
     wanted = lessons == "withdraw"
     if lessons is None and ask:
         wanted = click.confirm(f"Withdraw what was learned, too ({counted(found)})?")
@@ -340,11 +294,3 @@ def _unlearn(options: Options, ids: "Sequence[SessionId]", lessons: str | None, 
     ways = " and ".join(f"hone forget {id}" for id in ids if id in named)
     click.echo(f"What was learned stays. Withdraw it with: {ways}")
     return 0
-
-
-def _table(found: "Sequence[SessionSummary]") -> str:
-    import shutil
-
-    from hone.cli.listing import table
-
-    return table(found, shutil.get_terminal_size().columns)

@@ -1,17 +1,37 @@
-"""Skills as text: a table, the head of one, what a folder would bring."""
+"""Skills found and as text: a table, the head of one, what a folder would bring."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from hone.cli.paint import Paint
-from hone.cli.render import WIDE
+from hone.cli.output import lay_out
+from hone.cli.render import WIDE, Paint
 from hone.core.screen import screen
 from hone.core.skill import ListedSkill, UsageCounts
 from hone.core.visible import one_line
+from hone.knowledge.library import Library
 from hone.knowledge.skills.facts import Facts, touches_scripts
 from hone.knowledge.skills.install import InstallPlan
 from hone.knowledge.skills.scan import oddities
 
+FOUND = 50
+"""How many a search gives."""
 TITLES = ("name", "origin", "uses", "last used", "about")
+
+
+async def find_skills(library: Library, query: str, *, archived: bool = False) -> Sequence[ListedSkill]:
+    """Return all skills by name, or those for a query, the best first."""
+    if not query.strip():
+        every = await library.listed(archived=archived)
+        return [each for each in every if each.archived is archived]
+    if archived:
+        words = query.lower().split()
+        every = await find_skills(library, "", archived=True)
+        return [
+            each for each in every if any(word in f"{each.name} {each.description}".lower() for word in words)
+        ]
+    counts = await library.usage_counts()
+    found = await library.search(query, FOUND)
+    return [replace(each, counts=counts.get(each.name, each.counts)) for each in found]
 
 
 def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
@@ -19,15 +39,7 @@ def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
         (each.name, _origin(each), f"{each.counts.uses:,}", _last(each.counts), each.description)
         for each in skills
     ]
-    widths = [max(len(row[column]) for row in (TITLES, *rows)) for column in range(4)]
-    room = max(20, width - sum(widths) - 2 * len(widths))
-    return "\n".join(_row(row, widths, room) for row in (TITLES, *rows))
-
-
-def _row(row: Sequence[str], widths: Sequence[int], room: int) -> str:
-    name, origin, uses, last, about = row
-    cells = (name.ljust(widths[0]), origin.ljust(widths[1]), uses.rjust(widths[2]), last.ljust(widths[3]))
-    return "  ".join((*cells, one_line(about, room))).rstrip()
+    return "\n".join(lay_out(TITLES, rows, width, right={"uses"}))
 
 
 def _origin(skill: ListedSkill | Facts) -> str:
@@ -39,29 +51,22 @@ def _last(tally: UsageCounts) -> str:
     return tally.last_use.isoformat() if tally.last_use else "never"
 
 
-def as_json(skills: Sequence[ListedSkill]) -> str:
-    import json
-
-    return json.dumps(
-        [
-            {
-                "name": each.name,
-                "origin": each.origin,
-                "pinned": each.pinned,
-                "archived": each.archived,
-                "project": each.project,
-                "uses": each.counts.uses,
-                "views": each.counts.views,
-                "patches": each.counts.patches,
-                "succeeded": each.counts.succeeded,
-                "corrected": each.counts.corrected,
-                "last_use": each.counts.last_use.isoformat() if each.counts.last_use else None,
-                "description": each.description,
-            }
-            for each in skills
-        ],
-        indent=2,
-    )
+def to_object(skill: ListedSkill) -> dict[str, object]:
+    tally = skill.counts
+    return {
+        "name": skill.name,
+        "origin": skill.origin,
+        "pinned": skill.pinned,
+        "archived": skill.archived,
+        "project": skill.project,
+        "uses": tally.uses,
+        "views": tally.views,
+        "patches": tally.patches,
+        "succeeded": tally.succeeded,
+        "corrected": tally.corrected,
+        "last_use": tally.last_use.isoformat() if tally.last_use else None,
+        "description": skill.description,
+    }
 
 
 def heading(name: str, known: Facts, tally: UsageCounts, paint: Paint, now: str = "") -> Iterator[str]:

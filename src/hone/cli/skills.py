@@ -1,29 +1,33 @@
 """`hone skills`: what Hone knows how to do, and what to do with it."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.app import Hone
+from hone.cli import changes, skill_text
+from hone.cli.context import ledger_of, open_editor, with_home
+from hone.cli.inspecting import Inspected, inspect, names, states
+from hone.cli.installing import InstallOptions, installed
+from hone.cli.options import FAILED, Options, at_terminal, read_piped
+from hone.cli.output import columns, echo_json
+from hone.cli.render import paint_for
+from hone.cli.skill_text import find_skills, heading, readable
+from hone.core.errors import Missing, Refused
+from hone.core.ledger import Entry, skill
+from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.core.visible import one_line, visible
+from hone.files.tree import FileTree
+from hone.knowledge.folding import Files, steps
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.places import folder_of
+from hone.knowledge.skills.document import decode, parse, write_document
+from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
+from hone.knowledge.skills.folder import Archive, Create, Edit, Pin, Restore, Uninstall, Unpin
+from hone.knowledge.skills.naming import check_class
 
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.inspecting import Inspected
-    from hone.core.ledger import Author, Entry
-    from hone.core.skill import ListedSkill, UsageCounts
-    from hone.knowledge.folding import Files
-    from hone.knowledge.library import Library
-    from hone.knowledge.skills.folder import Edit
-
-Result = TypeVar("Result")
-
-FOUND = 50
-"""How many a search gives."""
 SKELETON = """\
 # When to use this
 Say it here and in the description above: by the description it is found again.
@@ -52,32 +56,13 @@ def skills() -> None:
 @click.pass_obj
 def list_(options: Options, query: tuple[str, ...], archived: bool, as_json: bool) -> None:
     """List all skills by name, or those for QUERY, the best first."""
-    from hone.cli import skill_text as shelf
-
-    found = _with(options, lambda hone: listed(hone.library, " ".join(query), archived=archived))
+    found = with_home(options, lambda hone: find_skills(hone.library, " ".join(query), archived=archived))
     if as_json:
-        click.echo(shelf.as_json(found))
+        echo_json([skill_text.to_object(each) for each in found])
     elif found:
-        import shutil
-
-        click.echo(shelf.table(found, shutil.get_terminal_size().columns))
+        click.echo(skill_text.table(found, columns()))
     else:
         click.echo("There are no such skills." if query or archived else "There are no skills yet.")
-
-
-async def listed(library: "Library", query: str, *, archived: bool = False) -> "Sequence[ListedSkill]":
-    if not query.strip():
-        every = await library.listed(archived=archived)
-        return [each for each in every if each.archived is archived]
-    if archived:
-        words = query.lower().split()
-        every = await listed(library, "", archived=True)
-        return [
-            each for each in every if any(word in f"{each.name} {each.description}".lower() for word in words)
-        ]
-    counts = await library.usage_counts()
-    found = await library.search(query, FOUND)
-    return [replace(each, counts=counts.get(each.name, each.counts)) for each in found]
 
 
 @skills.command()
@@ -86,13 +71,8 @@ async def listed(library: "Library", query: str, *, archived: bool = False) -> "
 @click.pass_obj
 def show(options: Options, name: str, file: str) -> None:
     """Print the skill NAME as it is now. This does not count as a use."""
-    from hone.cli.paint import paint_for
-    from hone.cli.skill_text import heading, readable
-    from hone.core.errors import Missing
-    from hone.core.skill import DOCUMENT, UsageCounts
-    from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
 
-    async def act(hone: "Hone") -> "tuple[Files, UsageCounts, list[str]]":
+    async def act(hone: Hone) -> tuple[Files, UsageCounts, list[str]]:
         files, counts = await hone.library.files(name), await hone.library.usage_counts()
         return (
             files,
@@ -100,7 +80,7 @@ def show(options: Options, name: str, file: str) -> None:
             await hone.findings("skill", name, content_digest(files)),
         )
 
-    files, tally, measured = _with(options, act)
+    files, tally, measured = with_home(options, act)
     paths = sorted(split_facts(files)[0])
     wanted = file or DOCUMENT
     if wanted not in paths:
@@ -125,20 +105,14 @@ def new(options: Options, name: str, source: str) -> int:
 
     The name says a class of task, such as release-notes. At a terminal your editor opens on a skeleton.
     """
-    from hone.cli.typed import at_terminal
-    from hone.core.skill import SkillOrigin
-    from hone.knowledge.skills.document import parse, write_document
-    from hone.knowledge.skills.folder import Create
-    from hone.knowledge.skills.naming import check_class
-
     text = _taken(source) if source else write_document(check_class(name), DESCRIPTION, SKELETON)
 
-    async def act(hone: "Hone") -> "tuple[Entry, Sequence[ListedSkill], Path]":
+    async def act(hone: Hone) -> tuple[Entry, Sequence[ListedSkill], Path]:
         near = await hone.library.find_similar(name, parse(text).description) if source else ()
-        entry = await hone.keeper.edit_skill(name, Create(text, SkillOrigin.USER), _owner())
+        entry = await hone.keeper.edit_skill(name, Create(text, SkillOrigin.USER), OWNER)
         return entry, near, _place(hone, name)
 
-    entry, near, place = _with(options, act)
+    entry, near, place = with_home(options, act)
     if near:
         click.echo(f"Similar skills: {', '.join(each.name for each in near)}.", err=True)
     click.echo(f"{name} is written (change {entry.id}): {one_line(str(place), 500)}")
@@ -146,10 +120,6 @@ def new(options: Options, name: str, source: str) -> int:
 
 
 def _taken(source: str) -> str:
-    from hone.cli.typed import read_piped
-    from hone.core.errors import Refused
-    from hone.knowledge.skills.document import decode
-
     if source == "-":
         return read_piped()
     try:
@@ -164,11 +134,8 @@ def _taken(source: str) -> str:
 @click.pass_obj
 def edit(options: Options, name: str) -> int:
     """Open the SKILL.md of NAME in your editor ($VISUAL, $EDITOR), and take in what you save."""
-    from hone.core.errors import Refused
-    from hone.core.skill import SkillOrigin
-    from hone.knowledge.skills.facts import facts
 
-    async def act(hone: "Hone") -> Path:
+    async def act(hone: Hone) -> Path:
         known = facts(await hone.library.files(name))
         if known.origin is SkillOrigin.BUNDLED:
             raise Refused(f"{name} comes with Hone and stays as it is. Write your own: hone skills new NAME")
@@ -176,22 +143,17 @@ def edit(options: Options, name: str) -> int:
             raise Refused(f"{name} is archived. Take it out first: hone skills restore {name}")
         return _place(hone, name)
 
-    return _edited(options, name, _with(options, act))
+    return _edited(options, name, with_home(options, act))
 
 
 def _edited(options: Options, name: str, place: Path) -> int:
     """What the editor left, taken in. Gives the exit code."""
-    from hone.cli.editor import edit
+    open_editor(place)
 
-    edit(place)
-
-    async def act(hone: "Hone") -> "Inspected":
-        from hone.cli.inspecting import inspect
-        from hone.files.tree import FileTree
-
+    async def act(hone: Hone) -> Inspected:
         return await inspect(hone.keeper, FileTree(hone.home), name)
 
-    found = _with(options, act)
+    found = with_home(options, act)
     for problem in found.problems:
         click.echo(f"✗ {visible(problem)}", err=True)
     for entry in found.taken:
@@ -206,8 +168,6 @@ def _edited(options: Options, name: str, place: Path) -> int:
 @click.pass_obj
 def pin(options: Options, name: str) -> None:
     """Keep NAME as it is: neither the review nor the curator changes it, and it is first in rank."""
-    from hone.knowledge.skills.folder import Pin
-
     _shelve(options, name, Pin(), "is pinned")
 
 
@@ -216,8 +176,6 @@ def pin(options: Options, name: str) -> None:
 @click.pass_obj
 def unpin(options: Options, name: str) -> None:
     """Pin NAME no longer."""
-    from hone.knowledge.skills.folder import Unpin
-
     _shelve(options, name, Unpin(), "is no longer pinned")
 
 
@@ -226,8 +184,6 @@ def unpin(options: Options, name: str) -> None:
 @click.pass_obj
 def archive(options: Options, name: str) -> None:
     """Put NAME away: it is kept, and in no prompt and no list."""
-    from hone.knowledge.skills.folder import Archive
-
     _shelve(options, name, Archive(), "is archived")
 
 
@@ -236,8 +192,6 @@ def archive(options: Options, name: str) -> None:
 @click.pass_obj
 def restore(options: Options, name: str) -> None:
     """Take NAME out of the archive."""
-    from hone.knowledge.skills.folder import Restore
-
     _shelve(options, name, Restore(), "is back")
 
 
@@ -246,8 +200,6 @@ def restore(options: Options, name: str) -> None:
 @click.pass_obj
 def uninstall(options: Options, name: str) -> None:
     """Take away the skill NAME that was installed."""
-    from hone.knowledge.skills.folder import Uninstall
-
     _shelve(options, name, Uninstall(), "is taken away")
 
 
@@ -267,8 +219,6 @@ def install(options: Options, source: str, folder: str, ref: str, name: str, sea
     What would be installed is shown first, and what is odd about it. What was shown is what is installed. If
     it is installed already and its bytes are others now, you see what changed and are asked again.
     """
-    from hone.cli.installing import InstallOptions, installed
-
     return installed(options, InstallOptions(source, folder, ref, name, seal), yes=yes)
 
 
@@ -278,13 +228,7 @@ def install(options: Options, source: str, folder: str, ref: str, name: str, sea
 @click.pass_obj
 def diff(options: Options, name: str, change: int | None) -> None:
     """Print how NAME has changed since it was made or installed, or what one CHANGE did to it."""
-    from hone.cli import changes
-    from hone.cli.inspecting import states
-    from hone.cli.paint import paint_for
-    from hone.core.ledger import skill
-    from hone.knowledge.folding import steps
-
-    made = steps(*_with(options, lambda hone: states(hone.library, name, change)))
+    made = steps(*with_home(options, lambda hone: states(hone.library, name, change)))
     lines = changes.diff(skill(name), made, paint_for(sys.stdout))
     click.echo("\n".join(lines) or f"{name} is as it was at first.")
 
@@ -298,7 +242,7 @@ def check(options: Options, name: str | None) -> int:
     What you have edited by hand is taken in. What cannot be used is named, with the reason; then the exit
     code is 1.
     """
-    found, problems = _with(options, lambda hone: _inspected(hone, name))
+    found, problems = with_home(options, lambda hone: _inspected(hone, name))
     for each in found:
         for entry in each.taken:
             click.echo(
@@ -312,12 +256,7 @@ def check(options: Options, name: str | None) -> int:
     return FAILED if problems else 0
 
 
-async def _inspected(hone: "Hone", name: str | None) -> "tuple[Sequence[Inspected], Sequence[str]]":
-    from hone.cli.home import ledger_of
-    from hone.cli.inspecting import Inspected, inspect, names
-    from hone.core.ledger import skill
-    from hone.files.tree import FileTree
-
+async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected], Sequence[str]]:
     keeper, disk = ledger_of(hone), FileTree(hone.home)
     if name is None:
         known, problems = await names(keeper, disk)
@@ -327,30 +266,14 @@ async def _inspected(hone: "Hone", name: str | None) -> "tuple[Sequence[Inspecte
     return [await inspect(keeper, disk, name) if is_kept else Inspected(name)], ()
 
 
-def _shelve(options: Options, name: str, edit: "Edit", done: str) -> None:
-    async def act(hone: "Hone") -> "Entry":
+def _shelve(options: Options, name: str, edit: Edit, done: str) -> None:
+    async def act(hone: Hone) -> Entry:
         await hone.library.files(name)
-        return await hone.keeper.edit_skill(name, edit, _owner())
+        return await hone.keeper.edit_skill(name, edit, OWNER)
 
-    entry = _with(options, act)
+    entry = with_home(options, act)
     click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")
 
 
-def _place(hone: "Hone", name: str) -> Path:
-    from hone.core.ledger import skill
-    from hone.core.skill import DOCUMENT
-    from hone.knowledge.places import folder_of
-
+def _place(hone: Hone, name: str) -> Path:
     return hone.home / folder_of(skill(name)) / DOCUMENT
-
-
-def _owner() -> "Author":
-    from hone.knowledge.keeper import OWNER
-
-    return OWNER
-
-
-def _with(options: Options, act: "Callable[[Hone], Awaitable[Result]]") -> Result:
-    from hone.cli.home import with_home
-
-    return with_home(options, act)

@@ -1,30 +1,28 @@
 """What can be said to the chat itself instead of to the agent: commands that begin with a slash."""
 
 import re
-import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 
 from hone.app import Hone
-from hone.cli import changes
-from hone.cli import review_rows as jobs
-from hone.cli import skill_text as shelf
+from hone.cli import changes, reviews, skill_text
 from hone.cli.listing import table
+from hone.cli.output import columns
 from hone.cli.pending import waiting
 from hone.cli.render import account
-from hone.cli.skills import listed
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.regex import regex
 from hone.core.topics import NAMES
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-from hone.knowledge import journal, places
+from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
-from hone.learning.reports import queued
+from hone.learning.reports import queued, reports
 from hone.runtime.session import Session
 
 LATEST = 10
@@ -83,8 +81,6 @@ async def _other(talk: ChatState, name: str, argument: str) -> str | SlashReques
     skills = [each.name for each in await talk.hone.library.listed()]
     if name in skills:
         return await _ask_for(talk, name, argument)
-    from difflib import get_close_matches
-
     near = ", ".join(f"/{each}" for each in get_close_matches(name, [*COMMANDS, *skills]))
     return f"There is no command /{name}.{f' Close: {near}.' if near else ''} /help lists those there are."
 
@@ -119,7 +115,7 @@ async def _model(talk: ChatState, name: str) -> str:
 
 async def _sessions(talk: ChatState, _: str) -> str:
     listed = await talk.hone.sessions.list(limit=LATEST)
-    return table(listed, shutil.get_terminal_size().columns) if listed else "There are no sessions yet."
+    return table(listed, columns()) if listed else "There are no sessions yet."
 
 
 async def _resume(talk: ChatState, beginning: str) -> str:
@@ -144,8 +140,8 @@ async def _verbose(talk: ChatState, _: str) -> str:
 
 
 async def _skills(talk: ChatState, query: str) -> str:
-    found = await listed(talk.hone.library, query)
-    return shelf.table(found, shutil.get_terminal_size().columns) if found else "There are no such skills."
+    found = await skill_text.find_skills(talk.hone.library, query)
+    return skill_text.table(found, columns()) if found else "There are no such skills."
 
 
 async def _skill(talk: ChatState, argument: str) -> str | SlashRequest:
@@ -165,15 +161,15 @@ async def _memory(talk: ChatState, _: str) -> str:
 
 
 async def _log(talk: ChatState, _: str) -> str:
-    found = await changes.describe(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
-    return changes.table(found, shutil.get_terminal_size().columns) if found else "Nothing was changed yet."
+    found = await descriptions.describe(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
+    return changes.table(found, columns()) if found else "Nothing was changed yet."
 
 
 async def _pending(talk: ChatState, _: str) -> str:
-    found = await changes.describe(talk.keeper, await talk.keeper.ledger.pending())
+    found = await descriptions.describe(talk.keeper, await talk.keeper.ledger.pending())
     if not found:
         return "Nothing waits for you."
-    width = shutil.get_terminal_size().columns
+    width = columns()
     return "\n".join((*(changes.line(each, width) for each in found), "/approve ID shows one; /reject ID."))
 
 
@@ -199,7 +195,7 @@ async def _reject(talk: ChatState, argument: str) -> str:
 
 async def _undo(talk: ChatState, argument: str) -> str:
     id = _id(argument)
-    [change] = await changes.describe_groups(talk.keeper, [await talk.keeper.ledger.entry(id)])
+    [change] = await descriptions.describe_groups(talk.keeper, [await talk.keeper.ledger.entry(id)])
     made = await talk.keeper.undo(id)
     return "\n".join(
         (
@@ -210,8 +206,8 @@ async def _undo(talk: ChatState, argument: str) -> str:
 
 
 async def _reviews(talk: ChatState, _: str) -> str:
-    found = await jobs.reports(talk.hone, await talk.hone.jobs.jobs(LATEST))
-    return jobs.table(found, shutil.get_terminal_size().columns) if found else "There was no review yet."
+    found = await reports(talk.hone, await talk.hone.jobs.jobs(LATEST))
+    return reviews.table(found, columns()) if found else "There was no review yet."
 
 
 async def _review(talk: ChatState, topic: str) -> str:

@@ -1,15 +1,14 @@
 """`hone trust`: the folders whose contents count as the owner's own, and the instructions in them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.cli.options import FAILED, Options, confirm
 from hone.core.visible import one_line, visible
-
-if TYPE_CHECKING:
-    from hone.runtime.instructions import FoundInstructions
+from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
+from hone.runtime.trust import Folders, OwnersList
+from hone.settings import home_folder
 
 MEANING = """\
 What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
@@ -30,10 +29,6 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
 
     If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
     """
-    from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
-    from hone.runtime.trust import Folders, OwnersList
-    from hone.settings import home_folder
-
     home = options.home or home_folder()
     folders = Folders(OwnersList(home / "trusted.json"))
     instructions = Instructions(folders, OwnersList(home / "instructions.json"))
@@ -58,18 +53,13 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
     return 0
 
 
-def _agreed(found: "FoundInstructions", called: str, *, yes: bool) -> bool:
-    from hone.cli.typed import at_terminal
-
+def _agreed(found: FoundInstructions, called: str, *, yes: bool) -> bool:
     click.echo("\n".join(shown(found)))
-    if yes:
-        return True
-    if not at_terminal():
-        raise click.UsageError(f"Nobody can be asked here whether to follow {found.name}: say --yes.")
-    return click.confirm(f"Trust {called}, and follow its {found.name} as shown?")
+    alone = f"Nobody can be asked here whether to follow {found.name}: say --yes."
+    return confirm(f"Trust {called}, and follow its {found.name} as shown?", alone, yes=yes)
 
 
-def shown(found: "FoundInstructions") -> list[str]:
+def shown(found: FoundInstructions) -> list[str]:
     """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
     lines = visible(found.text).rstrip("\n").split("\n")
     count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"

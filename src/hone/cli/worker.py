@@ -3,17 +3,17 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.app import Hone
+from hone.cli.context import tell, with_home
+from hone.cli.options import FAILED, Options
+from hone.cli.reviews import attempt, outcome
+from hone.core.clock import Clock, SystemClock
+from hone.core.curation import summarize
+from hone.core.events import Curated, Event
 from hone.core.jobs import Job, JobId, Jobs, State
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.core.clock import Clock
-    from hone.core.events import Event, Learned
 
 POLL = 2.0
 """Seconds between two looks into the queue."""
@@ -35,15 +35,10 @@ def worker(options: Options, once: bool) -> int:
     Conversations do their own reviews; a worker does those that hone run and broken-off conversations leave.
     Ctrl-C or SIGTERM ends it; a review that is at work then goes back into the queue.
     """
-    from hone.cli.home import with_home
-
     return with_home(options, lambda hone: _serve(hone, once=once))
 
 
-async def _serve(hone: "Hone", *, once: bool) -> int:
-    from hone.cli.home import tell
-    from hone.core.clock import SystemClock
-
+async def _serve(hone: Hone, *, once: bool) -> int:
     wrong: set[JobId] = set()
 
     async def work(job: Job) -> bool:
@@ -79,20 +74,17 @@ async def _serve(hone: "Hone", *, once: bool) -> int:
     return FAILED if once and wrong else 0
 
 
-def _notify(hone: "Hone") -> None:
+def _notify(hone: Hone) -> None:
     for part in hone.parts("notify"):
         part.notify()
 
 
-def _told(event: "Event") -> None:
-    from hone.core.curation import summarize
-    from hone.core.events import Curated
-
+def _told(event: Event) -> None:
     if isinstance(event, Curated):
         click.echo(summarize(event.round, event.entries))
 
 
-async def _until_told(task: "asyncio.Future[None]") -> None:
+async def _until_told(task: asyncio.Future[None]) -> None:
     """Ctrl-C and SIGTERM end the task in order."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -107,7 +99,7 @@ async def _until_told(task: "asyncio.Future[None]") -> None:
 async def serve(
     jobs: Jobs,
     work: Work,
-    clock: "Clock",
+    clock: Clock,
     *,
     once: bool = False,
     begin: Callable[[], None] = lambda: None,
@@ -129,34 +121,3 @@ async def serve(
         if once:
             return
         await clock.sleep(POLL)
-
-
-async def attempt(hone: "Hone", id: JobId) -> "Learned | None":
-    """Works on a job; what it learned, if it came to its end."""
-    from hone.core.events import Event, Learned
-
-    ended: list[Learned] = []
-
-    def heard(event: Event) -> None:
-        if isinstance(event, Learned):
-            ended.append(event)
-
-    await hone.reviewer.work(id, heard)
-    return ended[0] if ended else None
-
-
-async def outcome(hone: "Hone", id: JobId, learned: "Learned | None") -> str:
-    """What became of a job that was worked on."""
-    from hone.cli.learned import NOTHING, lines
-    from hone.core.visible import visible
-
-    if learned:
-        show = hone.settings.learning.show
-        said = await lines(hone.keeper, learned, "on" if show == "off" else show)
-        return "\n".join(said) or NOTHING
-    job = await hone.jobs.job(id)
-    if job.state is State.QUEUED:
-        return (
-            visible(f"waits: {job.error}") if job.error else "somebody else is at work on this conversation"
-        )
-    return visible(f"{job.state}: {job.error}" if job.error else job.state)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.paint import Paint
+from hone.cli.render import Paint
 from hone.cli.terminal.asking import decide, shown
 from hone.core.tool_context import Answer, Question
 from hone.core.visible import visible

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.terminal.history import REACH, KeptHistory
+from hone.cli.terminal.editor import REACH, KeptHistory
 
 
 def history(path: Path, complaints: list[str] | None = None) -> KeptHistory:

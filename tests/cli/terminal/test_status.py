@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.terminal.status import Status, status_line
+from hone.cli.terminal.screen import Status, status_line
 from hone.core.model import Usage
 
 DEAR = [Usage(900, 0, 0, 10, 0.5), Usage(1_731, 813, 0, 28, 0.75)]

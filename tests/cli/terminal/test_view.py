@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from hone.cli.terminal.live import Live
+from hone.cli.terminal.drawing import Live
 from hone.cli.terminal.view import Frame, View
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall

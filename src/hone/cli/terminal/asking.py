@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TypeVar
 
-from hone.cli.paint import Paint
+from hone.cli.render import Paint
 from hone.cli.terminal.keyboard import forget_typed, pressed, unechoed
 from hone.cli.trust import MEANING
 from hone.cli.trust import shown as shown_file

@@ -1,20 +1,29 @@
 """A turn drawn while it runs: frame after frame, and still while a question is asked."""
 
 import asyncio
+import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from typing import TextIO
+
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.text import Text
 
 from hone.cli.terminal.keyboard import unechoed
-from hone.cli.terminal.live import Live, terminal_size
-from hone.cli.terminal.view import View
+from hone.cli.terminal.view import Frame, View
 from hone.core.events import Emit
+from hone.core.value import dataclass
 
 FRAME, SHARE = 0.08, 5
 """Seconds from one frame to the next, and at least so many times what drawing took."""
 # No cursor among the moving lines. Keys wait for the prompt, and what is pasted meanwhile stays one text.
 BEGIN, END = "\x1b[?25l\x1b[?2004h", "\x1b[?2004l\x1b[?25h"
+# Terminals that know it show the whole update at once; the others ignore it.
+TOGETHER, SHOWN = "\x1b[?2026h", "\x1b[?2026l"
+ERASE_BELOW = "\x1b[J"
 
 
 class Drawing:
@@ -64,3 +73,66 @@ def _without_cursor() -> Iterator[None]:
     finally:
         sys.stdout.write(END)
         sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLine:
+    """As it is written, and how many cells it takes."""
+
+    text: str = ""
+    cells: int = 0
+
+
+class Live:
+    """Draws finished lines once and live ones over each other, each frame in one write. The cursor stands at
+    the end of the last live line; where there is none, on an empty one. What stays is not drawn again."""
+
+    def __init__(self, stream: TextIO, size: Callable[[], os.terminal_size], *, colour: bool) -> None:
+        self._stream = stream
+        self._size = size
+        self._colours = ColorSystem.STANDARD if colour else None
+        self._console = Console(color_system=None, legacy_windows=False, _environ={})
+        self._old: Sequence[LiveLine] = [LiveLine()]
+        self._columns = size().columns
+
+    def draw(self, frame: Frame) -> None:
+        live = [self._painted(line) for line in frame.live] or [LiveLine()]
+        new = [*map(self._painted, frame.done), *live]
+        columns = self._size().columns
+        if new != self._old or columns != self._columns:
+            kept = _alike(self._old, new) if columns == self._columns else 0
+            text = _back(self._old[kept:], columns) + "\n".join(line.text for line in new[kept:])
+            self._stream.write(f"{TOGETHER}{text}{SHOWN}")
+            self._stream.flush()
+        self._old, self._columns = live, columns
+
+    def _painted(self, line: Text) -> LiveLine:
+        if self._colours is None:
+            return LiveLine(line.plain, line.cell_len)
+        painted = (
+            segment.style.render(segment.text, color_system=self._colours) if segment.style else segment.text
+            for segment in Text.assemble(line).render(self._console)
+        )
+        return LiveLine("".join(painted), line.cell_len)
+
+
+def _alike(old: Sequence[LiveLine], new: Sequence[LiveLine]) -> int:
+    """How many lines both begin with; never all of them, for the cursor has to end up behind the last."""
+    most = min(len(old), len(new)) - 1
+    return next((at for at in range(most) if old[at] != new[at]), most)
+
+
+def _back(lines: Sequence[LiveLine], columns: int) -> str:
+    """To where these last lines begin. A terminal that was made narrower has broken them."""
+    rows = sum(max(1, -(-line.cells // columns)) for line in lines)
+    up = f"\x1b[{rows - 1}A" if rows > 1 else ""
+    return f"\r{up}{ERASE_BELOW}"
+
+
+def terminal_size() -> os.terminal_size:
+    """Of the terminal itself, whatever the environment says."""
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        found = os.terminal_size((0, 0))
+    return os.terminal_size((found.columns or 80, found.lines or 24))

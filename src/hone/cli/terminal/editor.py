@@ -1,24 +1,33 @@
-"""The prompt: several lines, history, completion, a status line. The event loop runs on while it waits."""
+"""The chat at a terminal that can draw: a prompt of several lines with history, completion, a status line."""
 
+import asyncio
+import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
-from hone.cli.paint import paint_for
+from hone.cli.render import paint_for
 from hone.cli.terminal.completion import is_eager, offers
-from hone.cli.terminal.history import KeptHistory
-from hone.cli.terminal.screen import LEAVING, Surroundings
-from hone.cli.terminal.status import status_line
+from hone.cli.terminal.keyboard import LEAVING
+from hone.cli.terminal.screen import DRAWING, Surroundings, TurnDrawing, draw, status_line
+from hone.core.events import Emit
+from hone.registry import load
 
 PAINTED = {"prompt": "bold", "bottom-toolbar": "noreverse dim"}
 UNPAINTED = {"bottom-toolbar": "noreverse"}
+REACH = 256 * 1024
+"""Bytes that are read back, from the end."""
 
 
 class Editor:
@@ -107,3 +116,96 @@ class Offering(Completer):
                 yield Completion(
                     offer.text, -offer.length, display=offer.label, display_meta=offer.about or None
                 )
+
+
+class KeptHistory(History):
+    """Several processes may add to one file: a line goes in with one write. What begins with a space and what
+    repeats the last line is not kept. `complain` hears once why the file cannot be used."""
+
+    def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
+        super().__init__()
+        self._path = path
+        self._complain: Callable[[str], None] | None = complain
+
+    def append_string(self, string: str) -> None:
+        if not string.startswith(" ") and string not in self._loaded_strings[:1]:
+            super().append_string(string)
+
+    def load_history_strings(self) -> Iterator[str]:
+        """The newest first. A line that is damaged is left out."""
+        try:
+            kept = read_end(self._path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._tell(error)
+            return
+        for line in reversed(kept.splitlines()):
+            text = decoded(line)
+            if text:
+                yield text
+
+    def store_string(self, string: str) -> None:
+        line = f"{json.dumps(string)}\n".encode()
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(descriptor, line)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self._tell(error)
+
+    def _tell(self, error: OSError) -> None:
+        complain, self._complain = self._complain, None
+        if complain:
+            complain(f"What you type is not kept for the arrow keys: {self._path}: {error.strerror}.")
+
+
+def read_end(path: Path) -> bytes:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - REACH))
+        return file.read()
+
+
+def decoded(line: bytes) -> str:
+    try:
+        text = json.loads(line)
+    except ValueError:
+        return ""
+    return text if isinstance(text, str) else ""
+
+
+class DrawnScreen:
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._editor = Editor(surroundings, ready=warm_up)
+        self._drawing: TurnDrawing | None = None
+
+    async def read(self) -> str:
+        return await self._editor.read()
+
+    @asynccontextmanager
+    async def working(self, *, verbose: bool = False) -> AsyncIterator[Emit]:
+        self._drawing = draw(verbose=verbose)
+        try:
+            async with self._drawing.running() as emit:
+                yield emit
+        finally:
+            self._drawing = None
+
+    def tell(self, text: str) -> bool:
+        return self._editor.tell(text)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        if self._drawing is None:
+            yield
+        else:
+            with self._drawing.paused():
+                yield
+
+
+def warm_up() -> None:
+    """What draws an answer is loaded while the user types."""
+    asyncio.get_running_loop().run_in_executor(None, load, DRAWING)

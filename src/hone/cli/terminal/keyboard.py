@@ -7,6 +7,8 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+LEAVING = "Ctrl-D or /quit leaves."
+
 
 @contextmanager
 def unechoed(*, signals: bool) -> Iterator[None]:

@@ -5,11 +5,9 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from hone.cli.interrupt import Interrupts
-from hone.cli.paint import paint_for
-from hone.cli.render import Renderer
-from hone.cli.terminal.keyboard import pressed
-from hone.cli.terminal.screen import LEAVING
+from hone.cli.context import Interrupts
+from hone.cli.render import Renderer, paint_for
+from hone.cli.terminal.keyboard import LEAVING, pressed
 from hone.core.events import Emit, Event
 
 PROMPT, MORE = "> ", ". "

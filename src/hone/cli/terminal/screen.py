@@ -1,19 +1,25 @@
-"""What a chat needs of a terminal, and which of the two kinds a terminal gets."""
+"""What a chat needs of a terminal, which of the two kinds it gets, and the line below the prompt."""
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from hone.cli.interrupt import Interrupts
-from hone.cli.paint import paint_for
-from hone.cli.terminal.status import Status
+from hone.cli.context import Interrupts
+from hone.cli.render import paint_for, price, share
+from hone.cli.terminal.plain import PlainScreen
 from hone.core.events import Emit
+from hone.core.model import Usage, total
 from hone.core.value import dataclass
+from hone.core.visible import one_line
+from hone.registry import load
 
-LEAVING = "Ctrl-D or /quit leaves."
+EDITOR, DRAWING = "hone.cli.terminal.editor:DrawnScreen", "hone.cli.terminal.drawing:Drawing"
+"""Loaded where a terminal can draw: the former with the first prompt, the latter while something is typed."""
+LONGEST = 100
+"""Letters of a model or folder that are shown, however wide the terminal."""
 
 
 class Screen(Protocol):
@@ -34,6 +40,21 @@ class Screen(Protocol):
         ...
 
 
+class TurnDrawing(Protocol):
+    def running(self) -> AbstractAsyncContextManager[Emit]: ...
+
+    def paused(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`spent` has an entry for each model call of the session."""
+
+    model: str
+    folder: str
+    spent: Sequence[Usage] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a screen shows and keeps beside the conversation. The functions are asked whenever it is drawn."""
@@ -46,24 +67,18 @@ class Surroundings:
 
 
 def screen_for(surroundings: Surroundings, interrupts: Interrupts) -> Screen:
-    if can_draw():
-        from hone.cli.terminal.drawn import DrawnScreen
-
-        return DrawnScreen(surroundings)
-    from hone.cli.terminal.plain import PlainScreen
-
-    return PlainScreen(interrupts)
+    screen: Screen = load(EDITOR)(surroundings) if can_draw() else PlainScreen(interrupts)
+    return screen
 
 
 def working(interrupts: Interrupts) -> AbstractAsyncContextManager[Emit]:
     """Shows a turn where nobody will be asked for the next one."""
-    if can_draw():
-        from hone.cli.terminal.drawing import Drawing
+    return draw().running() if can_draw() else PlainScreen(interrupts).working()
 
-        return Drawing(colour=paint_for(sys.stdout).colour).running()
-    from hone.cli.terminal.plain import PlainScreen
 
-    return PlainScreen(interrupts).working()
+def draw(*, verbose: bool = False) -> TurnDrawing:
+    drawing: TurnDrawing = load(DRAWING)(colour=paint_for(sys.stdout).colour, verbose=verbose)
+    return drawing
 
 
 def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
@@ -72,3 +87,29 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
     capable = environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
     spelling = sys.stdout.encoding.lower().replace("-", "")
     return capable and all(each.isatty() for each in streams) and spelling == "utf8"
+
+
+def status_line(status: Status, width: int) -> str:
+    """As much of it as fits, the folder being the first to go."""
+    model = one_line(status.model, LONGEST)
+    parts = [model, *_figures(status.spent)]
+    folder = place(status.folder)
+    for shown in ([*parts, folder], [*parts, folder.rpartition("/")[2]], parts, [model, *parts[2:]]):
+        line = " · ".join(shown)
+        if len(line) <= width:
+            return line
+    return one_line(model, max(width, 1))
+
+
+def _figures(spent: Sequence[Usage]) -> list[str]:
+    if not spent:
+        return []
+    last = spent[-1]
+    return [f"{last.input:,} tokens ({share(last)} cached)", price(total(spent).cost)]
+
+
+def place(folder: str) -> str:
+    """As its owner would write it."""
+    home = str(Path.home())
+    inside = folder == home or folder.startswith(f"{home}/")
+    return one_line(f"~{folder.removeprefix(home)}" if inside else folder, LONGEST)

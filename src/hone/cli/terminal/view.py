@@ -5,18 +5,19 @@ Knows no terminal, only its size.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 
+from rich.style import Style
 from rich.text import Text
 
 from hone.cli.render import account, again, describe
-from hone.cli.terminal.answer import AnswerLines
-from hone.cli.terminal.markdown import DIM, set_text
-from hone.cli.terminal.results import RED, elapsed, fit, result
+from hone.cli.terminal.blocks import Blocks, MarkdownBlock
+from hone.cli.terminal.markdown import DIM, lines, set_text
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece
+from hone.core.tool import Outcome
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.core.visible import visible
@@ -24,6 +25,12 @@ from hone.core.visible import visible
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ABREAST = 6
 """Calls under way that are shown one by one."""
+RED, GREEN = Style(color="red"), Style(color="green")
+SHORT = 60
+"""A result of one line and no more letters stands beside its call."""
+FIRST, SPARE = 5, 2
+"""Lines that are shown of a longer result, and how many more it may have without being cut."""
+FENCES = ("```", "~~~")
 
 
 class RowKind(Enum):
@@ -177,3 +184,108 @@ class View:
                 self._done.append(Text())
             self._done.append(line)
             self._last = kind
+
+
+def result(call: ToolCall, outcome: Outcome, seconds: float, width: int, *, whole: bool) -> Iterator[Text]:
+    """A call that has ended: what it was, how long it took, the beginning of what it brought."""
+    mark = ("✗ ", RED) if outcome.failed else ("✓ ", GREEN)
+    said = visible(outcome.text).strip()
+    short = "\n" not in said and len(said) <= SHORT
+    beside = f" · {said.removesuffix('.')}" if said and short else ""
+    yield Text.assemble(mark, describe(call), (f"{beside} · {elapsed(seconds)}", DIM))
+    if not short:
+        lines = visible(outcome.text).strip("\n").split("\n")
+        yield from _whole(lines) if whole else _folded(lines, width)
+
+
+def _whole(lines: Sequence[str]) -> Iterator[Text]:
+    is_diff = any(line.startswith("@@ ") for line in lines)
+    for line in lines:
+        colour = {"+": GREEN, "-": RED}.get(line[:1], DIM) if is_diff else DIM
+        yield Text(f"  {line}", colour)
+
+
+def _folded(lines: Sequence[str], width: int) -> Iterator[Text]:
+    """Without empty lines, and none longer than a row."""
+    told = [line for line in _whole(lines) if line.plain.strip()]
+    kept = len(told) if len(told) <= FIRST + SPARE else FIRST
+    yield from (fit(line, width) for line in told[:kept])
+    if kept < len(told):
+        yield Text(f"  … {len(told) - kept:,} more lines", DIM)
+
+
+def fit(line: Text, width: int) -> Text:
+    """Cut to less than a row, so that the cursor stays on it."""
+    cut = line.copy()
+    cut.expand_tabs(8)
+    cut.truncate(width - 1, overflow="ellipsis")
+    return cut
+
+
+def elapsed(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
+
+
+class AnswerLines:
+    """An answer while it is given: `take` the lines that are final by now, look at the `open` ones, `close`.
+    Lines come once and in order."""
+
+    def __init__(self) -> None:
+        self._blocks = Blocks()
+        self._gap = False
+        self._given = 0
+        """Lines of the open block that were taken already."""
+        self._seen: tuple[int, list[tuple[MarkdownBlock, Sequence[Text]]]] | None = None
+
+    def feed(self, piece: str) -> None:
+        self._blocks.feed(piece)
+        self._seen = None
+
+    def take(self, width: int, room: int) -> list[Text]:
+        """The blocks that are finished, and of a long fence what has no room: its lines do not change."""
+        final = self._lay(_drawn(self._blocks.take(), width))
+        if final:
+            self._seen = None
+        for block, drawn in self._tail(width)[:1]:
+            end = len(drawn) - room
+            if end > self._given and block.text.lstrip().startswith(FENCES):
+                final += self._apart(drawn[self._given : end])
+                self._given = end
+        return final
+
+    def open(self, width: int) -> list[Text]:
+        kept = self._gap, self._given
+        laid = self._lay(self._tail(width))
+        self._gap, self._given = kept
+        return laid
+
+    def close(self, width: int) -> list[Text]:
+        left = self._lay(_drawn(self._blocks.close(), width))
+        self._gap, self._seen = False, None
+        return left
+
+    def _tail(self, width: int) -> list[tuple[MarkdownBlock, Sequence[Text]]]:
+        """Drawn again only when something was said since."""
+        if self._seen is None or self._seen[0] != width:
+            self._seen = width, _drawn(self._blocks.tail(), width)
+        return self._seen[1]
+
+    def _lay(self, drawn: Iterable[tuple[MarkdownBlock, Sequence[Text]]]) -> list[Text]:
+        laid: list[Text] = []
+        for block, block_lines in drawn:
+            laid += self._apart(block_lines[self._given :])
+            self._gap, self._given = block.gap, 0
+        return laid
+
+    def _apart(self, some: Sequence[Text]) -> Sequence[Text]:
+        """With an empty line before them, if the last block ended in one."""
+        if not some or not self._gap:
+            return some
+        self._gap = False
+        return [Text(), *some]
+
+
+def _drawn(blocks: Iterable[MarkdownBlock], width: int) -> list[tuple[MarkdownBlock, Sequence[Text]]]:
+    return [(block, lines(block, width)) for block in blocks]

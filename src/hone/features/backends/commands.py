@@ -1,22 +1,26 @@
 """`hone backends`: what keeps memories by key, whether it answers, and how good each of them is."""
 
+import asyncio
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import Options
+from hone.app import Hone
+from hone.cli.context import with_home
+from hone.cli.options import Options
+from hone.cli.output import echo_json, moment
+from hone.core.backend import Backend, Deleted, MemoryItem
+from hone.core.errors import BackendError, Missing, Refused
+from hone.core.visible import visible
+from hone.features.backends.evaluate import Measured, advice, data, recommend
 from hone.features.backends.evaluation import describe
 from hone.features.backends.evaluation import evaluate as measure
 from hone.features.backends.part import MemoryPart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hone.app import Hone
-    from hone.core.backend import Backend, MemoryItem
-    from hone.features.backends.evaluate import Measured
+from hone.features.backends.report import svg as drawn
+from hone.features.backends.report import table
 
 PROBE = "hone-evaluation"
 READY = "stored"
@@ -37,10 +41,8 @@ def backends() -> None:
 @click.pass_obj
 def list_(options: Options, as_json: bool) -> None:
     """List the backends there are, whether each can be used, and which one is."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
 
-    async def act(hone: "Hone") -> list[dict[str, object]]:
+    async def act(hone: Hone) -> list[dict[str, object]]:
         backing = hone.part(MemoryPart).backing
         used, found = await backing.choose(), []
         for name in backing.names:
@@ -61,8 +63,6 @@ def list_(options: Options, as_json: bool) -> None:
     if as_json:
         echo_json(rows)
         return
-    from hone.core.visible import visible
-
     for row in rows:
         mark = "*" if row["used"] else " "
         click.echo(visible(f"{mark} {row['name']:<10}{row['why_not'] or row['location']}"))
@@ -73,11 +73,8 @@ def list_(options: Options, as_json: bool) -> None:
 @click.pass_obj
 def info(options: Options, as_json: bool) -> None:
     """Tell which backend is used and why, whether it answers, and how many copies wait for it."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.core.visible import visible
 
-    async def act(hone: "Hone") -> tuple[list[str], dict[str, object]]:
+    async def act(hone: Hone) -> tuple[list[str], dict[str, object]]:
         lines = await describe(hone)
         backing, post = hone.part(MemoryPart).backing, await hone.stores.outbox.post()
         choice = await backing.choose()
@@ -105,9 +102,8 @@ def info(options: Options, as_json: bool) -> None:
 @click.pass_obj
 def keys(options: Options, limit: int) -> None:
     """List the keys that memories are stored under, newest first."""
-    from hone.cli.home import with_home
 
-    async def act(hone: "Hone") -> "Sequence[str]":
+    async def act(hone: Hone) -> Sequence[str]:
         return await (await _used(hone)).list_keys(hone.part(MemoryPart).backing.user_id, limit)
 
     for key in with_home(options, act):
@@ -119,11 +115,8 @@ def keys(options: Options, limit: int) -> None:
 @click.pass_obj
 def show(options: Options, key: str) -> None:
     """Print what is stored under KEY, with where it comes from."""
-    from hone.cli.home import with_home
-    from hone.cli.listing import moment
-    from hone.core.errors import Missing
 
-    async def act(hone: "Hone") -> "MemoryItem":
+    async def act(hone: Hone) -> MemoryItem:
         found = await (await _used(hone)).retrieve(hone.part(MemoryPart).backing.user_id, key)
         if found is None:
             raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
@@ -140,11 +133,8 @@ def show(options: Options, key: str) -> None:
 @click.pass_obj
 def rm(options: Options, key: str) -> None:
     """Take away what is stored under KEY."""
-    from hone.cli.home import with_home
-    from hone.core.backend import Deleted
-    from hone.core.errors import Missing
 
-    async def act(hone: "Hone") -> Deleted:
+    async def act(hone: Hone) -> Deleted:
         return await (await _used(hone)).delete(hone.part(MemoryPart).backing.user_id, key)
 
     done = with_home(options, act)
@@ -154,9 +144,7 @@ def rm(options: Options, key: str) -> None:
     click.echo(f"Taken away: {key}.{kept}")
 
 
-async def _used(hone: "Hone") -> "Backend":
-    from hone.core.errors import Refused
-
+async def _used(hone: Hone) -> Backend:
     backend = await hone.part(MemoryPart).used()
     if backend is None:
         raise Refused("Nothing is kept by key. Set backend under [memory] in hone.toml first.")
@@ -171,20 +159,14 @@ async def _used(hone: "Hone") -> "Backend":
 def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path | None) -> None:
     """Measure the backends NAMES, or all of them, by using each: round trips, time, a set of questions, and
     the kill of a process that has just stored something. What is stored for that is taken away again."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
 
-    async def act(hone: "Hone") -> "list[Measured]":
+    async def act(hone: Hone) -> list[Measured]:
         return await measure(hone, names, lambda name: _survives(hone, options, name))
 
     found = with_home(options, act)
     if svg:
-        from hone.features.backends.report import svg as drawn
-
         svg.write_text(drawn(found), encoding="utf-8")
     if as_json:
-        from hone.features.backends.evaluate import advice, data, recommend
-
         best = recommend(found)
         echo_json(
             {
@@ -194,9 +176,6 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
             }
         )
         return
-    from hone.core.visible import visible
-    from hone.features.backends.report import table
-
     click.echo(visible(table(found)))
 
 
@@ -206,11 +185,8 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
 @click.pass_obj
 def probe(options: Options, name: str, key: str) -> None:
     """Store one memo, say so, and wait to be killed."""
-    import asyncio
 
-    from hone.cli.home import with_home
-
-    async def act(hone: "Hone") -> None:
+    async def act(hone: Hone) -> None:
         await hone.part(MemoryPart).backing.make(name).store(PROBE, key, "kept")
         sys.stdout.write(f"{READY}\n")
         sys.stdout.flush()
@@ -219,13 +195,8 @@ def probe(options: Options, name: str, key: str) -> None:
     with_home(options, act)
 
 
-async def _survives(hone: "Hone", options: Options, name: str) -> bool | None:
+async def _survives(hone: Hone, options: Options, name: str) -> bool | None:
     """Whether a memo is there whose writer was killed as soon as it had said so; None if it never did."""
-    import asyncio
-    import os
-
-    from hone.core.errors import BackendError
-
     backend, key = hone.part(MemoryPart).backing.make(name), f"kill-{os.urandom(4).hex()}"
     home = ["--home", str(options.home)] if options.home else []
     child = await asyncio.create_subprocess_exec(

@@ -1,27 +1,30 @@
 """`hone curator`: how the skills that were learned are kept few, and what to say about it."""
 
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Sequence
 
 import click
 
+from hone.app import Hone
 from hone.cli import skills
-from hone.cli.main import FAILED, Options
+from hone.cli.changes import diff, indented
+from hone.cli.context import ledger_of, with_home
+from hone.cli.options import FAILED, Options
+from hone.cli.output import echo
+from hone.cli.render import Paint, paint_for
+from hone.core.curation import CuratorRun, summarize
+from hone.core.errors import Conflict, Missing
+from hone.core.ledger import Actor, ChangeState, Entry, skill
+from hone.core.visible import visible
+from hone.features.curator.curator import Preview, report
 from hone.features.curator.part import CuratorPart
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.cli.paint import Paint
-    from hone.core.curation import CuratorRun
-    from hone.core.ledger import Entry
-    from hone.features.curator.curator import Preview
-    from hone.features.curator.retention import Aged
+from hone.features.curator.reports import markdown
+from hone.features.curator.retention import Aged
+from hone.knowledge.folding import steps
 
 SHOWN = 20
 """Skills in the status, those that were not used longest first."""
 NONE = "There was no round yet."
-Result = TypeVar("Result")
 
 
 @click.group()
@@ -43,18 +46,14 @@ for _command in (skills.pin, skills.unpin, skills.archive, skills.restore):
 @click.pass_obj
 def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
-    from hone.core.errors import Conflict
 
-    async def act(hone: "Hone") -> "tuple[CuratorRun, tuple[Entry, ...]]":
+    async def act(hone: Hone) -> tuple[CuratorRun, tuple[Entry, ...]]:
         done = await _closed(hone).part(CuratorPart).curator.work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
-    done, entries = _with(options, act)
-    from hone.core.curation import summarize
-    from hone.features.curator.reports import markdown
-
+    done, entries = with_home(options, act)
     click.echo(markdown(done))
     click.echo(summarize(done, entries))
     return FAILED if done.error else 0
@@ -65,21 +64,12 @@ def run(options: Options, again: bool) -> int:
 @click.pass_obj
 def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
-    from hone.cli.paint import paint_for
-
-    preview = _with(options, lambda hone: _closed(hone).part(CuratorPart).curator.preview(again=again))
-    for row in previewed(preview, paint_for(sys.stdout)):
-        click.echo(row)
+    preview = with_home(options, lambda hone: _closed(hone).part(CuratorPart).curator.preview(again=again))
+    echo(previewed(preview, paint_for(sys.stdout)))
     return FAILED if preview.refused or preview.thought.advice.error else 0
 
 
-def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
-    from hone.cli.changes import diff, indented
-    from hone.core.ledger import ChangeState, skill
-    from hone.core.visible import visible
-    from hone.features.curator.curator import report
-    from hone.knowledge.folding import steps
-
+def previewed(preview: Preview, paint: Paint) -> Iterator[str]:
     yield visible(report(preview.thought, [each.change for each in preview.entries], preview.refused))
     standing = {each.change.target: each.change.standing for each in preview.entries}
     for batch in preview.thought.batches:
@@ -95,9 +85,8 @@ def previewed(preview: "Preview", paint: "Paint") -> "Iterator[str]":
 @click.pass_obj
 def status(options: Options) -> None:
     """Show when the curator was last at work, what waits, and how long learned skills were not used."""
-    from hone.core.ledger import Actor
 
-    async def act(hone: "Hone") -> list[str]:
+    async def act(hone: Hone) -> list[str]:
         keeper = hone.part(CuratorPart).curator
         runs = await hone.stores.curator_runs.runs(1)
         lines = [_state(runs, paused=keeper.is_paused, due=await keeper.due())]
@@ -106,11 +95,10 @@ def status(options: Options) -> None:
             lines.append("What it would like to do waits for you: hone pending")
         return [*lines, *_ages(await keeper.ages())]
 
-    for line in _with(options, act):
-        click.echo(line)
+    echo(with_home(options, act))
 
 
-def _state(runs: "Sequence[CuratorRun]", *, paused: bool, due: str) -> str:
+def _state(runs: Sequence[CuratorRun], *, paused: bool, due: str) -> str:
     last = f"The last round was {runs[0].id}, {_when(runs[0])}." if runs else NONE
     if paused:
         return f"{last} It is paused: hone curator resume"
@@ -120,7 +108,7 @@ def _state(runs: "Sequence[CuratorRun]", *, paused: bool, due: str) -> str:
     return f"{last} The next one comes {when} has used Hone for two hours."
 
 
-def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
+def _ages(aged: Sequence[Aged]) -> Iterator[str]:
     if not aged:
         yield "No learned skill can age."
         return
@@ -136,15 +124,13 @@ def _ages(aged: "Sequence[Aged]") -> "Iterator[str]":
 @click.pass_obj
 def show(options: Options, id: int | None, as_list: bool) -> None:
     """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
-    from hone.core.errors import Missing
-    from hone.features.curator.reports import markdown
 
-    async def act(hone: "Hone") -> "Sequence[CuratorRun]":
+    async def act(hone: Hone) -> Sequence[CuratorRun]:
         runs = await hone.stores.curator_runs.runs()
         hone.part(CuratorPart).curator.reports.catch_up(runs)
         return runs
 
-    runs = _with(options, act)
+    runs = with_home(options, act)
     if as_list:
         for each in runs:
             click.echo(f"{each.id:>4}  {_when(each)}  {len(each.changes)} changes  {each.why}")
@@ -162,10 +148,10 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
 def pause(options: Options) -> None:
     """Begin no round until `hone curator resume`."""
 
-    async def act(hone: "Hone") -> None:
+    async def act(hone: Hone) -> None:
         _closed(hone).part(CuratorPart).curator.reports.pause()
 
-    _with(options, act)
+    with_home(options, act)
     click.echo("The curator is paused. Let it go on with: hone curator resume")
 
 
@@ -174,26 +160,18 @@ def pause(options: Options) -> None:
 def resume(options: Options) -> None:
     """Begin rounds again."""
 
-    async def act(hone: "Hone") -> None:
+    async def act(hone: Hone) -> None:
         _closed(hone).part(CuratorPart).curator.reports.resume()
 
-    _with(options, act)
+    with_home(options, act)
     click.echo("The curator goes on.")
 
 
-def _when(run: "CuratorRun") -> str:
+def _when(run: CuratorRun) -> str:
     return run.at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _closed(hone: "Hone") -> "Hone":
+def _closed(hone: Hone) -> Hone:
     """Raises Refused where nothing can be changed."""
-    from hone.cli.home import ledger_of
-
     ledger_of(hone)
     return hone
-
-
-def _with(options: Options, act: "Callable[[Hone], Awaitable[Result]]") -> Result:
-    from hone.cli.home import with_home
-
-    return with_home(options, act)

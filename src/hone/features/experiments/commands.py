@@ -1,24 +1,29 @@
 """`hone experiment`: does a lesson help? The same task with it and without it, many times."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import click
 
-from hone.cli.main import Options
+from hone.app import Hone
+from hone.cli.context import with_home
+from hone.cli.options import Options, at_terminal
+from hone.cli.output import echo_json
+from hone.core.clock import SystemClock
 from hone.core.errors import HoneError, Missing, Refused
+from hone.core.visible import one_line, visible
+from hone.features.experiments.demo import rehearse
+from hone.features.experiments.findings import Finding, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
-from hone.features.experiments.runner import ExperimentRunner
-from hone.features.experiments.values import PAIRS, Check, LessonKind
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.features.experiments.findings import Finding
-    from hone.features.experiments.recording import Recorded
-    from hone.features.experiments.runner import Progress
-    from hone.features.experiments.values import Study, Task
+from hone.features.experiments.recording import Recorded, RecordingOptions, record
+from hone.features.experiments.report import data, picture, table
+from hone.features.experiments.runner import ExperimentRunner, Progress
+from hone.features.experiments.subjects import find
+from hone.features.experiments.task_file import to_dict
+from hone.features.experiments.values import PAIRS, Check, LessonKind, Study, Task
 
 EMPTY = "There are no experiments yet. Record a task: hone experiment new --from SESSION"
 EPILOG = """\b
@@ -81,18 +86,12 @@ def new(
     in the folder of the run, with a file that has the answer in it as its argument; exit code 0 is success.
     Files are taken as they are now. With --at, the messages before that one are the beginning of each run.
     """
-    from hone.cli.home import with_home
-    from hone.cli.typed import at_terminal
-    from hone.core.clock import SystemClock
-    from hone.core.visible import visible
-    from hone.features.experiments.recording import RecordingOptions, record
-
     check = _check(**expected)
     if not check and at_terminal():
         check = Check(text=click.prompt("Words that must stand in a good answer"))
     wish = RecordingOptions(name, at or 0, folder, files, check)
 
-    async def act(hone: "Hone") -> "Recorded":
+    async def act(hone: Hone) -> Recorded:
         studies = hone.part(ExperimentsPart).studies
         studies.place(name or "unnamed")
         recorded = await record(hone.sessions, session, wish, studies.names(), SystemClock())
@@ -121,13 +120,8 @@ def _check(expect_text: str, expect_file: tuple[tuple[str, str], ...], check_scr
 @click.pass_obj
 def list_(options: Options, as_json: bool) -> None:
     """List experiments by name, and what was found out."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.core.visible import one_line
-    from hone.features.experiments.findings import found
-    from hone.features.experiments.report import data
 
-    async def act(hone: "Hone") -> "list[tuple[Task, list[Finding]]]":
+    async def act(hone: Hone) -> list[tuple[Task, list[Finding]]]:
         studies, known = hone.part(ExperimentsPart).studies, []
         for name in studies.names():
             try:
@@ -154,11 +148,8 @@ def list_(options: Options, as_json: bool) -> None:
 @click.pass_obj
 def show(options: Options, name: str, as_json: bool) -> None:
     """Print the task of experiment NAME: request, files, check."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.features.experiments.task_file import to_dict
 
-    async def act(hone: "Hone") -> "Task":
+    async def act(hone: Hone) -> Task:
         return hone.part(ExperimentsPart).studies.task(name)
 
     task = with_home(options, act)
@@ -211,16 +202,11 @@ def run(
     done are kept: after a Ctrl-C, a crash or a provider's fault the same command goes on. With fewer than 20
     pairs nothing is concluded.
     """
-    from hone.cli.home import with_home
-    from hone.features.experiments.findings import conclude, found
-    from hone.features.experiments.report import table
-    from hone.features.experiments.subjects import find
-
     wanted = _named(skills, entries, templates)
     if wanted is None:
         raise click.UsageError("Name the lesson: --skill, --entry or --template.")
 
-    async def act(hone: "Hone") -> "tuple[Finding, list[str]]":
+    async def act(hone: Hone) -> tuple[Finding, list[str]]:
         runner = ExperimentRunner(hone)
         task = runner.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
@@ -242,14 +228,14 @@ class Bar:
             length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
         )
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> Self:
         self._bar.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._bar.__exit__(*error)
 
-    def tell(self, progress: "Progress") -> None:
+    def tell(self, progress: Progress) -> None:
         self._bar.update(progress.done - self._bar.pos)
 
 
@@ -267,15 +253,9 @@ def report(
     Differences are with the lesson minus without it. A turn is one reply of the model, an error a call that
     failed; the first success is the first call that did not.
     """
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.features.experiments.findings import found
-    from hone.features.experiments.report import data, table
-    from hone.features.experiments.subjects import find
-
     wanted = _named(skills, entries, templates)
 
-    async def act(hone: "Hone") -> "list[Study]":
+    async def act(hone: Hone) -> list[Study]:
         studies = hone.part(ExperimentsPart).studies
         task, known = studies.task(name), studies.studies(name)
         if wanted is None:
@@ -296,9 +276,7 @@ def report(
         click.echo("\n\n".join("\n".join(table(each)) for each in findings))
 
 
-def draw(finding: "Finding", path: Path) -> None:
-    from hone.features.experiments.report import picture
-
+def draw(finding: Finding, path: Path) -> None:
     try:
         path.write_text(picture(finding), "utf-8")
     except OSError as error:
@@ -310,10 +288,8 @@ def draw(finding: "Finding", path: Path) -> None:
 @click.pass_obj
 def delete(options: Options, name: str) -> None:
     """Delete experiment NAME: its task and every run of it."""
-    from hone.cli.home import with_home
-    from hone.features.experiments.findings import forget
 
-    async def act(hone: "Hone") -> int:
+    async def act(hone: Hone) -> int:
         studies = hone.part(ExperimentsPart).studies
         gone = studies.delete(name)
         await forget(hone, studies, gone)
@@ -331,12 +307,6 @@ def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
 
     The model is scripted: the figures show how an experiment goes, not that templates help. All else is real.
     """
-    import asyncio
-
-    from hone.cli.log import echo_json
-    from hone.features.experiments.demo import rehearse
-    from hone.features.experiments.report import data, table
-
     with Bar("cold versus seeded", pairs) as bar:
         finding, lines = asyncio.run(rehearse(pairs, bar.tell))
     if plot:
@@ -347,7 +317,7 @@ def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
         click.echo("\n".join((*table(finding), *lines)))
 
 
-def _summary(task: "Task") -> dict[str, Any]:
+def _summary(task: Task) -> dict[str, Any]:
     return {
         "name": task.name,
         "session": task.session,
@@ -356,9 +326,7 @@ def _summary(task: "Task") -> dict[str, Any]:
     }
 
 
-def _told(task: "Task") -> list[str]:
-    from hone.core.visible import one_line, visible
-
+def _told(task: Task) -> list[str]:
     check = task.check
     rows = [f"{task.name}, from session {task.session}", f"request: {one_line(task.request, 500)}"]
     rows += [f"after {len(task.begun)} messages"] if task.begun else []
@@ -373,6 +341,4 @@ def _told(task: "Task") -> list[str]:
 
 
 def _indented(text: str) -> list[str]:
-    from hone.core.visible import visible
-
     return [f"  {row}" for row in visible(text).rstrip("\n").split("\n")]

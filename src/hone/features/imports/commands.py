@@ -4,17 +4,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.app import Hone
+from hone.cli.context import ledger_of, with_home
+from hone.cli.options import FAILED, Options, at_terminal
 from hone.core.visible import one_line, visible
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.features.imports.plan import ImportPlan
-    from hone.features.imports.proposals import Gathered, ImportProposal
+from hone.features.imports.carrying import ImportState
+from hone.features.imports.plan import ImportPlan, bring, survey
+from hone.features.imports.proposals import Gathered, ImportProposal, fresh, gather, propose
+from hone.features.imports.sources import source_files
 
 NAMES = ("claude-code", "openai", "codex", "hermes")
 REASONS = 10
@@ -34,18 +34,11 @@ def import_(options: Options, source: str, path: Path, foreign: bool, dry_run: b
     You see what there is first. What is here already is not stored again; a conversation that has gone on
     gets what is new. From a home of hermes its memory and skills come along: they wait until you approve.
     """
-    from hone.cli.home import with_home
-
     path = path.expanduser()
     return with_home(options, lambda hone: _import(hone, source, path, foreign, dry_run=dry_run, yes=yes))
 
 
-async def _import(hone: "Hone", source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
-    from hone.cli.home import ledger_of
-    from hone.features.imports.plan import survey
-    from hone.features.imports.proposals import fresh, gather
-    from hone.features.imports.sources import source_files
-
+async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
     keeper = ledger_of(hone)
     there = source_files(source, path)
     with _progress("Reading", sum(source_file.size for source_file in there)) as told:
@@ -70,7 +63,7 @@ async def _import(hone: "Hone", source: str, path: Path, foreign: bool, *, dry_r
 
 
 @contextmanager
-def _progress(label: str, length: int) -> "Iterator[Callable[[int], object]]":
+def _progress(label: str, length: int) -> Iterator[Callable[[int], object]]:
     """A bar for whoever looks on; a pipe gets none."""
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -79,9 +72,7 @@ def _progress(label: str, length: int) -> "Iterator[Callable[[int], object]]":
         yield bar.update
 
 
-def _tell(found: "ImportPlan", files: int, *, foreign: bool) -> None:
-    from hone.features.imports.carrying import ImportState
-
+def _tell(found: ImportPlan, files: int, *, foreign: bool) -> None:
     talks = _count(len(found.standings), "conversation")
     days = f", {found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else ""
     messages = _count(found.messages, "message")
@@ -104,7 +95,7 @@ def _tell(found: "ImportPlan", files: int, *, foreign: bool) -> None:
         )
 
 
-def _tell_left(found: "ImportPlan") -> None:
+def _tell_left(found: ImportPlan) -> None:
     report = found.report
     if left := +report.left:
         click.echo("Not taken over:")
@@ -117,7 +108,7 @@ def _tell_left(found: "ImportPlan") -> None:
         click.echo(visible(sentence), err=True)
 
 
-def _tell_learned(learned: "Gathered", news: "Sequence[ImportProposal]") -> None:
+def _tell_learned(learned: Gathered, news: Sequence[ImportProposal]) -> None:
     skills = sum(proposal.target.startswith("skill:") for proposal in news)
     notes = len(news) - skills
     known = len(learned.proposals) - len(news)
@@ -130,8 +121,6 @@ def _tell_learned(learned: "Gathered", news: "Sequence[ImportProposal]") -> None
 
 
 def _agreed(talks: int, news: int, *, yes: bool) -> bool:
-    from hone.cli.typed import at_terminal
-
     parts = [_count(talks, "conversation")] * bool(talks) + [_count(news, "proposal")] * bool(news)
     what = " and ".join(parts)
     if not yes and not at_terminal():
@@ -139,9 +128,7 @@ def _agreed(talks: int, news: int, *, yes: bool) -> bool:
     return yes or click.confirm(f"Bring in {what}?")
 
 
-async def _stored(hone: "Hone", source: str, found: "ImportPlan", *, foreign: bool) -> bool:
-    from hone.features.imports.plan import bring
-
+async def _stored(hone: Hone, source: str, found: ImportPlan, *, foreign: bool) -> bool:
     if not found.due:
         return True
     with _progress("Storing", sum(found.wanted.values())) as told:
@@ -154,9 +141,7 @@ async def _stored(hone: "Hone", source: str, found: "ImportPlan", *, foreign: bo
     return stored == found.due
 
 
-async def _proposed(hone: "Hone", news: "Sequence[ImportProposal]") -> bool:
-    from hone.features.imports.proposals import propose
-
+async def _proposed(hone: Hone, news: Sequence[ImportProposal]) -> bool:
     if not news:
         return True
     entries, problems = await propose(hone.keeper, news)
@@ -168,7 +153,7 @@ async def _proposed(hone: "Hone", news: "Sequence[ImportProposal]") -> bool:
     return not problems
 
 
-def _list(sentences: "Sequence[str]", total: int) -> None:
+def _list(sentences: Sequence[str], total: int) -> None:
     for sentence in sentences[:REASONS]:
         click.echo(f"  {one_line(sentence, 200)}")
     if total > min(REASONS, len(sentences)):

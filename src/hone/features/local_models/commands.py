@@ -1,13 +1,11 @@
 """`hone models`: small models that run on this machine, without a key and without a server."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from hone.cli.main import FAILED, Options
-
-if TYPE_CHECKING:
-    from hone.features.local_models.weights import ModelCache, Weights
+from hone.cli.options import FAILED, Options, at_terminal
+from hone.core.visible import visible
+from hone.features.local_models.weights import ModelCache, Weights, megabytes
+from hone.settings import home_folder
 
 
 @click.group(short_help="Models that run on this machine: list, add, remove.")
@@ -23,8 +21,6 @@ def models() -> None:
 @click.pass_obj
 def list_(options: Options) -> None:
     """List the models that can be added, and those that were."""
-    from hone.features.local_models.weights import megabytes
-
     cache = _cache(options)
     for each in cache.known.values():
         state = "added" if not cache.missing(each) else f"add it with: hone models add {each.name}"
@@ -69,7 +65,7 @@ def remove(options: Options, name: str) -> int:
     return 0
 
 
-def _fetch(cache: "ModelCache", weights: "Weights") -> None:
+def _fetch(cache: ModelCache, weights: Weights) -> None:
     if not cache.has_engine():
         click.echo("Fetching the engine …", err=True)
         cache.add_engine()
@@ -78,11 +74,7 @@ def _fetch(cache: "ModelCache", weights: "Weights") -> None:
         cache.add(weights)
 
 
-def _agreed(cache: "ModelCache", missing: list[tuple[str, int]]) -> bool:
-    from hone.cli.typed import at_terminal
-    from hone.core.visible import visible
-    from hone.features.local_models.weights import megabytes
-
+def _agreed(cache: ModelCache, missing: list[tuple[str, int]]) -> bool:
     click.echo("This will be fetched:")
     for what, size in missing:
         click.echo(f"  {what}: {megabytes(size)}")
@@ -92,8 +84,5 @@ def _agreed(cache: "ModelCache", missing: list[tuple[str, int]]) -> bool:
     return click.confirm("Fetch it?")
 
 
-def _cache(options: Options) -> "ModelCache":
-    from hone.features.local_models.weights import ModelCache
-    from hone.settings import home_folder
-
+def _cache(options: Options) -> ModelCache:
     return ModelCache((options.home or home_folder()) / "models")

@@ -1,17 +1,23 @@
 """`hone templates`: calls that worked, kept as examples for the beginning of other sessions."""
 
-import shutil
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from hone.cli.main import Options
+from hone.app import Hone
+from hone.cli.context import with_home
+from hone.cli.listing import folded
+from hone.cli.options import Options
+from hone.cli.output import columns, echo, echo_json
+from hone.cli.render import describe, extent
+from hone.core.messages import ToolCall
+from hone.core.trust import Trust
+from hone.core.visible import one_line, visible
 from hone.features.templates.part import TemplatesPart
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.features.templates.values import Template
+from hone.features.templates.seeding import TemplateOptions
+from hone.features.templates.template_file import examples_digest, to_dict
+from hone.features.templates.values import Template, Work
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
 FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
@@ -64,13 +70,6 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a template of the calls in SESSION that succeeded."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.core.trust import Trust
-    from hone.features.templates.seeding import TemplateOptions
-    from hone.features.templates.template_file import to_dict
-    from hone.features.templates.values import Work
-
     wish = TemplateOptions(name, Work(work) if work else None, most, description, tags)
     made = with_home(options, lambda hone: hone.part(TemplatesPart).create(session, wish))
     if as_json:
@@ -90,15 +89,13 @@ def create(
 @click.pass_obj
 def list_(options: Options, work: str | None, tags: tuple[str, ...], as_json: bool) -> None:
     """List templates by name."""
-    from hone.cli.log import echo_json
-
     found = [
         each for each in _all(options) if (work is None or each.work == work) and set(tags) <= set(each.tags)
     ]
     if as_json:
         echo_json([_summary(each) for each in found])
     elif found:
-        click.echo(_table(found, shutil.get_terminal_size().columns))
+        click.echo(_table(found, columns()))
     else:
         click.echo("There are no such templates." if work or tags else EMPTY)
 
@@ -109,12 +106,8 @@ def list_(options: Options, work: str | None, tags: tuple[str, ...], as_json: bo
 @click.pass_obj
 def show(options: Options, name: str, as_json: bool) -> None:
     """Print the template NAME with its examples."""
-    from hone.cli.home import with_home
-    from hone.cli.log import echo_json
-    from hone.core.visible import one_line
-    from hone.features.templates.template_file import examples_digest, to_dict
 
-    async def act(hone: "Hone") -> "tuple[Template, list[str]]":
+    async def act(hone: Hone) -> tuple[Template, list[str]]:
         found = await hone.part(TemplatesPart).store.read(name)
         return found, await hone.findings("template", name, examples_digest(found))
 
@@ -128,8 +121,7 @@ def show(options: Options, name: str, as_json: bool) -> None:
     click.echo(f"made from session {found.session} on {found.created.astimezone():%Y-%m-%d}")
     if found.tags:
         click.echo(one_line(f"tags: {', '.join(found.tags)}", 200))
-    for row in measured:
-        click.echo(row)
+    echo(measured)
     click.echo("\n".join(_wholly(found)))
 
 
@@ -141,8 +133,6 @@ def delete(options: Options, name: str) -> None:
 
     Sessions that began with it keep their examples.
     """
-    from hone.cli.home import with_home
-
     with_home(options, lambda hone: hone.part(TemplatesPart).store.delete(name))
     click.echo(f"Deleted template {name}.")
 
@@ -152,8 +142,6 @@ def delete(options: Options, name: str) -> None:
 @click.pass_obj
 def stats(options: Options, as_json: bool) -> None:
     """Count templates, their examples and their use, in all and by type."""
-    from hone.cli.log import echo_json
-
     found = _all(options)
     figures = statistics(found)
     if as_json:
@@ -167,7 +155,7 @@ def stats(options: Options, as_json: bool) -> None:
             click.echo(f"{name:<10}{each['total']:>10,}{each['examples']:>10,}{each['uses']:>8,}")
 
 
-def statistics(found: "Sequence[Template]") -> dict[str, Any]:
+def statistics(found: Sequence[Template]) -> dict[str, Any]:
     """In all, and for each type there is."""
     kinds = sorted({each.work for each in found})
     return {
@@ -176,7 +164,7 @@ def statistics(found: "Sequence[Template]") -> dict[str, Any]:
     }
 
 
-def _figures(found: "Sequence[Template]") -> dict[str, int]:
+def _figures(found: Sequence[Template]) -> dict[str, int]:
     return {
         "total": len(found),
         "examples": sum(len(each.examples) for each in found),
@@ -184,11 +172,10 @@ def _figures(found: "Sequence[Template]") -> dict[str, int]:
     }
 
 
-def _all(options: Options) -> "list[Template]":
+def _all(options: Options) -> list[Template]:
     """Those that can be used; what is wrong with the others goes to standard error."""
-    from hone.cli.home import with_home
 
-    async def act(hone: "Hone") -> "list[Template]":
+    async def act(hone: Hone) -> list[Template]:
         found, faults = await hone.part(TemplatesPart).store.all()
         hone.notices += faults
         return found
@@ -196,16 +183,12 @@ def _all(options: Options) -> "list[Template]":
     return with_home(options, act)
 
 
-def _summary(template: "Template") -> dict[str, object]:
-    from hone.features.templates.template_file import to_dict
-
+def _summary(template: Template) -> dict[str, object]:
     counted = {"examples": len(template.examples), "uses": len(template.uses)}
     return {name: value for name, value in to_dict(template).items() if name != "format"} | counted
 
 
-def _table(found: "Sequence[Template]", width: int) -> str:
-    from hone.core.visible import one_line
-
+def _table(found: Sequence[Template], width: int) -> str:
     titles = ("name", "type", "examples", "uses", "about")
     rows = [titles, *map(_row, found)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -214,22 +197,17 @@ def _table(found: "Sequence[Template]", width: int) -> str:
     return "\n".join(f"{aligned.format(*row)}  {one_line(row[4], room)}".rstrip() for row in rows)
 
 
-def _row(each: "Template") -> tuple[str, str, str, str, str]:
+def _row(each: Template) -> tuple[str, str, str, str, str]:
     return each.name, str(each.work), f"{len(each.examples)}", f"{len(each.uses):,}", _about(each)
 
 
-def _about(template: "Template") -> str:
+def _about(template: Template) -> str:
     tags = f"[{', '.join(template.tags)}] " if template.tags else ""
     return tags + template.description
 
 
-def _briefly(template: "Template") -> "Iterator[str]":
+def _briefly(template: Template) -> Iterator[str]:
     """One line a call; whole where the model had read foreign text before it wrote the arguments."""
-    from hone.cli.render import describe, extent
-    from hone.core.messages import ToolCall
-    from hone.core.trust import Trust
-    from hone.core.visible import visible
-
     for example in template.examples:
         call = describe(ToolCall("", example.tool, example.arguments))
         if example.said is Trust.FOREIGN:
@@ -238,9 +216,7 @@ def _briefly(template: "Template") -> "Iterator[str]":
         yield f"  → {call}: {unkept if example.trust is Trust.FOREIGN else extent(example.result)}"
 
 
-def _wholly(template: "Template") -> "Iterator[str]":
-    from hone.cli.listing import folded
-
+def _wholly(template: Template) -> Iterator[str]:
     for example in template.examples:
         yield ""
         yield from folded(f"→ {example.tool} {example.arguments}", full=True)
@@ -249,11 +225,11 @@ def _wholly(template: "Template") -> "Iterator[str]":
         yield f"  ({example.size:,} characters; {labels})"
 
 
-def _count(template: "Template") -> str:
+def _count(template: Template) -> str:
     count = len(template.examples)
     return "1 example" if count == 1 else f"{count} examples"
 
 
-def _used(template: "Template") -> str:
+def _used(template: Template) -> str:
     uses = len(template.uses)
     return "not used yet" if not uses else "used once" if uses == 1 else f"used {uses:,} times"

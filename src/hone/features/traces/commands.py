@@ -1,23 +1,28 @@
 """`hone traces`: conversations out as a file, in again, and the tree they form."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hone.cli.main import FAILED, Options
+from hone.app import Hone
+from hone.cli.context import with_home, with_store
+from hone.cli.files import create
+from hone.cli.options import FAILED, Options, at_terminal, parse_age
+from hone.cli.output import columns, echo
+from hone.core.errors import HoneError
+from hone.core.ids import SessionId
+from hone.core.ports import Header, Sessions, SessionSummary
+from hone.core.secrets import redact
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
-
-if TYPE_CHECKING:
-    from hone.app import Hone
-    from hone.core.ids import SessionId
-    from hone.core.ports import Header, Sessions, SessionSummary
-    from hone.features.traces.export import Tree
-    from hone.features.traces.restore import FoundTrace, RestoreStep
+from hone.features.traces.export import Tree, choose, gather
+from hone.features.traces.export import export as write
+from hone.features.traces.restore import FoundTrace, RestoreState, RestoreStep, compare, read, restore
+from hone.runtime.export import lineage
 
 FAULTS = 10
 """Lines that did not hold, of which the reason is told."""
@@ -44,14 +49,9 @@ def export(
 
     What several share is written once. Secrets are taken out unless you say --raw.
     """
-    from hone.cli.sessions import with_store
-    from hone.core.secrets import redact
-    from hone.features.traces.export import choose, gather
-    from hone.features.traces.export import export as write
-
     limit = parse_since(since) if since else None
 
-    async def act(store: "Sessions") -> "Tree":
+    async def act(store: Sessions) -> Tree:
         wanted = [await store.find(id) for id in ids]
         chosen = choose(await store.list(None, None), since=limit, sessions=wanted, reviews=reviews)
         return await gather(store, chosen, None if raw else redact)
@@ -59,11 +59,8 @@ def export(
     tree = with_store(options, act)
     lines = write(tree, redacted=not raw)
     if output is None or str(output) == "-":
-        for line in lines:
-            click.echo(line)
+        echo(lines)
     else:
-        from hone.cli.files import create
-
         create(output, "".join(f"{line}\n" for line in lines))
         click.echo(f"Wrote {one_line(str(output), 200)}: {_contents(tree)}.")
     if raw:
@@ -75,8 +72,6 @@ def export(
 
 def parse_since(text: str) -> datetime:
     """An age, or a date in the time of this place."""
-    from hone.cli.sessions import parse_age
-
     try:
         return datetime.combine(date.fromisoformat(text), time()).astimezone()
     except ValueError:
@@ -95,12 +90,9 @@ def import_(options: Options, file: Path, own: bool, dry_run: bool, yes: bool) -
     You see what it holds first. What is here already is not stored again, and nothing is overwritten. Lines
     that do not hold are left out and counted.
     """
-    from hone.cli.home import with_home
-    from hone.features.traces.restore import compare, read
-
     found = read(_read(file).split(b"\n"))
 
-    async def act(hone: "Hone") -> int:
+    async def act(hone: Hone) -> int:
         steps = await compare(hone.sessions, found.tree, own=own)
         _tell(found, steps, own=own)
         return 0 if dry_run else await _store(hone, found, steps, yes=yes)
@@ -109,19 +101,13 @@ def import_(options: Options, file: Path, own: bool, dry_run: bool, yes: bool) -
 
 
 def _read(file: Path) -> bytes:
-    import sys
-
-    from hone.core.errors import HoneError
-
     try:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise HoneError(f"{file} cannot be read: {error.strerror}.") from error
 
 
-def _tell(found: "FoundTrace", steps: "Sequence[RestoreStep]", *, own: bool) -> None:
-    from hone.features.traces.restore import RestoreState
-
+def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None:
     click.echo(f"Found {_contents(found.tree)}.")
     ids: dict[RestoreState, list[str]] = defaultdict(list)
     for step in steps:
@@ -141,10 +127,7 @@ def _tell(found: "FoundTrace", steps: "Sequence[RestoreStep]", *, own: bool) -> 
         )
 
 
-async def _store(hone: "Hone", found: "FoundTrace", steps: "Sequence[RestoreStep]", *, yes: bool) -> int:
-    from hone.cli.typed import at_terminal
-    from hone.features.traces.restore import RestoreState, restore
-
+async def _store(hone: Hone, found: FoundTrace, steps: Sequence[RestoreStep], *, yes: bool) -> int:
     due = [step for step in steps if step.standing in (RestoreState.NEW, RestoreState.LONGER)]
     count = _count(len(due), "session")
     if not due:
@@ -162,7 +145,7 @@ async def _store(hone: "Hone", found: "FoundTrace", steps: "Sequence[RestoreStep
     return FAILED if failed else 0
 
 
-def _contents(tree: "Tree") -> str:
+def _contents(tree: Tree) -> str:
     marked = f"; secrets are taken out of {_count(len(tree.redacted), 'message')}" if tree.redacted else ""
     counts = (len(tree.traces), "session"), (len(tree.leaves()), "leaf"), (len(tree.nodes), "message")
     return ", ".join(_count(*each) for each in counts) + marked
@@ -182,12 +165,8 @@ def tree(options: Options, session: str | None, limit: int) -> None:
 
     With a SESSION only the tree it belongs to.
     """
-    import shutil
 
-    from hone.cli.sessions import with_store
-    from hone.runtime.export import lineage
-
-    async def act(store: "Sessions") -> list[str]:
+    async def act(store: Sessions) -> list[str]:
         found = await store.list(None, None)
         headers = {each.header.id: each.header for each in found}
         tops = {each.header.id: lineage(headers, each.header)[-1].id for each in found}
@@ -199,7 +178,7 @@ def tree(options: Options, session: str | None, limit: int) -> None:
         return [line for root in roots for line in _draw(root, rows)]
 
     lines = with_store(options, act)
-    width = shutil.get_terminal_size().columns
+    width = columns()
     for line in lines:
         click.echo(one_line(line, max(60, width)))
     if not lines:
@@ -208,13 +187,13 @@ def tree(options: Options, session: str | None, limit: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    header: "Header"
+    header: Header
     words: str
     left: tuple[str, ...]
     """What it was before it was shortened or moved."""
 
 
-async def _row(store: "Sessions", summary: "SessionSummary") -> Row:
+async def _row(store: Sessions, summary: SessionSummary) -> Row:
     header = summary.header
     spent = [each.usage for each in await store.spending(header.id)]
     tokens = sum(use.input + use.output for use in spent)
@@ -229,7 +208,7 @@ async def _row(store: "Sessions", summary: "SessionSummary") -> Row:
     return Row(header, f"{origin}: {counts}" + (f" · {about}" if about else ""), tuple(left))
 
 
-def _draw(root: "SessionId", rows: "Mapping[SessionId, Row]") -> Iterator[str]:
+def _draw(root: SessionId, rows: Mapping[SessionId, Row]) -> Iterator[str]:
     """Without recursion: a chain of branches can be longer than the stack."""
     children: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows.values(), key=lambda row: (row.header.shared, row.header.created, row.header.id)):

@@ -1,0 +1,168 @@
+"""The home, a session and a turn for the length of one command, and what Ctrl-C does meanwhile."""
+
+import asyncio
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self, TypeVar
+
+import click
+
+from hone.app import Hone
+from hone.cli.options import Options
+from hone.core.errors import HoneError, Missing, Refused, SettingsError
+from hone.core.events import Emit, TurnEnded
+from hone.core.ports import Sessions
+from hone.core.trust import Trust
+from hone.core.turn import Stop, Turn
+from hone.core.visible import visible
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.snapshots import journals
+from hone.runtime.session import Session
+
+Result = TypeVar("Result")
+Act = Callable[[], object]
+
+
+def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Result:
+    """Open the home for `act`. What there is to say beside the result goes to standard error."""
+
+    async def whole() -> Result:
+        async with Hone(home=options.home) as hone:
+            try:
+                result = await act(hone)
+            except HoneError as error:
+                tell(hone, but=str(error))
+                raise
+            tell(hone)
+            return result
+
+    return asyncio.run(whole())
+
+
+def with_keeper(options: Options, act: Callable[[Hone, Keeper], Awaitable[Result]]) -> Result:
+    """Open the home for what needs the ledger. Raises Refused where there is none to open."""
+    return with_home(options, lambda hone: act(hone, ledger_of(hone)))
+
+
+def with_store(options: Options, act: Callable[[Sessions], Awaitable[Result]]) -> Result:
+    return with_home(options, lambda hone: act(hone.sessions))
+
+
+def ledger_of(hone: Hone) -> Keeper:
+    keeper = hone.keeper
+    if keeper.rules.closed:
+        raise Refused(f"{keeper.rules.closed} Its log cannot be opened either.")
+    return keeper
+
+
+def tell(hone: Hone, but: str = "") -> None:
+    for sentence in news(hone):
+        if sentence not in but:
+            click.echo(visible(sentence), err=True)
+
+
+def news(hone: Hone) -> list[str]:
+    """Return what Hone has to say besides the conversation, each sentence once."""
+    sentences, hone.notices[:] = list(hone.notices), []
+    return sentences
+
+
+async def look_around(hone: Hone) -> None:
+    """Take in what the owner has edited by hand, so that it is in the log like everything else."""
+    for target in journals(hone.folder):
+        await hone.keeper.text(target)
+    await hone.library.listed()
+
+
+async def open_session(hone: Hone, options: Options) -> Session:
+    if options.resume:
+        return await hone.resume(options.resume, options.model)
+    if not options.last:
+        return await hone.session(options.model, options.template)
+    latest = await hone.sessions.list(limit=1, own=True)
+    if not latest:
+        raise Missing("There is no session of yours to go on with yet.")
+    return await hone.resume(latest[0].header.id, options.model)
+
+
+async def count_waiting(hone: Hone) -> int:
+    """Count the changes that wait for the owner's answer."""
+    return len(await hone.ledger.pending())
+
+
+def waiting(count: int, command: str) -> str:
+    """Say in one line what waits, and how to see it."""
+    return f"{count:,} lessons wait for you: {command}" if count > 1 else f"1 lesson waits for you: {command}"
+
+
+class Interrupts:
+    """While it is entered, Ctrl-C does what the innermost `heed` says, and nothing where there is none."""
+
+    def __init__(self) -> None:
+        self._steps: list[Act] = []
+
+    def __enter__(self) -> Self:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.press)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+
+    def press(self) -> None:
+        if self._steps:
+            (self._steps.pop(0) if len(self._steps) > 1 else self._steps[0])()
+
+    @contextmanager
+    def heed(self, *steps: Act) -> Iterator[None]:
+        """The first press does the first step, and so on; the last one repeats."""
+        outer, self._steps = self._steps, list(steps)
+        try:
+            yield
+        finally:
+            self._steps = outer
+
+
+async def take_turn(
+    session: Session,
+    message: str,
+    emit: Emit,
+    interrupts: Interrupts,
+    *,
+    voice: Trust | None = None,
+    aside: str = "",
+) -> Turn:
+    """Send a message. Ctrl-C ends the turn in order; pressed again, it does not wait for that order."""
+    sending = asyncio.ensure_future(session.send(message, emit, voice=voice, aside=aside))
+    try:
+        with interrupts.heed(session.cancel, sending.cancel):
+            return await sending
+    except asyncio.CancelledError:
+        if not sending.cancelled():
+            raise
+        turn = Turn(session.header.origin).ended(Stop.INTERRUPTED, "interrupted")
+        emit(TurnEnded(turn))
+        return turn
+
+
+def find_editor(file: Path) -> list[str]:
+    """Return the command of the user's editor. Raises SettingsError if there is none for this file."""
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not editor:
+        raise SettingsError(f"No editor is named. Set EDITOR, or open {file} yourself.")
+    return editor
+
+
+def open_editor(file: Path) -> None:
+    """Return when the editor is closed. Raises HoneError if it cannot be started or has failed."""
+    editor = find_editor(file)
+    try:
+        code = subprocess.run([*editor, str(file)], check=False).returncode
+    except OSError as error:
+        raise SettingsError(f"The editor {editor[0]!r} cannot be started: {error.strerror}.") from error
+    if code:
+        raise HoneError(f"The editor ended with exit code {code}.")

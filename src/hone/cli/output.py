@@ -1,0 +1,46 @@
+"""Results on the screen: tables, times, JSON."""
+
+import json
+import shutil
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+import click
+
+from hone.core.visible import one_line
+
+
+def columns() -> int:
+    """Return how wide the terminal is."""
+    return shutil.get_terminal_size().columns
+
+
+def lay_out(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Collection[str] = ()
+) -> list[str]:
+    """Set cells in columns, those named in `right` at their right edge. The last one gets the room that is
+    left."""
+    count = len(titles) - 1
+    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(count)]
+    room = max(20, width - sum(widths) - 2 * count)
+    lines = []
+    for row in (titles, *rows):
+        cells = [
+            cell.rjust(size) if title in right else cell.ljust(size)
+            for title, cell, size in zip(titles, row, widths, strict=False)
+        ]
+        lines.append("  ".join((*cells, one_line(row[-1], room))).rstrip())
+    return lines
+
+
+def moment(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def echo(rows: Iterable[str]) -> None:
+    for row in rows:
+        click.echo(row)
+
+
+def echo_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=2))
