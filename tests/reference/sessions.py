@@ -14,7 +14,7 @@ from hone.core.ports import Header, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.stores import job_states as stages
+from hone.stores import jobs as stages
 from hone.stores import rules
 
 
@@ -116,7 +116,7 @@ class InMemorySessions:
         self._get(session)
         del self._stored[session]
         self._left.pop(session, None)
-        self.queue = [stages.orphaned(job) if job.session == session else job for job in self.queue]
+        self.queue = [_orphaned(job) if job.session == session else job for job in self.queue]
         tree = self.trees.pop(session)
         if tree not in self.trees.values():
             self.counters.pop(tree, None)
@@ -271,3 +271,8 @@ def _summary(stored: StoredSession) -> SessionSummary:
         updated=stored.transcript.nodes[-1].at,
         opening=rules.opening(stored.transcript)[1],
     )
+
+
+def _orphaned(job: Job) -> Job:
+    """Nobody says when a session is deleted."""
+    return replace(job, state=State.CANCELLED, error=stages.DELETED) if job.state is State.QUEUED else job

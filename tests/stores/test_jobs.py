@@ -16,7 +16,7 @@ from hone.core.ports import Header
 from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.stores import queue
+from hone.stores import jobs as reviews
 from hone.stores.database import Database
 from hone.stores.examine import examine
 from hone.stores.jobs import SqliteJobs
@@ -222,7 +222,7 @@ async def test_what_waits_and_what_a_deleted_session_leaves_is_found_without_rea
     path: Path,
 ) -> None:
     def plan(connection: apsw.Connection) -> list[str]:
-        asked = (queue.QUEUED, queue.ORPHAN.replace("?", "NULL"), queue.UNCOUNT.replace("?1", "NULL"))
+        asked = (reviews.QUEUED, reviews.ORPHAN.replace("?", "NULL"), reviews.UNCOUNT.replace("?1", "NULL"))
         rows = [connection.execute(f"EXPLAIN QUERY PLAN {each}") for each in asked]
         return [step for each in rows for (*_, step) in each]
 

@@ -114,7 +114,7 @@ MUTATIONS = (
         "what waits has no effect",
         "a pending change is applied like an active one",
         "stores/record.py",
-        "    if change.standing is Standing.ACTIVE:\n        fold.apply",
+        "    if change.standing is ChangeState.ACTIVE:\n        fold.apply",
         "    if True:\n        fold.apply",
         "tests/contract/test_ledger.py",
     ),
@@ -137,7 +137,7 @@ MUTATIONS = (
     of(
         "a review once",
         "a review that has ended can be completed again",
-        "stores/stages.py",
+        "stores/jobs.py",
         "if job.state is not State.QUEUED:\n        raise",
         "if False:\n        raise",
         "tests/contract/test_jobs.py",

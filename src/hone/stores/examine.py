@@ -17,9 +17,10 @@ from hone.core.transcript import chained
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores import curator_runs as rounds
-from hone.stores import fold, ledger, passages, queue, rules
+from hone.stores import fold, jobs, ledger, passages, rules
 from hone.stores import skill_catalog as shelf
 from hone.stores.database import MIGRATIONS, read_script
+from hone.stores.salvage import read_number
 from hone.stores.tree import LINE, SYMPTOMS, moment
 from hone.stores.writer import FOREIGN
 
@@ -87,7 +88,7 @@ def examine(connection: apsw.Connection) -> list[str]:
         ("what is known", fold.unsound),
         ("the index of skills", _cards),
         ("changes", lambda each: _read(ledger.every(each))),
-        ("reviews", lambda each: _read(queue.select(each, queue.ALL, -1))),
+        ("reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
         ("rounds of the curator", lambda each: _read(rounds.select(each))),
         ("cards of skills", _shelved),
         ("what was spent", _spending),
@@ -219,7 +220,7 @@ def _begins(block: bytes) -> bool:
     row, end = int.from_bytes(block[:2]), int.from_bytes(block[2:4])
     if end >= len(block):
         return True
-    first, _ = _number(block, end)
+    first, _ = read_number(block, end)
     return row == 0 or 4 <= row < first
 
 
@@ -228,17 +229,9 @@ def _first(block: bytes) -> bytes | None:
     end = int.from_bytes(block[2:4])
     if end >= len(block):
         return None
-    at, _ = _number(block, end)
-    size, start = _number(block, at)
+    at, _ = read_number(block, end)
+    size, start = read_number(block, at)
     return block[start : start + size]
-
-
-def _number(block: bytes, at: int) -> tuple[int, int]:
-    """One of a few bytes, seven bits each, and where it ends."""
-    value = 0
-    while block[at] >= 0x80:
-        value, at = (value << 7) | (block[at] & 0x7F), at + 1
-    return (value << 7) | block[at], at + 1
 
 
 def _nodes(connection: apsw.Connection) -> Iterator[str]:

@@ -1,19 +1,50 @@
-"""Reviews as durable jobs in SQLite, beside the sessions they look at and the ledger they write to."""
+"""Reviews as durable jobs in SQLite, beside the sessions they look at and the ledger they write to.
 
+What becomes of a job is a function from one state to the next; what reads or writes rows is one piece of work
+inside whatever transaction it is called in.
+"""
+
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import apsw
 
+from hone.core.errors import Conflict, Corrupt, Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.jobs import Counters, Job, JobId, Topics
-from hone.core.ledger import Change, Entry
-from hone.stores import job_states as stages
-from hone.stores import queue
+from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
+from hone.core.ledger import Change, ChangeId, Entry
+from hone.core.messages import canonical, sound
+from hone.core.topics import NAMES
+from hone.stores import rules
 from hone.stores.database import Database
-from hone.stores.record import record
-from hone.stores.tree import stamp
+from hone.stores.record import reachable, record
+from hone.stores.tree import SYMPTOMS, NodeRow, moment, stamp
+
+DELETED = "its session was deleted"
+COLUMNS = (
+    "id, session, tree, messages, topics, created, why, state, tries, review, cached, error, ended, changes"
+)
+PUT = f"""
+INSERT INTO jobs (session, tree, messages, topics, created, why, state, tries, review, error, changes)
+VALUES (?, ?, ?, ?, ?, ?, '{State.QUEUED}', 0, '', '', '[]') RETURNING {COLUMNS}
+"""
+GET = f"SELECT {COLUMNS} FROM jobs WHERE id = ?"
+ALL = f"SELECT {COLUMNS} FROM jobs ORDER BY id DESC LIMIT ?"
+QUEUED = f"SELECT {COLUMNS} FROM jobs WHERE state = '{State.QUEUED}' ORDER BY id"
+SAVE = """
+UPDATE jobs SET state = ?, tries = ?, review = ?, cached = ?, error = ?, ended = ?, changes = ? WHERE id = ?
+"""
+ORPHAN = f"""
+UPDATE jobs SET state = '{State.CANCELLED}', error = ? WHERE session = ? AND state = '{State.QUEUED}'
+"""
+SESSION = "SELECT tree, messages FROM sessions WHERE id = ?"
+COUNTERS = "SELECT topic, count FROM counts WHERE tree = ? AND count <> 0"
+COUNT = "INSERT OR REPLACE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
+UNCOUNT = "DELETE FROM counts WHERE tree = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tree = ?1)"
 
 
 class SqliteJobs:
@@ -27,17 +58,17 @@ class SqliteJobs:
         return await self._database.write(work)
 
     async def job(self, id: JobId) -> Job:
-        return await self._database.read(partial(queue.get, id=id))
+        return await self._database.read(partial(get, id=id))
 
     async def jobs(self, limit: int | None = None) -> Sequence[Job]:
         most = -1 if limit is None else limit
-        return await self._database.read(lambda connection: queue.select(connection, queue.ALL, most))
+        return await self._database.read(lambda connection: select(connection, ALL, most))
 
     async def waiting(self) -> Sequence[Job]:
-        return await self._database.read(lambda connection: queue.select(connection, queue.QUEUED))
+        return await self._database.read(lambda connection: select(connection, QUEUED))
 
     async def begin(self, id: JobId, review: SessionId) -> Job:
-        return await self._step(id, partial(stages.begun, review=review))
+        return await self._step(id, partial(begun, review=review))
 
     async def complete(
         self,
@@ -53,10 +84,10 @@ class SqliteJobs:
         return await self._database.write(work)
 
     async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:
-        await self._step(id, partial(stages.failed, error=error, at=at, again=again))
+        await self._step(id, partial(failed, error=error, at=at, again=again))
 
     async def cancel(self, id: JobId, at: datetime) -> None:
-        await self._step(id, partial(stages.cancelled, at=at))
+        await self._step(id, partial(cancelled, at=at))
 
     async def retry(self, id: JobId) -> None:
         await self._database.write(partial(_retry, id=id))
@@ -71,21 +102,21 @@ class SqliteJobs:
 def _enqueue(
     connection: apsw.Connection, session: SessionId, messages: int, topics: Topics, why: str, at: int
 ) -> Job:
-    tree, length = queue.session(connection, session)
-    stages.reach(session, messages, length)
-    return queue.put(connection, session, tree, messages, topics, why, at)
+    tree, length = read_session(connection, session)
+    reach(session, messages, length)
+    return put(connection, session, tree, messages, topics, why, at)
 
 
 def _take(connection: apsw.Connection, id: JobId, step: Callable[[Job], Job]) -> Job:
-    job = step(queue.get(connection, id))
-    queue.save(connection, job)
+    job = step(get(connection, id))
+    save(connection, job)
     return job
 
 
 def _retry(connection: apsw.Connection, id: JobId) -> None:
-    job = stages.retried(queue.get(connection, id))
-    queue.session(connection, job.session)  # it may have been deleted since
-    queue.save(connection, job)
+    job = retried(get(connection, id))
+    read_session(connection, job.session)  # it may have been deleted since
+    save(connection, job)
 
 
 def _complete(
@@ -96,12 +127,141 @@ def _complete(
     cached: float | None,
     at: datetime,
 ) -> Sequence[Entry]:
-    job = stages.queued(queue.get(connection, id))
+    job = queued(get(connection, id))
     entries = record(connection, changes, contents, at)
-    queue.save(connection, stages.completed(job, cached, at, [entry.id for entry in entries]))
+    save(connection, completed(job, cached, at, [entry.id for entry in entries]))
     return entries
 
 
 def _counters(connection: apsw.Connection, session: SessionId) -> Counters:
-    tree, _ = queue.session(connection, session)
-    return queue.counters(connection, tree)
+    tree, _ = read_session(connection, session)
+    return counters(connection, tree)
+
+
+def put(
+    connection: apsw.Connection,
+    session: SessionId,
+    tree: SessionId,
+    messages: int,
+    topics: Topics,
+    why: str,
+    at: int,
+) -> Job:
+    row = (session, tree, messages, canonical(sorted(topics)), at, sound(why))
+    return _job(connection.execute(PUT, row).get)
+
+
+def get(connection: apsw.Connection, id: JobId) -> Job:
+    row = connection.execute(GET, (reachable(id),)).fetchone()
+    if row is None:
+        raise absent(id)
+    return _job(row)
+
+
+def select(connection: apsw.Connection, query: str, *values: int) -> tuple[Job, ...]:
+    return tuple(_job(row) for row in connection.execute(query, values))
+
+
+def save(connection: apsw.Connection, job: Job) -> None:
+    ended = None if job.ended is None else stamp(job.ended)
+    row = (job.state, job.tries, job.review, job.cached, job.error, ended, canonical(job.changes), job.id)
+    connection.execute(SAVE, row)
+
+
+def read_session(connection: apsw.Connection, id: SessionId) -> tuple[SessionId, int]:
+    """Its tree, and how many messages it has."""
+    row = connection.execute(SESSION, (sound(id),)).fetchone()
+    if row is None:
+        raise rules.missing(id)
+    return SessionId(row[0]), int(row[1])
+
+
+def counters(connection: apsw.Connection, tree: SessionId) -> Counters:
+    rows: list[Any] = connection.execute(COUNTERS, (tree,)).fetchall()
+    return dict(rows)
+
+
+def count(
+    connection: apsw.Connection,
+    session: SessionId,
+    tree: SessionId,
+    head: NodeRow,
+    count: Count,
+    why: Callable[[Topics], str] | None,
+) -> Job | None:
+    """Puts the counters forward; queues a review of all messages up to the head if one is due."""
+    before = counters(connection, tree)
+    after, due = count(before)
+    for topic, number in {**dict.fromkeys(before, 0), **after}.items():
+        if number != before.get(topic, 0):
+            connection.execute(COUNT, (tree, topic, number))
+    if not due:
+        return None
+    return put(connection, session, tree, head.depth, due, why(due) if why else "", head.at)
+
+
+def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
+    """A session was deleted: its queued jobs are cancelled, and with the last of a tree the counters go."""
+    connection.execute(ORPHAN, (DELETED, session))
+    connection.execute(UNCOUNT, (tree,))
+
+
+def _job(row: Sequence[Any]) -> Job:
+    id, session, tree, messages, topics, created, why, *fate = row
+    state, tries, review, cached, error, ended, changes = fate
+    try:
+        due, recorded = frozenset(json.loads(topics)), tuple(json.loads(changes))
+        if not due <= NAMES:
+            raise ValueError(topics)
+        job = Job(id, session, tree, messages, due, moment(created), why, State(state))
+        over = None if ended is None else moment(ended)
+    except SYMPTOMS as symptom:
+        raise Corrupt(
+            f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
+        ) from symptom
+    return replace(job, tries=tries, review=review, cached=cached, error=error, ended=over, changes=recorded)
+
+
+def queued(job: Job) -> Job:
+    """The job itself. Raises Conflict unless it is queued."""
+    if job.state is not State.QUEUED:
+        raise Conflict(f"Review {job.id} is {job.state} by now; nothing was changed.")
+    return job
+
+
+def begun(job: Job, review: SessionId) -> Job:
+    return replace(queued(job), tries=job.tries + 1, review=SessionId(sound(review)))
+
+
+def completed(job: Job, cached: float | None, at: datetime, changes: Sequence[ChangeId]) -> Job:
+    return replace(queued(job), state=State.DONE, cached=cached, error="", ended=at, changes=tuple(changes))
+
+
+def failed(job: Job, error: str, at: datetime, *, again: bool) -> Job:
+    queued(job)
+    if again:
+        return replace(job, error=sound(error))
+    return replace(job, state=State.FAILED, error=sound(error), ended=at)
+
+
+def cancelled(job: Job, at: datetime) -> Job:
+    return replace(queued(job), state=State.CANCELLED, ended=at)
+
+
+def retried(job: Job) -> Job:
+    """It has all its tries before it again."""
+    if job.state not in (State.FAILED, State.CANCELLED):
+        raise Conflict(
+            f"Review {job.id} is {job.state}; only one that failed or was cancelled can be retried."
+        )
+    return replace(job, state=State.QUEUED, tries=0, error="", ended=None)
+
+
+def reach(session: SessionId, messages: int, length: int) -> None:
+    """Raises Refused unless a session of this length has so many messages to look at."""
+    if not 1 <= messages <= length:
+        raise Refused(f"Session {session} has {length} messages, so {messages} cannot be reviewed.")
+
+
+def absent(id: JobId) -> Missing:
+    return Missing(f"There is no review {id}.")

@@ -10,8 +10,7 @@ from hone.core.errors import Corrupt
 from hone.core.jobs import JobId
 from hone.core.ledger import SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.stores import curator_runs as rounds
-from hone.stores import fold, ledger, queue
-from hone.stores import job_states as stages
+from hone.stores import fold, jobs, ledger
 from hone.stores.record import record
 
 LOOSE = (
@@ -22,7 +21,7 @@ LOOSE = (
     "DELETE FROM mirror WHERE rowid > (SELECT min(rowid) FROM mirror)",
     "DELETE FROM holdings",
     "DELETE FROM skills",
-    f"UPDATE jobs SET state = 'cancelled', error = '{stages.DELETED}' "
+    f"UPDATE jobs SET state = 'cancelled', error = '{jobs.DELETED}' "
     "WHERE state = 'queued' AND session NOT IN (SELECT id FROM sessions)",
 )
 WITHOUT = """
@@ -35,7 +34,7 @@ REASON = "Some of what led to this is lost: the database was damaged."
 def refold(connection: apsw.Connection, now: datetime) -> list[str]:
     """Gives the targets whose changes can no longer be undone, since some of them are gone."""
     _readable(connection, "changes", lambda id: ledger.every(connection, id))
-    _readable(connection, "jobs", lambda id: queue.get(connection, JobId(id)))
+    _readable(connection, "jobs", lambda id: jobs.get(connection, JobId(id)))
     _readable(connection, "rounds", lambda id: rounds.select(connection, only=id))
     for statement in LOOSE:
         connection.execute(statement)

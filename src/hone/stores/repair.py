@@ -21,6 +21,7 @@ from hone.core.value import dataclass
 from hone.files.atomic import sync_folder
 from hone.stores import blank, ledger, loose, passages, queue, salvage
 from hone.stores import curator_runs as rounds
+from hone.stores import jobs, ledger, passages, salvage
 from hone.stores.database import PATIENCE, Database, connect, create, migrate, plainly
 from hone.stores.examine import examine
 from hone.stores.refold import refold
@@ -42,7 +43,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {"evidence": ("trust",), "changes": ("gr
 KEYS = {"evidence": ("change", "position"), "changes": ("id",)}
 READERS: Mapping[str, Callable[[apsw.Connection, int], object]] = {
     "changes": ledger.every,
-    "jobs": lambda target, id: queue.get(target, JobId(id)),
+    "jobs": lambda target, id: jobs.get(target, JobId(id)),
     "rounds": lambda target, id: rounds.select(target, only=id),
 }
 COUNTED = {"sessions": "sessions", "messages": "nodes", "changes": "changes"}
@@ -135,7 +136,7 @@ def _legible(source: apsw.Connection, path: Path, copy: Path) -> Iterator[apsw.C
         salvage.table(source, "contents")
         legible = None
     except FOREIGN:
-        legible = blank.patched(path, copy)
+        legible = salvage.patch_schema(path, copy)
     if legible is None:
         yield source
         return
@@ -225,7 +226,7 @@ def _loose(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, tab
     wanted -= set(target.execute(f"SELECT id, digest FROM {table.name}").fetchall())
     if wanted:
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            yield from loose.found(data, wanted)
+            yield from salvage.find_contents(data, wanted)
 
 
 def _differs(target: apsw.Connection, table: Table, row: Row) -> bool:

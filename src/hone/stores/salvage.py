@@ -1,18 +1,38 @@
 """What can still be read of a damaged database, row by row, from its tables and from the indexes that hold
 the same rows once more. It knows nothing about what the rows mean."""
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
+from mmap import mmap
+from pathlib import Path
 from typing import Any
 
 import apsw
 
+from hone.core.messages import digest
 from hone.core.value import dataclass
+from hone.stores.database import PATIENCE, connect, create, migrate
 from hone.stores.writer import FOREIGN
 
 LINEAR = 10_000
 """Numbers that are tried one by one where rows cannot be read, before the steps get larger."""
 FARTHEST = 1 << 40
 
+PAGE = 4096
+COUNT, FREE = slice(28, 32), slice(32, 40)
+"""Where the first page says how many there are, and which of them are free."""
+TABLE, INDEX = (5, 13), (2, 10)
+PAGES = "SELECT pageno, name = 'sqlite_schema' FROM dbstat"
+LEAF = 13
+"""How the page of a table begins that holds rows."""
+NULL, BLOB, TEXT = 0, 12, 13
+"""The kinds of a value; to the last two, twice their length is added."""
+HERE = PAGE - 35
+"""So many bytes of a row fit on its page; of a longer one, at least LEAST stay."""
+LEAST = (PAGE - 12) * 32 // 255 - 23
+
+Found = tuple[int, str, bytes]
 Row = tuple[Any, ...]
 
 
@@ -145,3 +165,107 @@ def put(target: apsw.Connection, statement: str, row: Row) -> bool:
     except FOREIGN:
         return False
     return target.changes() > 0
+
+
+def find_contents(data: bytes | mmap, wanted: Collection[tuple[int, str]]) -> Iterator[Found]:
+    """Yield rows of id, digest and body from the pages of the whole file, for when the tree that leads to
+    them is broken. A row counts only if its number and digest are wanted, and its bytes have that digest:
+    what is found is therefore what was written, wherever it lies."""
+    for start in range(0, len(data) - PAGE + 1, PAGE):
+        if data[start] == LEAF:
+            yield from _rows_on(data, start, wanted)
+
+
+def _rows_on(data: bytes | mmap, start: int, wanted: Collection[tuple[int, str]]) -> Iterator[Found]:
+    count = int.from_bytes(data[start + 3 : start + 5])
+    for place in range(start + 8, min(start + 8 + 2 * count, start + PAGE - 1), 2):
+        try:
+            row = _row(data, start, start + int.from_bytes(data[place : place + 2]))
+        except (IndexError, ValueError):
+            continue  # a damaged row, or one of another table
+        if row is not None and row[:2] in wanted and digest(row[2]) == row[1]:
+            yield row
+
+
+def _row(data: bytes | mmap, page: int, at: int) -> Found | None:
+    size, at = read_number(data, at)
+    id, at = read_number(data, at)
+    payload = _payload(data, page, at, size)
+    width, place = read_number(payload, 0)
+    kinds = []
+    while place < width:
+        kind, place = read_number(payload, place)
+        kinds.append(kind)
+    if len(kinds) != 3 or kinds[0] != NULL or kinds[1] % 2 != 1 or kinds[2] % 2 or min(kinds[1:]) < BLOB:
+        return None
+    end = width + (kinds[1] - TEXT) // 2
+    return id, payload[width:end].decode(), payload[end : end + (kinds[2] - BLOB) // 2]
+
+
+def _payload(data: bytes | mmap, page: int, at: int, size: int) -> bytes:
+    """The bytes of a row, those on further pages included."""
+    if size <= HERE:
+        return data[at : min(at + size, page + PAGE)]
+    local = LEAST + (size - LEAST) % (PAGE - 4)
+    local = local if local <= HERE else LEAST
+    if size > len(data) or at + local + 4 > page + PAGE:
+        raise ValueError(size)
+    pieces = [data[at : at + local]]
+    following, left = int.from_bytes(data[at + local : at + local + 4]), size - local
+    while left > 0 and following:
+        start = (following - 1) * PAGE
+        pieces.append(data[start + 4 : start + 4 + min(left, PAGE - 4)])
+        following, left = int.from_bytes(data[start : start + 4]), left - (PAGE - 4)
+    return b"".join(pieces)
+
+
+def read_number(data: bytes | mmap, at: int) -> tuple[int, int]:
+    """One of up to nine bytes, seven bits each but for the last, and where it ends."""
+    value = 0
+    for place in range(at, at + 8):
+        value = (value << 7) | (data[place] & 0x7F)
+        if data[place] < 0x80:
+            return value, place + 1
+    return (value << 8) | data[at + 8], at + 9
+
+
+def patch_schema(path: Path, copy: Path) -> Path | None:
+    """Return a copy of the file with the first pages of a new database, which say where its tables begin;
+    None if its tables are not where a new file has them. Every file that one version of Hone makes has its
+    tables at the same pages; whether this one has is looked at."""
+    fresh, made = copy.with_name(f"{copy.name}.fresh"), copy.with_name(f"{copy.name}.patched")
+    create(fresh)
+    with closing(connect(fresh, PATIENCE)) as connection:
+        migrate(connection, fresh, PATIENCE)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        pages = {int(str(number)): bool(schema) for number, schema in connection.execute(PAGES)}
+    new = fresh.read_bytes()
+    create(made)
+    shutil.copyfile(path, made)
+    with made.open("r+b") as file:
+        beginning = file.read(len(new))
+        size = made.stat().st_size
+        if size < len(new) or not _alike(
+            beginning, new, [page for page, schema in pages.items() if not schema]
+        ):
+            return None
+        for page in (page for page, schema in pages.items() if schema):
+            file.seek((page - 1) * PAGE)
+            file.write(_new_page(new, page, size))
+    return made
+
+
+def _alike(old: bytes, new: bytes, pages: list[int]) -> bool:
+    """Whether nearly all of these pages are of a table here where they are of a table there."""
+    kinds = [tuple(data[(page - 1) * PAGE] in TABLE for data in (old, new)) for page in pages]
+    known = [data in (*TABLE, *INDEX) for data in (old[(page - 1) * PAGE] for page in pages)]
+    alike = sum(one == other and sure for (one, other), sure in zip(kinds, known, strict=True))
+    return alike * 10 >= len(pages) * 9
+
+
+def _new_page(new: bytes, page: int, size: int) -> bytes:
+    data = bytearray(new[(page - 1) * PAGE : page * PAGE])
+    if page == 1:
+        data[COUNT] = (size // PAGE).to_bytes(4)
+        data[FREE] = bytes(8)
+    return bytes(data)

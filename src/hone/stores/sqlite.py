@@ -18,7 +18,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 from hone.core.value import dataclass
-from hone.stores import queue, rules, tree
+from hone.stores import jobs, rules, tree
 from hone.stores.database import Database
 from hone.stores.tree import NodeRow, moment, stamp
 
@@ -195,7 +195,7 @@ def _append(
         connection.execute(SPEND, row)
     if count is None:
         return None
-    return queue.count(connection, stored.header.id, stored.tree, head, count, why)
+    return jobs.count(connection, stored.header.id, stored.tree, head, count, why)
 
 
 def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
@@ -283,7 +283,7 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
         raise rules.missing(session)
     id, root, head = row
     tree.prune(connection, head)
-    queue.forsake(connection, id, root)
+    jobs.forsake(connection, id, root)
     while own := connection.execute(MADE, (id, Origin.USER)).get:
         _delete(connection, SessionId(own))
 
