@@ -40,9 +40,8 @@ from hone.knowledge.library import Library
 from hone.knowledge.skills.index import index
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
-from hone.learning.background import Background
+from hone.learning.background import Background, ReviewDeps, Reviews
 from hone.learning.budget import Bounds
-from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.windowed import Windowed
 from hone.prompt.compose import compose, ordered, plain, surroundings
 from hone.prompt.news import news as tell
@@ -50,7 +49,7 @@ from hone.prompt.sections import instructions, journal
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
-from hone.runtime.parts import Parts
+from hone.runtime.parts import Parts, load
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import Intervals
@@ -62,6 +61,9 @@ from hone.tools.recall import recall_tool
 
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
+
+REVIEWER = "hone.learning.review:Reviewer"
+"""Loaded by name: most processes do no review."""
 
 P = TypeVar("P", bound=Part)
 
@@ -305,23 +307,23 @@ class Hone:
         return Bounds(daily=self.settings.learning.daily)
 
     @property
-    def reviewer(self) -> Reviewer:
+    def reviewer(self) -> Reviews:
         stores = self.stores
-        return Reviewer(
-            ReviewDeps(
-                self.home,
-                stores.sessions,
-                stores.jobs,
-                self.library,
-                self.clock,
-                self._reader,
-                self.quiet_deps(),
-                self.toolboxes.wall,
-                self.models.price,
-                self.bounds,
-                lambda source: self._part_tools(self.folder, source),
-            )
+        deps = ReviewDeps(
+            self.home,
+            stores.sessions,
+            stores.jobs,
+            self.library,
+            self.clock,
+            self._reader,
+            self.quiet_deps(),
+            self.toolboxes.wall,
+            self.models.price,
+            self.bounds,
+            lambda source: self._part_tools(self.folder, source),
         )
+        reviewer: Reviews = load(REVIEWER)(deps)
+        return reviewer
 
     def quiet_deps(self) -> SessionDeps:
         """Return what a session needs that runs in the background: nobody is asked, nothing is queued."""

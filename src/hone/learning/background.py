@@ -1,18 +1,28 @@
 """Run reviews beside the conversation, one at a time and out of the user's way, with the work of features."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
+from typing import Protocol
 
+from hone.core.agent import Agent
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
+from hone.core.ledger import Entry
 from hone.core.part import Part
-from hone.learning.review import Reviewer
+from hone.core.ports import Sessions, StoredSession
+from hone.core.tool import Tool
+from hone.core.transcript import Source
+from hone.core.value import dataclass
+from hone.knowledge.library import Library
+from hone.learning.budget import USUAL, Bounds
 from hone.models.polite import Aside
-from hone.runtime.session import ignore
+from hone.models.priced import Price
+from hone.runtime.session import SessionDeps, ignore
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
@@ -21,6 +31,37 @@ PATIENCE = 60.0
 
 GLANCE = 600.0
 """Seconds between two looks for other work."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewDeps:
+    """What a reviewer works with. `agent` is who had the conversation, or whom reviews were routed to; `wall`
+    goes around every tool."""
+
+    home: Path
+    sessions: Sessions
+    jobs: Jobs
+    library: Library
+    clock: Clock
+    agent: Callable[[StoredSession], Awaitable[Agent]]
+    services: SessionDeps
+    wall: Callable[[Tool], Tool]
+    price: Callable[[str], Price | None] = lambda _: None
+    bounds: Bounds = USUAL
+    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
+    """Tools of a review beside those of the journal and the skills, for what is read in it."""
+
+
+class Reviews(Protocol):
+    """Does reviews: the Reviewer, which a process loads when it has one to do."""
+
+    async def work(self, id: JobId, emit: Emit, aside: Aside = ...) -> Sequence[Entry] | None:
+        """Take a job from the queue to its end. Return None if somebody else has it, or it must wait."""
+        ...
+
+    def tidy(self, waiting: Iterable[Job]) -> None:
+        """Remove the locks that killed processes left."""
+        ...
 
 
 class Background:
@@ -32,7 +73,7 @@ class Background:
     def __init__(
         self,
         jobs: Jobs,
-        hire: Callable[[], Reviewer],
+        hire: Callable[[], Reviews],
         clock: Clock,
         parts: Callable[[str], Iterable[Part]] = lambda _: (),
         pause: float = 0.0,
@@ -53,7 +94,7 @@ class Background:
         self.working: JobId | None = None
 
     @cached_property
-    def _reviewer(self) -> Reviewer:
+    def _reviewer(self) -> Reviews:
         return self._hire()
 
     def attend(self, emit: Emit) -> None:

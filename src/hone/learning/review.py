@@ -4,57 +4,35 @@ What it writes is staged; that and the job's completion are one transaction. A r
 nothing but its job, and starts again from nothing.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hone.core.agent import Agent, Limits
-from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
-from hone.core.jobs import Job, JobId, Jobs, State
+from hone.core.jobs import Job, JobId, State
 from hone.core.ledger import Change, Entry, skill
 from hone.core.messages import Message, Role
 from hone.core.permits import REVIEW
-from hone.core.ports import Header, Sessions, StoredSession
+from hone.core.ports import Header, StoredSession
 from hone.core.skill import SkillResult
 from hone.core.tool import Tool
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
-from hone.core.value import dataclass
 from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
-from hone.learning.budget import USUAL, Bounds, Reading, is_warm, spent
+from hone.learning.background import ReviewDeps
+from hone.learning.budget import Bounds, Reading, is_warm, spent
 from hone.models.metered import Metered
 from hone.models.polite import Aside, Polite, unhindered
-from hone.models.priced import Price
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
-from hone.runtime.session import Session, SessionDeps, new_id
+from hone.runtime.session import Session, new_id
 
 TRIES = 3
 """How often a review is begun before it counts as failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewDeps:
-    """What a reviewer works with. `agent` is who had the conversation, or whom reviews were routed to; `wall`
-    goes around every tool."""
-
-    home: Path
-    sessions: Sessions
-    jobs: Jobs
-    library: Library
-    clock: Clock
-    agent: Callable[[StoredSession], Awaitable[Agent]]
-    services: SessionDeps
-    wall: Callable[[Tool], Tool]
-    price: Callable[[str], Price | None] = lambda _: None
-    bounds: Bounds = USUAL
-    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
-    """Tools of a review beside those of the journal and the skills, for what is read in it."""
 
 
 class Reviewer:
