@@ -207,7 +207,7 @@ print(code, sorted(set(sys.argv[1].split()) & set(sys.modules)))
 DRAWING = "rich pygments markdown_it prompt_toolkit"
 SELDOM = (
     "yaml starlette uvicorn jinja2 tomllib secrets statistics http.client "
-    "hone.web hone.cli.chat hone.learning.review hone.features.curator.curator "
+    "hone.web hone.cli.chat hone.features.curator.curator "
     "hone.features.experiments.runner hone.features.templates.store hone.features.imports "
     "hone.features.backends.reminding hone.features.backends.evaluate hone.features.backends.postgres "
     "hone.features.backends.honcho hone.models.anthropic hone.features.local_models.local "

@@ -23,7 +23,7 @@ SKILL = "---\nname: tax-letters\ndescription: Write letters to the tax office.\n
 
 
 class Bench:
-    """A ledger with a keeper, a backend with moods, and the courier between them."""
+    """A ledger with a keeper, a backend with moods, and the worker between them."""
 
     def __init__(self, home: Path) -> None:
         self.clock = ManualClock()
@@ -32,7 +32,7 @@ class Bench:
         self.backend = Odd(self.clock)
         self.keeper = Keeper(self.ledger, FileTree(home), self.clock, lambda _: None)
         self.mirror = Mirror(self.ledger, self.outbox, GuardedBackend(self.backend), "ann")
-        self.courier = OutboxWorker(self._mirror, home, self.clock)
+        self.worker = OutboxWorker(self._mirror, home, self.clock)
 
     async def _mirror(self) -> Mirror | None:
         return self.mirror
@@ -57,12 +57,12 @@ async def test_a_backend_that_is_down_is_tried_again_ever_more_seldom_until_it_i
     bench = Bench(tmp_path)
     await bench.note("tea")
     bench.backend.mood = "fails"
-    bench.courier.attend()
+    bench.worker.attend()
     waits = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0]
     try:
         for number, pause in enumerate(waits, 1):
             await settled(bench, number)
-            bench.courier.notify()  # a turn in between makes nobody well
+            bench.worker.notify()  # a turn in between makes nobody well
             bench.clock.advance(pause - 0.5)
             await asyncio.sleep(0)
             assert (await bench.outbox.letters())[0].tries == number
@@ -73,7 +73,7 @@ async def test_a_backend_that_is_down_is_tried_again_ever_more_seldom_until_it_i
         await until(lambda: bench.copies == ["tea"])
         assert (await bench.outbox.post()).waiting == 0
     finally:
-        await bench.courier.close()
+        await bench.worker.close()
 
 
 async def settled(bench: Bench, tries: int) -> None:
@@ -88,16 +88,16 @@ async def settled(bench: Bench, tries: int) -> None:
 
 async def test_what_comes_later_is_told_when_somebody_says_so(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.courier.attend()
+    bench.worker.attend()
     try:
         await bench.note("tea")
-        bench.courier.notify()
+        bench.worker.notify()
         await until(lambda: bench.copies == ["tea"])
         await bench.note("milk")
-        bench.courier.notify()
+        bench.worker.notify()
         await until(lambda: bench.copies == ["tea", "milk"])
     finally:
-        await bench.courier.close()
+        await bench.worker.close()
 
 
 async def test_while_another_process_delivers_this_one_keeps_still(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ async def test_while_another_process_delivers_this_one_keeps_still(tmp_path: Pat
     await bench.note("tea")
     with claim(tmp_path, CLAIM) as held:
         assert held
-        await bench.courier.drain()
+        await bench.worker.drain()
         assert bench.copies == []
-    await bench.courier.drain()
+    await bench.worker.drain()
     assert bench.copies == ["tea"]
 
 
@@ -115,7 +115,7 @@ async def test_somebody_who_leaves_is_not_kept_by_a_backend_that_hangs(tmp_path:
     bench = Bench(tmp_path)
     await bench.note("tea")
     bench.backend.mood = "slow"
-    await bench.courier.finish()
+    await bench.worker.finish()
     assert bench.clock.monotonic() <= 30
     assert (await bench.outbox.post()).waiting == 1
 
@@ -126,7 +126,7 @@ async def test_what_the_backend_will_never_take_is_put_aside_and_the_rest_goes_o
         await bench.keeper.note([(MEMORY, journal.Add(f"fact {number}"))], OWNER)
     [first, _] = await bench.outbox.letters()
     await bench.outbox.failed(first.change, "It is too long.", final=True)
-    await bench.courier.drain()
+    await bench.worker.drain()
     assert bench.copies == ["fact 1"]
     post = await bench.outbox.post()
     assert (post.waiting, post.refused, post.error) == (0, 1, "It is too long.")
@@ -144,20 +144,20 @@ async def test_a_change_that_is_told_twice_is_stored_once(tmp_path: Path) -> Non
 
     bench.backend.store = counted  # type: ignore[method-assign,assignment]
     await bench.mirror._tell((await bench.ledger.entries())[0])
-    await bench.courier.drain()
+    await bench.worker.drain()
     assert len(stored) == 1
 
 
 async def test_a_skill_is_copied_renewed_and_taken_back_when_it_is_put_away(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     await bench.keeper.edit_skill("tax-letters", folder.Create(SKILL, SkillOrigin.AGENT, ""), OWNER)
-    await bench.courier.drain()
+    await bench.worker.drain()
     assert bench.copies == [SKILL]
     await bench.keeper.edit_skill("tax-letters", folder.Patch("Greet", "Bow"), OWNER)
-    await bench.courier.drain()
+    await bench.worker.drain()
     assert bench.copies == [SKILL.replace("Greet", "Bow")]
     await bench.keeper.edit_skill("tax-letters", folder.Archive(), OWNER)
-    await bench.courier.drain()
+    await bench.worker.drain()
     assert bench.copies == []
 
 
@@ -166,7 +166,7 @@ async def test_a_projects_folder_is_named_to_nobody(tmp_path: Path) -> None:
 
     bench = Bench(tmp_path)
     await bench.keeper.note([(project("/secret/place"), journal.Add("It uses tabs."))], OWNER)
-    await bench.courier.drain()
+    await bench.worker.drain()
     [memo] = bench.backend.memos.values()
     assert memo.metadata["scope"] == "project"
     assert "secret" not in memo.key + str(memo.metadata)
