@@ -21,7 +21,7 @@ from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin
 from hone.files.tree import FileTree
 from hone.knowledge.places import folder_of
-from hone.knowledge.skills.document import parse, written
+from hone.knowledge.skills.document import parse, write_document
 from hone.knowledge.skills.index import BUDGET, index
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
@@ -65,7 +65,7 @@ def documents(count: int) -> list[tuple[str, str]]:
         steps = "\n".join(
             f"{step}. Look at part {step} of {number}, change it, and check it." for step in range(1, 40)
         )
-        made.append((name, written(name, description, steps)))
+        made.append((name, write_document(name, description, steps)))
     return made
 
 
@@ -82,7 +82,7 @@ async def furnish(home: Path, count: int) -> None:
     database = Database.open(home / "hone.db")
     ledger = SqliteLedger(database)
     await ledger.record(changes, contents, datetime.now(UTC))
-    await ledger.printed(prints)
+    await ledger.mark_published(prints)
     await database.close()
 
 

@@ -1,7 +1,7 @@
 """A curator with all its parts, in memory or in a home, and a library for it to tend."""
 
 import json
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -14,21 +14,19 @@ from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, Actor, Author, Evidence
 from hone.core.messages import assistant, user
 from hone.core.model import Usage
-from hone.core.permits import USER
+from hone.core.permit import USER
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.skill import SkillCatalog, SkillEvent, SkillOrigin
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.curator.curator import Curator, CuratorDeps
-from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, KeeperRules
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
-from hone.knowledge.skills.document import written
-from hone.knowledge.staging import UnpublishedFiles
+from hone.knowledge.skills.document import parse, write_document
 from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Script, Scripted
 from hone.prompt.compose import compose
@@ -44,12 +42,17 @@ LEARNED = Author(
 )
 
 
-class Unseen(UnpublishedFiles):
-    """Folders lie where they should, and nobody ever edits them."""
+class EagerCatalog(InMemorySkillCatalog):
+    """Summarizes what is new whenever it is asked, as a library does that looks at folders."""
 
-    async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
-        assert isinstance(known, Mapping)
-        return {name for name, archived in known.items() if not archived}
+    def __init__(self, ledger: InMemoryLedger) -> None:
+        super().__init__(ledger)
+        self._reading = ledger
+
+    async def names(self) -> Mapping[str, bool]:
+        contents = await self._reading.contents(await self.unsummarized())
+        await self.save_summaries({name: parse(data.decode()).summary for name, data in contents.items()})
+        return await super().names()
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Care:
 
     curator: Curator
     library: Library
-    shelf: SkillCatalog
+    catalog: SkillCatalog
     sessions: Sessions
     clock: ManualClock
     model: Scripted
@@ -71,11 +74,11 @@ class Care:
         self, name: str, body: str, files: Mapping[str, bytes] | None = None, project: str = ""
     ) -> None:
         """A skill that was learned."""
-        await self.keeper.shelve(
+        await self.keeper.edit_skill(
             name, folder.Create(document(name, body), SkillOrigin.AGENT, project), LEARNED
         )
         for path, data in (files or {}).items():
-            await self.keeper.shelve(name, folder.WriteFile(path, data), OWNER)
+            await self.keeper.edit_skill(name, folder.WriteFile(path, data), OWNER)
 
     async def holdings(self) -> Mapping[str, Files]:
         """What every skill holds, by name."""
@@ -101,11 +104,11 @@ class Care:
             for name, used in (uses or {}).items():
                 if number in used:
                     session = SessionId(f"use-{number}")
-                    await self.shelf.count(name, SkillEvent.USE, Actor.AGENT, session, day)
+                    await self.catalog.count(name, SkillEvent.USE, Actor.AGENT, session, day)
 
 
 def document(name: str, body: str) -> str:
-    return written(name, f"About {name.replace('-', ' ')}.", body)
+    return write_document(name, f"About {name.replace('-', ' ')}.", body)
 
 
 def answering(plan: object) -> Script:
@@ -129,11 +132,9 @@ def merge(into: str, sources: Sequence[str], body: str, **more: Any) -> dict[str
 async def care(home: Path, script: Script, rules: KeeperRules = AUTO) -> AsyncIterator[Care]:
     """In memory, but for the lock and the reports."""
     clock, ledger, sessions = ManualClock(NOON), InMemoryLedger(), InMemorySessions()
-    keeper = Keeper(ledger, FileTree(home), clock, lambda _: None, rules)
-    keeper.press.close()
-    keeper.press = Unseen(ledger)
-    shelf = InMemorySkillCatalog(ledger)
-    library = Library(keeper, shelf, clock)
+    keeper = Keeper(ledger, None, clock, lambda _: None, rules)
+    catalog = EagerCatalog(ledger)
+    library = Library(keeper, catalog, clock)
     model = Scripted(script)
     tools = knowledge_tools(library, "/work")
 
@@ -143,4 +144,4 @@ async def care(home: Path, script: Script, rules: KeeperRules = AUTO) -> AsyncIt
 
     services = SessionDeps(sessions, clock, guard=lambda toolbox: toolbox)
     room = CuratorDeps(home, sessions, InMemoryCuratorRuns(ledger), library, clock, agent, services)
-    yield Care(Curator(room), library, shelf, sessions, clock, model)
+    yield Care(Curator(room), library, catalog, sessions, clock, model)

@@ -9,7 +9,7 @@ from hone.core.clock import Clock, ManualClock
 from hone.core.events import Event
 from hone.core.messages import Message, Role, ToolCall, user
 from hone.core.model import Model, Usage
-from hone.core.permit import EVERYTHING, Effect, Permit
+from hone.core.permit import USER, Effect, Permit
 from hone.core.prefix import Prefix
 from hone.core.tool import Outcome, Tool, ToolKind, ToolSpec
 from hone.core.tool_context import ToolContext
@@ -67,7 +67,7 @@ class Memory:
         return RunContext(self.keep, self.events.append, clock or ManualClock())
 
 
-def agent(model: Model, tools: Iterable[Tool] = (), permit: Permit = EVERYTHING, calls: int = 90) -> Agent:
+def agent(model: Model, tools: Iterable[Tool] = (), permit: Permit = USER, calls: int = 90) -> Agent:
     toolbox = {tool.spec.name: tool for tool in tools}
     return Agent(PREFIX, model, toolbox, permit, Limits(calls=calls))
 

@@ -15,8 +15,8 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.loop import RunContext, run
-from hone.models.faulty import Faulty
 from hone.models.scripted import Scripted, lines
+from hone.models.wrappers import Faulty
 from tests.given import NOON
 from tests.rig import Act, Memory, Puppet, agent, asked, faults, take_turn
 

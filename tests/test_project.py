@@ -141,3 +141,44 @@ def test_core_imports_only_itself_and_the_standard_library() -> None:
         if module.partition(".")[0] not in allowed
     ]
     assert foreign == []
+
+
+def locks_or_syncs(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr="flock" | "lockf" | "fsync" | "fdatasync" | "sync", value=ast.Name(id=name)):
+            return name in {"os", "fcntl"}
+        case ast.ImportFrom(module="os" | "fcntl", names=names):
+            return bool({name.name for name in names} & {"flock", "lockf", "fsync", "fdatasync", "sync"})
+        case ast.Import(names=names):
+            return any(name.name == "fcntl" for name in names)
+    return False
+
+
+SPEAKS_TO_THE_KERNEL = {Path("src/hone/sandbox/attributes.py")}
+"""Answers seccomp notices through fcntl.ioctl; it locks nothing. SQLite locks and syncs its own files."""
+
+
+def test_only_the_package_for_files_locks_and_syncs() -> None:
+    found = {path for path, node in nodes(SOURCES) if locks_or_syncs(node)}
+    assert {path for path in found if path.parts[2] != "files"} == SPEAKS_TO_THE_KERNEL
+
+
+def test_what_speaks_to_the_kernel_neither_locks_nor_syncs() -> None:
+    for path in SPEAKS_TO_THE_KERNEL:
+        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        found = [ast.unparse(node) for node in ast.walk(tree) if locks_or_syncs(node)]
+        assert found == ["import fcntl"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import fcntl",
+        "from fcntl import flock",
+        "fcntl.flock(1, 2)",
+        "from os import fsync",
+        "os.fsync(file)",
+    ],
+)
+def test_a_lock_and_a_sync_are_recognised(code: str) -> None:
+    assert any(locks_or_syncs(node) for node in ast.walk(ast.parse(code)))

@@ -24,7 +24,7 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part, SessionSeed
-from hone.core.permits import USER
+from hone.core.permit import USER
 from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
@@ -43,9 +43,9 @@ from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
 from hone.learning.review import ReviewDeps, Reviewer
-from hone.models.windowed import Windowed
-from hone.prompt.compose import compose, ordered, plain, surroundings
-from hone.prompt.news import news as tell
+from hone.models.wrappers import Windowed
+from hone.prompt.compose import compose, order_sections, plain, surroundings
+from hone.prompt.news import describe_news as tell
 from hone.prompt.sections import instructions, journal
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
@@ -163,7 +163,7 @@ class Hone:
     @cached_property
     def library(self) -> Library:
         """The skills."""
-        return Library(self.keeper, self.stores.shelf, self.clock)
+        return Library(self.keeper, self.stores.catalog, self.clock)
 
     @cached_property
     def _known(self) -> SnapshotCache:
@@ -396,7 +396,7 @@ class Hone:
     def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
         day = self.clock.now().astimezone().date()
         added = [text for part in self._parts.having("sections") for text in part.sections()]
-        return ordered(
+        return order_sections(
             (*added, self.system),
             index(known.skills, known.total),
             self._instructed(folder),

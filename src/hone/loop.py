@@ -17,7 +17,7 @@ from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
-from hone.core.normalize import settle
+from hone.core.normalize import normalize
 from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_tainted, label
 from hone.core.tool import Outcome, ToolKind
@@ -87,7 +87,7 @@ async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
 async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
     """One model call and what it asks for. True when the model has answered."""
     reply = await ask(agent, record.transcript, record)
-    settled = settle(reply.message, record.call_ids, len(record.transcript))
+    settled = normalize(reply.message, record.call_ids, len(record.transcript))
     await record.add([(settled.message, record.agent_trust)], reply.usage)
     if reply.finish in _CUT:
         record.context.emit(Notice(_CUT[reply.finish]))

@@ -13,9 +13,8 @@ from benchmarks.subject import recorded
 from benchmarks.talk import PIECES, history
 from hone.core.messages import ToolCall
 from hone.models import anthropic, openai
-from hone.models.endpoint import Endpoint
+from hone.models.endpoint import Endpoint, Events
 from hone.models.http.framing import Chunked
-from hone.models.sse import Events
 from tests.rig import faults
 
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")

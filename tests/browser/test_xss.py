@@ -77,8 +77,8 @@ async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
     keeper, name = hone.keeper, f"{NAMES[number % 5]}-{NAMES[number // 5]}-notes"
     await keeper.note([(USER, Add(text))], OWNER)
     described = f"---\nname: {name}\ndescription: {json.dumps(' '.join(text.split()))}\n---\n\n{text}\n"
-    await keeper.shelve(name, Create(described, SkillOrigin.USER), OWNER)
-    await keeper.shelve(name, WriteFile("references/more.md", text.encode()), OWNER)
+    await keeper.edit_skill(name, Create(described, SkillOrigin.USER), OWNER)
+    await keeper.edit_skill(name, WriteFile("references/more.md", text.encode()), OWNER)
     return Planted(mark, text, session.id, name)
 
 

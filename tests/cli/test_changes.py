@@ -24,7 +24,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.visible import visible
-from hone.knowledge.descriptions import Told, stat
+from hone.knowledge.descriptions import DescribedChange, stat
 from hone.knowledge.folding import Step
 from tests.given import NOON
 
@@ -37,7 +37,7 @@ def step(before: str | bytes | None, after: str | bytes | None, path: str = "MEM
 
 def made(
     *steps: Step, target: Target = MEMORY, fate: str = "", reason: str = "", confirmed: bool = False
-) -> Told:
+) -> DescribedChange:
     deltas = tuple(Delta(each.path, "0" * 64, "1" * 64) for each in steps)
     waits = fate == "waits"
     change = Change(
@@ -49,7 +49,7 @@ def made(
         confirmed,
         "it rests on foreign text" if waits else "",
     )
-    return Told(Entry(ChangeId(42), NOON, change), steps, fate)
+    return DescribedChange(Entry(ChangeId(42), NOON, change), steps, fate)
 
 
 def test_an_end_of_line_that_changes_can_be_seen() -> None:

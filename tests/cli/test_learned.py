@@ -27,11 +27,10 @@ from hone.core.ledger import (
 )
 from hone.core.trust import Trust
 from hone.files.tree import FileTree
-from hone.knowledge.descriptions import Told
+from hone.knowledge.descriptions import CHAT, DescribedChange, summarize
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.learned import CHAT, line
 from tests.given import NOON
 from tests.reference.ledger import InMemoryLedger
 
@@ -40,12 +39,12 @@ JOB = Job(JobId(1), SessionId("s"), SessionId("s"), 2, frozenset({"memory"}), NO
 
 def made(
     id: int, target: Target, kind: str, before: str | None, after: str | None, *, waits: bool = False
-) -> Told:
+) -> DescribedChange:
     path = "SKILL.md" if target.startswith("skill:") else "MEMORY.md"
     standing = ChangeState.PENDING if waits else ChangeState.ACTIVE
     change = Change(target, ChangeKind(kind), (), Author(Actor.REVIEW), standing)
     step = Step(path, *(None if each is None else each.encode() for each in (before, after)))
-    return Told(Entry(ChangeId(id), NOON, change), (step,), "waits" if waits else "")
+    return DescribedChange(Entry(ChangeId(id), NOON, change), (step,), "waits" if waits else "")
 
 
 NOTE = made(42, MEMORY, ChangeKind.ADD, "- a\n", "- a\n- b\n")
@@ -74,13 +73,13 @@ WAITS = made(44, skill("poison"), "create", None, "text", waits=True)
     ],
 )
 def test_the_line_counts_what_came_names_what_changed_and_says_how_to_take_it_back(
-    changes: Sequence[Told], expected: str
+    changes: Sequence[DescribedChange], expected: str
 ) -> None:
-    assert line(changes) == expected
+    assert summarize(changes) == expected
 
 
 def test_in_a_chat_the_commands_are_those_of_the_chat() -> None:
-    assert line([NOTE, WAITS], CHAT) == "✎ learned: memory +1 (/undo 42); 1 lesson waits (/pending)"
+    assert summarize([NOTE, WAITS], CHAT) == "✎ learned: memory +1 (/undo 42); 1 lesson waits (/pending)"
 
 
 async def test_how_much_is_told_is_the_owners_choice(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hone import Hone
 from hone.cli.slash import COMMANDS, ChatState, obey, parse
-from hone.knowledge.skills.naming import shape
+from hone.knowledge.skills.naming import check_name
 from hone.models.scripted import Scripted, lines
 
 FAILING = {
@@ -46,7 +46,7 @@ def test_a_command_is_a_slash_and_a_word(message: str, command: tuple[str, str] 
 
 
 def test_every_command_of_the_help_can_be_typed_and_has_a_name_of_its_own() -> None:
-    assert all(parse(f"/{name}") == (name, "") and shape(name) for name in COMMANDS)
+    assert all(parse(f"/{name}") == (name, "") and check_name(name) for name in COMMANDS)
 
 
 async def test_a_command_that_fails_says_why_and_the_chat_goes_on(home: Path) -> None:

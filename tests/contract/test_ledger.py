@@ -177,7 +177,7 @@ async def test_a_content_that_is_not_there_is_missing(ledger: Ledger, name: str)
 async def test_an_empty_ledger_answers_with_nothing(ledger: Ledger) -> None:
     assert await view(ledger) == ((), (), 0, {})
     assert (await ledger.record([], {}, NOW), await ledger.holding(MEMORY)) == ((), {})
-    assert (await ledger.prints([MEMORY]), await ledger.latest()) == ({}, 0)
+    assert (await ledger.published_files([MEMORY]), await ledger.latest()) == ({}, 0)
 
 
 RICH = Change(
@@ -275,11 +275,11 @@ async def test_a_beginning_means_itself_and_no_pattern(ledger: Ledger) -> None:
         "\U0010ffff!",
     ]
     await put(ledger, *(change(None, A, target=Target(name)) for name in names))
-    await ledger.printed({(Target(name), FILE): PublishedFile(A, 1, 1) for name in names})
+    await ledger.mark_published({(Target(name), FILE): PublishedFile(A, 1, 1) for name in names})
     for text in [*names, "", "%", "a\U0010ffff\U0010ffff", "c", "\udcff"]:
         expected = {name for name in names if name.startswith(text)}
         assert set(await ledger.holdings(text)) == expected, ascii(text)
-        assert {target for target, _ in await ledger.prints([Target(text)])} == {text} & set(names)
+        assert {target for target, _ in await ledger.published_files([Target(text)])} == {text} & set(names)
 
 
 async def test_entries_come_newest_first_by_target_actor_session_time_and_place(ledger: Ledger) -> None:
@@ -343,18 +343,18 @@ async def test_order_is_that_of_ids_although_clocks_go_back(ledger: Ledger) -> N
 async def test_prints_are_noted_replaced_and_taken_away(ledger: Ledger) -> None:
     one = skill("one")
     large = PublishedFile(A, (1 << 64) - 1, 1 << 70)
-    await ledger.printed(
+    await ledger.mark_published(
         {(MEMORY, FILE): PublishedFile(A, 1, -5), (one, "SKILL.md"): large, (one, "@x"): large}
     )
-    await ledger.printed(
+    await ledger.mark_published(
         {(MEMORY, FILE): PublishedFile(B, 2, 6), (one, "@x"): None, (USER, "never there"): None}
     )
-    assert await ledger.prints([one, MEMORY, USER, one]) == {
+    assert await ledger.published_files([one, MEMORY, USER, one]) == {
         (MEMORY, FILE): PublishedFile(B, 2, 6),
         (one, "SKILL.md"): large,
     }
-    assert await ledger.prints([one]) == {(one, "SKILL.md"): large}
-    assert (await ledger.prints([]), await ledger.prints([Target("skill:")])) == ({}, {})
+    assert await ledger.published_files([one]) == {(one, "SKILL.md"): large}
+    assert (await ledger.published_files([]), await ledger.published_files([Target("skill:")])) == ({}, {})
     assert await ledger.holdings("") == {}
 
 

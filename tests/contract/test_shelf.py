@@ -41,10 +41,10 @@ S1, S2, S3 = SessionId("s1"), SessionId("s2"), SessionId("s3")
 
 @dataclass(frozen=True)
 class Library:
-    """A ledger with its shelf, and a short way to put skills on it."""
+    """A ledger with its catalog of skills, and a short way to write some."""
 
     ledger: Ledger
-    shelf: SkillCatalog
+    catalog: SkillCatalog
 
     async def write(self, name: str, files: Mapping[str, str | None]) -> None:
         """Makes the skill hold these; None: it holds it no more."""
@@ -63,25 +63,27 @@ class Library:
         """A skill with its card; facts by the name without the @."""
         text = f"{name}\n{description}\n{body}"
         await self.write(name, {DOCUMENT: text} | {f"@{key}": value for key, value in facts.items()})
-        await self.shelf.card({digest(sound(text).encode()): SkillSummary(name, description, body)})
+        await self.catalog.save_summaries(
+            {digest(sound(text).encode()): SkillSummary(name, description, body)}
+        )
 
     async def names(self, **wanted: Any) -> list[str]:
-        return [each.name for each in await self.shelf.listed(**wanted)]
+        return [each.name for each in await self.catalog.listed(**wanted)]
 
     async def ranks(self, folder: str = "", today: date = TODAY, limit: int = 100) -> list[str]:
-        return [each.name for each in await self.shelf.ranked(folder, today, limit)]
+        return [each.name for each in await self.catalog.ranked(folder, today, limit)]
 
     async def found(self, *words: str, limit: int = 10) -> list[str]:
-        return [each.name for each, _ in await self.shelf.search(words, limit)]
+        return [each.name for each, _ in await self.catalog.search(words, limit)]
 
     async def use(self, name: str, session: SessionId = S1, today: date = TODAY) -> None:
-        await self.shelf.count(name, SkillEvent.USE, Actor.AGENT, session, today)
+        await self.catalog.count(name, SkillEvent.USE, Actor.AGENT, session, today)
 
 
 @pytest.fixture(params=KINDS)
 def library(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Library]:
     with kept(request.param, tmp_path) as stores:
-        yield Library(stores.ledger, stores.shelf)
+        yield Library(stores.ledger, stores.catalog)
 
 
 async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_for(library: Library) -> None:
@@ -89,15 +91,15 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
     await library.write("twin", {DOCUMENT: "text"})
     await library.write("no-document", {"references/a.md": "more", ORIGIN: "user"})
     await library.write("archived", {DOCUMENT: "old", ARCHIVED: "1"})
-    assert sorted(await library.shelf.uncarded()) == sorted([digest(b"text"), digest(b"old")])
+    assert sorted(await library.catalog.unsummarized()) == sorted([digest(b"text"), digest(b"old")])
     assert (await library.names(archived=True), await library.ranks(), await library.found("text")) == (
         [],
         [],
         [],
     )
-    assert await library.shelf.names() == {"plain": False, "twin": False, "archived": True}
-    await library.shelf.card({digest(b"text"): SkillSummary("plain", "words", "")})
-    assert await library.shelf.uncarded() == (digest(b"old"),)
+    assert await library.catalog.names() == {"plain": False, "twin": False, "archived": True}
+    await library.catalog.save_summaries({digest(b"text"): SkillSummary("plain", "words", "")})
+    assert await library.catalog.unsummarized() == (digest(b"old"),)
     assert await library.names(archived=True) == ["plain", "twin"]
 
 
@@ -111,8 +113,8 @@ async def test_what_waits_or_is_no_skill_is_not_on_the_shelf(library: Library) -
     )
     note = Change(MEMORY, ChangeKind.ADD, (Delta(DOCUMENT, None, digest(b"x")),), Author(Actor.OWNER))
     await library.ledger.record([waiting, note], {digest(b"x"): b"x"}, NOW)
-    assert await library.shelf.uncarded() == ()
-    await library.shelf.card({digest(b"x"): SkillSummary("waits", "words", "")})
+    assert await library.catalog.unsummarized() == ()
+    await library.catalog.save_summaries({digest(b"x"): SkillSummary("waits", "words", "")})
     assert (await library.names(archived=True), await library.found("words")) == ([], [])
 
 
@@ -120,25 +122,29 @@ async def test_a_card_counts_only_while_the_document_is_held(library: Library) -
     await library.add("deploy", "the old way")
     await library.write("deploy", {DOCUMENT: "changed"})
     assert (await library.names(), await library.found("old"), await library.ranks()) == ([], [], [])
-    await library.shelf.card({digest(b"changed"): SkillSummary("deploy", "the new way", "")})
+    await library.catalog.save_summaries({digest(b"changed"): SkillSummary("deploy", "the new way", "")})
     assert (await library.found("old"), await library.found("new")) == ([], ["deploy"])
     await library.write("deploy", {DOCUMENT: None})
-    assert (await library.names(), await library.found("new"), await library.shelf.uncarded()) == ([], [], ())
+    assert (await library.names(), await library.found("new"), await library.catalog.unsummarized()) == (
+        [],
+        [],
+        (),
+    )
 
 
 async def test_a_card_can_be_made_anew_and_one_for_nobody_is_no_trouble(library: Library) -> None:
     await library.add("deploy", "first words")
     text = b"deploy\nfirst words\n"
-    await library.shelf.card(
+    await library.catalog.save_summaries(
         {digest(text): SkillSummary("deploy", "second words", ""), digest(b"?"): SkillSummary("x", "y", "z")}
     )
-    assert (await library.shelf.listed())[0].description == "second words"
+    assert (await library.catalog.listed())[0].description == "second words"
     assert (await library.found("first"), await library.found("second"), await library.found("z")) == (
         [],
         ["deploy"],
         [],
     )
-    await library.shelf.card({"\udcff": SkillSummary("\udcff", "\udcff", "\udcff")})
+    await library.catalog.save_summaries({"\udcff": SkillSummary("\udcff", "\udcff", "\udcff")})
 
 
 async def test_a_line_says_all_that_is_known_without_reading(library: Library) -> None:
@@ -146,15 +152,15 @@ async def test_a_line_says_all_that_is_known_without_reading(library: Library) -
     await library.add("bare")
     await library.add("odd", origin="from the future", project="")
     await library.use("full")
-    bare, full, odd = await library.shelf.listed(archived=True)
+    bare, full, odd = await library.catalog.listed(archived=True)
     assert (full.name, full.description) == ("full", "Grüße\0 \ufffd\ufffd\ufffd")
-    assert (full.birth, full.pinned, full.archived) == (SkillOrigin.USER, True, True)
-    assert (full.project, full.tally) == ("/tmp/ä b", UsageCounts(uses=1, last_use=TODAY))
+    assert (full.origin, full.pinned, full.archived) == (SkillOrigin.USER, True, True)
+    assert (full.project, full.counts) == ("/tmp/ä b", UsageCounts(uses=1, last_use=TODAY))
     assert bare == ListedSkill("bare", "", digest(b"bare\n\n"))
-    assert odd.birth is SkillOrigin.USER, "what is not known is protected"
+    assert odd.origin is SkillOrigin.USER, "what is not known is protected"
     await library.write("full", {PINNED: None, ARCHIVED: None, ORIGIN: None, PROJECT: None})
-    assert (await library.shelf.listed())[1] == replace(
-        full, birth=SkillOrigin.AGENT, pinned=False, archived=False, project=""
+    assert (await library.catalog.listed())[1] == replace(
+        full, origin=SkillOrigin.AGENT, pinned=False, archived=False, project=""
     )
 
 
@@ -181,7 +187,7 @@ async def test_rank_is_pinned_then_near_then_used_last_then_most_then_by_name(li
         await library.use("w-often", session, TODAY - timedelta(days=3))
     await library.use("v-once", S1, TODAY - timedelta(days=3))
     await library.use("x-late", S1, TODAY - timedelta(days=2))
-    await library.shelf.count("b-never", SkillEvent.VIEW, Actor.OWNER, S1, TODAY - timedelta(days=1))
+    await library.catalog.count("b-never", SkillEvent.VIEW, Actor.OWNER, S1, TODAY - timedelta(days=1))
     order = ["z-pinned", "y-near", "x-late", "w-often", "v-once", "a-never", "b-never"]
     assert await library.ranks("/here") == order
     assert [await library.ranks("/here", limit=size) for size in (0, 3, 99)] == [[], order[:3], order]
@@ -194,13 +200,13 @@ async def test_what_is_ranked_is_the_same_all_day_whatever_is_used(library: Libr
         await library.add(name)
     await library.use("c", S1, TODAY - timedelta(days=1))
     await library.use("d", S1, TODAY - timedelta(days=2))
-    morning = await library.shelf.ranked("", TODAY, 10)
+    morning = await library.catalog.ranked("", TODAY, 10)
     assert [each.name for each in morning] == ["c", "d", "a", "b"]
     for session in (S1, S2):
         await library.use("b", session)
         await library.use("d", session)
-        await library.shelf.count("a", SkillEvent.VIEW, Actor.AGENT, session, TODAY)
-    assert await library.shelf.ranked("", TODAY, 10) == morning
+        await library.catalog.count("a", SkillEvent.VIEW, Actor.AGENT, session, TODAY)
+    assert await library.catalog.ranked("", TODAY, 10) == morning
     assert await library.ranks(today=TODAY + timedelta(days=1)) == ["b", "d", "c", "a"]
     assert await library.ranks(today=TODAY - timedelta(days=1)) == ["d", "a", "b", "c"], "clocks go back"
 
@@ -209,12 +215,12 @@ async def test_a_use_counts_once_a_session_and_its_last_day_is_kept(library: Lib
     for days, session in ((0, S1), (0, S1), (3, S1), (1, S2)):
         await library.use("deploy", session, TODAY + timedelta(days=days))
     await library.use("other", S1)
-    tallies = await library.shelf.tallies()
+    tallies = await library.catalog.usage_counts()
     assert tallies == {
         "deploy": UsageCounts(uses=2, last_use=TODAY + timedelta(days=3)),
         "other": UsageCounts(uses=1, last_use=TODAY),
     }
-    assert await library.shelf.days() == {
+    assert await library.catalog.days() == {
         "deploy": {TODAY + timedelta(days=days) for days in (0, 1, 3)},
         "other": {TODAY},
     }
@@ -225,24 +231,24 @@ async def test_a_look_of_a_review_or_the_curator_never_counts_as_use(library: Li
     await library.add("again")
     for actor in Actor:
         for deed in SkillEvent:
-            await library.shelf.count("deploy", deed, actor, SessionId(f"{actor}"), TODAY)
+            await library.catalog.count("deploy", deed, actor, SessionId(f"{actor}"), TODAY)
     for actor in (Actor.REVIEW, Actor.CURATOR):
-        await library.shelf.count("again", SkillEvent.USE, actor, S1, TODAY)
+        await library.catalog.count("again", SkillEvent.USE, actor, S1, TODAY)
     expected = UsageCounts(2, 2, 2, 3, 3, TODAY)
-    assert await library.shelf.tallies() == {"deploy": expected}
-    assert [each.tally for each in await library.shelf.listed()] == [UsageCounts(), expected]
+    assert await library.catalog.usage_counts() == {"deploy": expected}
+    assert [each.counts for each in await library.catalog.listed()] == [UsageCounts(), expected]
     later = TODAY + timedelta(days=1)
     for actor in (Actor.REVIEW, Actor.CURATOR):
-        await library.shelf.count("again", SkillEvent.USE, actor, S1, later)
+        await library.catalog.count("again", SkillEvent.USE, actor, S1, later)
     assert await library.ranks(today=later + timedelta(days=1)) == ["deploy", "again"]
 
 
 async def test_a_tally_is_kept_of_bundled_skills_and_outlives_the_skill(library: Library) -> None:
-    await library.shelf.count("comes-with-hone", SkillEvent.VIEW, Actor.AGENT, S1, TODAY)
+    await library.catalog.count("comes-with-hone", SkillEvent.VIEW, Actor.AGENT, S1, TODAY)
     await library.add("mine")
     await library.use("mine")
     await library.write("mine", {DOCUMENT: None})
-    assert await library.shelf.tallies() == {
+    assert await library.catalog.usage_counts() == {
         "comes-with-hone": UsageCounts(views=1),
         "mine": UsageCounts(uses=1, last_use=TODAY),
     }
@@ -253,10 +259,10 @@ async def test_search_finds_any_of_the_words_and_the_best_comes_first(library: L
     await library.add("cooking", "Recipes and shopping lists", "one could mention a release, too")
     await library.add("gardening", "Roses", "water")
     await library.add("old-release", "release notes changelog", archived="1")
-    results = await library.shelf.search(["release", "changelog"], 10)
+    results = await library.catalog.search(["release", "changelog"], 10)
     assert [line.name for line, _ in results] == ["release-notes", "cooking"]
     assert results[0][1] > results[1][1] > 0
-    assert results[0][0] == (await library.shelf.listed())[2]
+    assert results[0][0] == (await library.catalog.listed())[2]
     assert await library.found("Release", "nowhere") == ["release-notes", "cooking"]
     assert await library.found("release", limit=1) == ["release-notes"]
     assert (await library.found("release", limit=0), await library.found("nowhere")) == ([], [])
@@ -333,25 +339,27 @@ async def take(library: Library, step: Step) -> Any:
     }
     await library.write(step.name, files | {DOCUMENT: step.document or None})
     day = TODAY + timedelta(days=step.day)
-    await library.shelf.count(step.name, step.deed, step.actor, step.session, day)
+    await library.catalog.count(step.name, step.deed, step.actor, step.session, day)
     texts = ["one words", "two words", "three"]
     before = await library.names(archived=True)
-    await library.shelf.card({digest(text.encode()): SkillSummary("name", text, text) for text in texts})
+    await library.catalog.save_summaries(
+        {digest(text.encode()): SkillSummary("name", text, text) for text in texts}
+    )
     return (
         before,
-        await library.shelf.names(),
-        await library.shelf.uncarded(),
-        await library.shelf.listed(),
-        await library.shelf.listed(archived=True),
-        [await library.shelf.ranked("/here", TODAY + timedelta(days=days), 2) for days in (-2, 0, 1)],
-        await library.shelf.tallies(),
+        await library.catalog.names(),
+        await library.catalog.unsummarized(),
+        await library.catalog.listed(),
+        await library.catalog.listed(archived=True),
+        [await library.catalog.ranked("/here", TODAY + timedelta(days=days), 2) for days in (-2, 0, 1)],
+        await library.catalog.usage_counts(),
         sorted(await library.found("words", "three")),
     )
 
 
 async def agree(folder: Path, steps: Sequence[Step]) -> None:
     async with all_kinds(folder) as kinds:
-        libraries = [Library(stores.ledger, stores.shelf) for stores in kinds]
+        libraries = [Library(stores.ledger, stores.catalog) for stores in kinds]
         for step in steps:
             expected, *found = [await take(library, step) for library in libraries]
             assert found == [expected, expected]
@@ -373,7 +381,7 @@ def test_any_text_can_be_a_description_or_a_query(words: list[str], text: str) -
         library = Library(SqliteLedger(database), SqliteSkillCatalog(database))
         await library.add("plain", text, text)
         assert set(await library.found(*words)) <= {"plain"}
-        assert (await library.shelf.listed())[0].description == text
+        assert (await library.catalog.listed())[0].description == text
         await database.close()
 
     with TemporaryDirectory() as folder:
@@ -386,9 +394,9 @@ async def test_idle_ones_are_those_that_only_their_name_ranks(library: Library) 
     await library.write("b", {PINNED: "1"})
     await library.write("c", {PROJECT: "/here"})
     await library.write("d", {ARCHIVED: "1"})
-    await library.shelf.count("e", SkillEvent.USE, Actor.AGENT, S1, TODAY)
+    await library.catalog.count("e", SkillEvent.USE, Actor.AGENT, S1, TODAY)
     counted = [
-        await library.shelf.idle(before, folder, TODAY + timedelta(days=days))
+        await library.catalog.idle(before, folder, TODAY + timedelta(days=days))
         for before, folder, days in (
             ("a", "", 0),
             ("z", "", 0),
@@ -398,22 +406,24 @@ async def test_idle_ones_are_those_that_only_their_name_ranks(library: Library) 
         )
     ]
     assert counted == [0, 4, 3, 3, 1]
-    assert await library.shelf.names() == {name: name == "d" for name in "abcdef"}
+    assert await library.catalog.names() == {name: name == "d" for name in "abcdef"}
 
 
 async def test_how_a_use_went_is_counted_once_a_session_and_can_be_said_anew(library: Library) -> None:
     for name in ("a", "b"):
         await library.add(name)
     for session in (S1, S2):
-        await library.shelf.count("a", SkillEvent.USE, Actor.AGENT, session, TODAY)
-    await library.shelf.count("a", SkillEvent.USE, Actor.AGENT, S1, TODAY + timedelta(days=1))
-    assert (await library.shelf.used(S1), await library.shelf.used(S3)) == (("a",), ())
+        await library.catalog.count("a", SkillEvent.USE, Actor.AGENT, session, TODAY)
+    await library.catalog.count("a", SkillEvent.USE, Actor.AGENT, S1, TODAY + timedelta(days=1))
+    assert (await library.catalog.used(S1), await library.catalog.used(S3)) == (("a",), ())
     for session in (S1, S2, S3):
-        await library.shelf.rate("a", session, SkillResult.SUCCEEDED)
-    await library.shelf.rate("b", S1, SkillResult.CORRECTED)
-    assert [(each.succeeded, each.corrected) for each in (await library.shelf.tallies()).values()] == [(2, 0)]
-    await library.shelf.rate("a", S1, SkillResult.CORRECTED)
-    await library.shelf.rate("a", S2, SkillResult.UNKNOWN)
-    (tally,) = (await library.shelf.tallies()).values()
+        await library.catalog.rate("a", session, SkillResult.SUCCEEDED)
+    await library.catalog.rate("b", S1, SkillResult.CORRECTED)
+    assert [(each.succeeded, each.corrected) for each in (await library.catalog.usage_counts()).values()] == [
+        (2, 0)
+    ]
+    await library.catalog.rate("a", S1, SkillResult.CORRECTED)
+    await library.catalog.rate("a", S2, SkillResult.UNKNOWN)
+    (tally,) = (await library.catalog.usage_counts()).values()
     assert (tally.uses, tally.succeeded, tally.corrected) == (2, 0, 1)
-    assert (await library.shelf.listed())[0].tally == tally
+    assert (await library.catalog.listed())[0].counts == tally

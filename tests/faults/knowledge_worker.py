@@ -53,8 +53,8 @@ async def furnished(keeper: Keeper, lines: int = 6) -> None:
     await keeper.note([(MEMORY, Add("first"))], OWNER)
     await keeper.note([(USER, Add("Likes tea."))], OWNER)
     body = "".join(f"line {number:03}: open\n" for number in range(lines))
-    await keeper.shelve(NAME, Create(HEAD + body, SkillOrigin.AGENT), OWNER)
-    await keeper.shelve(NAME, WriteFile("references/style.md", b"Short.\n"), OWNER)
+    await keeper.edit_skill(NAME, Create(HEAD + body, SkillOrigin.AGENT), OWNER)
+    await keeper.edit_skill(NAME, WriteFile("references/style.md", b"Short.\n"), OWNER)
     await keeper.note([(MEMORY, Add("Mind the zebra."))], MISLED)
 
 
@@ -81,7 +81,7 @@ async def add(keeper: Keeper, name: str, count: str) -> None:
 async def patch(keeper: Keeper, name: str, *numbers: str) -> None:
     for number in numbers:
         line = f"line {int(number):03}: "
-        await tell(f"{line}{name}", keeper.shelve(NAME, Patch(f"{line}open", f"{line}{name}"), OWNER))
+        await tell(f"{line}{name}", keeper.edit_skill(NAME, Patch(f"{line}open", f"{line}{name}"), OWNER))
 
 
 async def obey(keeper: Keeper) -> None:

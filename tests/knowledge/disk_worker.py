@@ -8,7 +8,8 @@ from pathlib import Path
 from threading import Thread
 
 from hone.core.errors import StoreError
-from hone.files.tree import FileTree, _draft
+from hone.files.atomic import draft
+from hone.files.tree import FileTree
 
 THREADS = 2
 
@@ -39,7 +40,7 @@ def write(disk: FileTree, path: str) -> None:
 
 def die(_: FileTree, folder: str) -> None:
     """When all is written, and nothing has taken its place yet."""
-    with _draft(os.open(folder, os.O_RDONLY)) as (file, _name):
+    with draft(os.open(folder, os.O_RDONLY)) as (file, _name):
         file.write(b"half")
         file.flush()
         print("ready", flush=True)

@@ -25,11 +25,11 @@ from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.files.tree import FileTree
-from hone.knowledge.forgetting import derived, withdraw
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills.folder import Archive, Install, Pin, Restore, Uninstall, Unpin
+from hone.knowledge.sources import find_derived, withdraw
 from hone.knowledge.tools import knowledge_tools
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
@@ -40,69 +40,76 @@ from tests.tools.calls import EMPTY, called
 SOURCE = Path(hone.__file__).parent
 NAME = "trip-planning"
 TEXT = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\nBook the train.\n"
-KEEPER, PRESS = "knowledge/keeper.py", "knowledge/press.py"
+KEEPER, FILE_SYNC = "knowledge/keeper.py", "knowledge/file_sync.py"
 
 # Where it is written in the code
 
 DOORS = {
     "ledger.record": {
         f"{KEEPER} Keeper._record",
-        f"{KEEPER} Keeper._reject",
-        f"{KEEPER} Keeper._confirm",
-        f"{PRESS} Press._edited",
-        f"{PRESS} Press.adopt",
+        f"{KEEPER} Keeper.reject",
+        f"{KEEPER} Keeper.confirm",
+        f"{FILE_SYNC} FileSync._edited",
+        f"{FILE_SYNC} FileSync.adopt",
     },
-    "ledger.printed": {f"{PRESS} Press._print", f"{PRESS} Press.adopt"},
-    "disk.write": {f"{PRESS} Press._print.write"},
-    "disk.remove": {f"{PRESS} Press._print.write"},
+    "ledger.mark_published": {f"{FILE_SYNC} FileSync._write", f"{FILE_SYNC} FileSync.adopt"},
+    "disk.write": {f"{FILE_SYNC} FileSync._write.write"},
+    "disk.remove": {f"{FILE_SYNC} FileSync._write.write"},
     "journal.apply": {
-        f"{KEEPER} Keeper._noted",
-        f"{KEEPER} Keeper._applied",
-        f"{PRESS} _accepted",
-        "runtime/stocked.py _less",  # of the scratch home of an experiment
+        f"{KEEPER} Keeper._draft_journal",
+        f"{KEEPER} Keeper._replay",
+        f"{FILE_SYNC} _accepted",
+        "features/experiments/scratch_home.py _less",  # of the scratch home of an experiment
     },
     "folder.apply": {
-        f"{KEEPER} Keeper._shelve",
-        f"{KEEPER} Keeper._drafted",
-        f"{KEEPER} Keeper._applied",
-        f"{PRESS} _accepted",
+        f"{KEEPER} Keeper.edit_skill",
+        f"{KEEPER} Keeper._draft_batch",
+        f"{KEEPER} Keeper._replay",
+        f"{FILE_SYNC} _accepted",
     },
-    "jobs.complete": {"runtime/review.py Reviewer._complete.finish"},
-    "rounds.complete": {"runtime/curate.py Curator._close.close"},
-    "keeper.settle": {"runtime/review.py Reviewer._complete"},
-    "keeper.arrange": {"runtime/curate.py Curator._close", "runtime/curate.py Curator.preview"},
-    "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "runtime/loading.py _told"},
+    "jobs.complete": {"learning/review.py Reviewer._complete.finish"},
+    "rounds.complete": {"features/curator/curator.py Curator._close.close"},
+    "keeper.commit": {"learning/review.py Reviewer._complete"},
+    "keeper.arrange": {
+        "features/curator/curator.py Curator._close",
+        "features/curator/curator.py Curator.preview",
+    },
+    "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "knowledge/library.py Library._load"},
     "keeper.note": {
         "cli/memory.py _change.act",
         "knowledge/tools.py memory_tool.memory",
-        "runtime/imports/proposing.py _made",
-        "runtime/measured.py _proposed",
-        "web/api/journal.py _noted",
+        "features/imports/proposals.py _made",
+        "features/experiments/findings.py _proposed",
+        "web/operations/journal.py _noted",
     },
-    "keeper.shelve": {
+    "keeper.edit_skill": {
         "cli/skills.py new.act",
         "cli/installing.py installed.act",
         "cli/skills.py _shelve.act",
         "knowledge/tools.py managing_tool.skill_manage",
-        "runtime/imports/proposing.py _made",
-        "runtime/measured.py _proposed",
-        "runtime/stocked.py furnish",  # of the scratch home of an experiment
-        "web/api/skills.py _shelve",
+        "features/imports/proposals.py _made",
+        "features/experiments/findings.py _proposed",
+        "features/experiments/scratch_home.py furnish",  # of the scratch home of an experiment
+        "web/operations/skills.py _shelve",
     },
     "keeper.undo": {
         "cli/demo.py Demo._undo",
-        "cli/undo.py undo.act",
+        "cli/pending.py undo.act",
         "cli/slash.py _undo",
-        "knowledge/forgetting.py withdraw",
-        "web/api/changes.py undo",
+        "knowledge/sources.py withdraw",
+        "web/operations/changes.py undo",
     },
-    "keeper.confirm": {"runtime/measured.py _confirmed"},
-    "keeper.approve": {"cli/pending.py _settled", "cli/slash.py _approve", "web/api/changes.py approve"},
+    "keeper.confirm": {"features/experiments/findings.py _confirmed"},
+    "keeper.approve": {
+        "cli/pending.py _settled",
+        "cli/slash.py _approve",
+        "web/operations/changes.py approve",
+    },
     "keeper.reject": {
         "cli/pending.py _settled",
         "cli/slash.py _reject",
-        "knowledge/forgetting.py withdraw",
-        "web/api/changes.py reject",
+        "knowledge/sources.py withdraw",
+        "web/operations/changes.py reject",
     },
 }
 WRITING = {
@@ -131,7 +138,7 @@ def sources(*rooms: str) -> list[Path]:
 
 
 def test_what_changes_knowledge_stands_in_these_functions_and_nowhere_else() -> None:
-    """But for the stores themselves. A review's completion records what `settle` hands it, under the lock."""
+    """But for the stores themselves. A review's completion records what `commit` hands it, under the lock."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for file in {*sources()} - {*sources("stores")}:
         for owner, name, function in references(file):
@@ -145,7 +152,7 @@ def test_nothing_that_changes_knowledge_goes_by_another_name() -> None:
     for file in sources():
         imports = [each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.ImportFrom)]
         for each in imports:
-            if each.module in ("hone.memory", "hone.knowledge.skills"):
+            if each.module in ("hone.knowledge", "hone.knowledge.skills"):
                 assert all(name.asname is None for name in each.names), file
             if each.module in ("hone.knowledge.journal", "hone.knowledge.skills.folder"):
                 assert "apply" not in {name.name for name in each.names}, file
@@ -153,20 +160,19 @@ def test_nothing_that_changes_knowledge_goes_by_another_name() -> None:
         f"{file.relative_to(SOURCE)} {owner}.{name}"
         for file in sources()
         for owner, name, _ in references(file)
-        if name in ("record", "printed") and owner not in ("ledger", "journal")
+        if name in ("record", "mark_published") and owner not in ("ledger", "journal")
     }
-    fields = {f"{PRESS} each.printed", f"{PRESS} seen.printed", "knowledge/intake.py place.printed"}
-    assert others - fields == {"models/stage/server.py self.record"}  # of requests
+    assert others == {"models/fake_provider/server.py self.record"}  # of requests
 
 
 def test_below_the_runtime_only_the_disk_writes_files() -> None:
     found = {
         str(file.relative_to(SOURCE))
-        for file in sources("knowledge", "memory", "skills", "policy")
+        for file in sources("knowledge", "files")
         for owner, name, _ in references(file)
         if f"{owner}.{name}" in WRITING or name in PATHS
     }
-    assert found == {"knowledge/disk.py"}
+    assert found == {"files/tree.py", "files/atomic.py"}
 
 
 # What comes through
@@ -283,7 +289,7 @@ async def test_undo_approve_reject_and_forget_leave_one_entry_each(home: Path) -
         approved = await it.keeper.approve(waiting[0])
         await it.keeper.undo(approved.id)
         await it.keeper.reject(waiting[1])
-        await withdraw(it.keeper, await derived(it.keeper, SessionId("bad")))
+        await withdraw(it.keeper, await find_derived(it.keeper, SessionId("bad")))
         deeds = ["approve", "undo", "reject", "reject"]
         assert await it.left() == [(deed, "owner", MEMORY, "active") for deed in deeds]
 
@@ -292,7 +298,7 @@ async def test_each_deed_of_the_owner_on_a_skill_leaves_one_entry(home: Path) ->
     async with context(home) as it:
         edits = (Install({DOCUMENT: TEXT.encode()}, "/x"), Pin(), Unpin(), Archive(), Restore(), Uninstall())
         for edit in edits:
-            await it.keeper.shelve(NAME, edit, OWNER)
+            await it.keeper.edit_skill(NAME, edit, OWNER)
         deeds = [type(edit).__name__.lower() for edit in edits]
         assert await it.left() == [(deed, "owner", skill(NAME), "active") for deed in deeds]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.ledger import PublishedFile
-from hone.knowledge.intake import FileFacts, FileState, look
+from hone.knowledge.file_sync import FileFacts, FileState, compare
 
 OLD, NOW, HAND = "old", "now", "hand"
 
@@ -30,4 +30,4 @@ def file(digest: str, inode: int = 1) -> PublishedFile:
     ],
 )
 def test_each_case(place: FileFacts, finding: FileState) -> None:
-    assert look(place) is finding
+    assert compare(place) is finding

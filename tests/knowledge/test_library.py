@@ -44,7 +44,7 @@ async def library(home: Path, clock: ManualClock | None = None) -> AsyncIterator
 
 async def names(shelf: Library) -> list[str]:
     return [
-        each.name for each in (await shelf.ranked(FOLDER)).skills if each.birth is not SkillOrigin.BUNDLED
+        each.name for each in (await shelf.ranked(FOLDER)).skills if each.origin is not SkillOrigin.BUNDLED
     ]
 
 
@@ -80,16 +80,16 @@ async def test_rank_is_pinned_then_used_then_name_and_stays_the_same_all_day(hom
     clock = ManualClock()
     async with library(home, clock) as (shelf, _):
         for name in ("a-craft", "b-craft", "c-craft", "d-craft"):
-            await shelf.keeper.shelve(name, Create(document(name), SkillOrigin.AGENT), OWNER)
-        await shelf.keeper.shelve("d-craft", Pin(), OWNER)
+            await shelf.keeper.edit_skill(name, Create(document(name), SkillOrigin.AGENT), OWNER)
+        await shelf.keeper.edit_skill("d-craft", Pin(), OWNER)
         await shelf.count("c-craft", SkillEvent.USE, Actor.AGENT, SessionId("1"))
         await shelf.count("b-craft", SkillEvent.VIEW, Actor.REVIEW, SessionId("2"))
         assert await names(shelf) == ["d-craft", "a-craft", "b-craft", "c-craft"]
         clock.advance(timedelta(days=1).total_seconds())
         assert await names(shelf) == ["d-craft", "c-craft", "a-craft", "b-craft"]
-        await shelf.keeper.shelve("c-craft", Archive(), OWNER)
+        await shelf.keeper.edit_skill("c-craft", Archive(), OWNER)
         assert await names(shelf) == ["d-craft", "a-craft", "b-craft"]
-        tally = (await shelf.tallies())["b-craft"]
+        tally = (await shelf.usage_counts())["b-craft"]
         assert (tally.views, tally.uses, tally.background_views) == (0, 0, 1)
 
 

@@ -108,12 +108,12 @@ class Hands:
     async def _make(self) -> None:
         number, letters = self._count, string.ascii_lowercase
         name = "made-" + "".join(letters[number // 26**place % 26] for place in range(3))
-        await self._other.keeper.shelve(name, Create(document(name), SkillOrigin.AGENT), OWNER)
+        await self._other.keeper.edit_skill(name, Create(document(name), SkillOrigin.AGENT), OWNER)
 
     async def _put_away(self) -> None:
         for each in await self._other.listed():
-            if each.birth is not SkillOrigin.BUNDLED:
-                await self._other.keeper.shelve(each.name, Archive(), OWNER)
+            if each.origin is not SkillOrigin.BUNDLED:
+                await self._other.keeper.edit_skill(each.name, Archive(), OWNER)
                 return
 
 

@@ -64,7 +64,7 @@ class Deed:
         author = MISLED if self.misled and author is REVIEW else author
         try:
             if self.target == NAME:
-                await keeper.shelve(NAME, self.edit, author)  # type: ignore[arg-type]
+                await keeper.edit_skill(NAME, self.edit, author)  # type: ignore[arg-type]
             else:
                 target = MEMORY if self.target == "memory" else USER
                 await keeper.note([(target, self.edit)], author)  # type: ignore[list-item]
@@ -101,7 +101,7 @@ async def house(home: Path, ledger: Ledger | None = None) -> AsyncIterator[Keepe
 
 async def furnished(keeper: Keeper) -> None:
     await keeper.note([(MEMORY, Add("one")), (USER, Add("two"))], OWNER)
-    await keeper.shelve(NAME, Create(PLAN, SkillOrigin.AGENT), REVIEW)
+    await keeper.edit_skill(NAME, Create(PLAN, SkillOrigin.AGENT), REVIEW)
 
 
 async def finish(keeper: Keeper, changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
@@ -109,7 +109,7 @@ async def finish(keeper: Keeper, changes: Sequence[Change], contents: Mapping[st
 
 
 async def settle(keeper: Keeper, staged: StagedLedger) -> Sequence[Entry]:
-    return await keeper.settle(staged, lambda changes, contents: finish(keeper, changes, contents))
+    return await keeper.commit(staged, lambda changes, contents: finish(keeper, changes, contents))
 
 
 async def held(keeper: Keeper) -> list[Files]:
@@ -126,7 +126,7 @@ async def law(path: Path, steps: Sequence[Deed]) -> None:
         await furnished(keeper)
         await furnished(direct)
         before, files, latest = await held(keeper), printed(path / "a"), await keeper.ledger.latest()
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         for step in steps:
             assert await step.do(apart, REVIEW) == await step.do(direct, REVIEW), step
             assert await held(apart) == await held(direct)
@@ -150,7 +150,7 @@ def test_settled_on_what_it_saw_it_is_what_the_same_edits_make_and_before_it_is_
 async def meet(path: Path, steps: Sequence[Deed], others: Sequence[Deed]) -> None:
     async with house(path / "a") as keeper:
         await furnished(keeper)
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         done = [await step.do(apart, REVIEW) for step in steps]
         view = await held(apart)
         for other in others:
@@ -181,9 +181,9 @@ def test_whatever_the_owner_does_meanwhile_the_ledger_is_sound_and_nothing_is_fo
 async def test_what_meets_a_later_change_waits_whole_and_the_rest_takes_effect(home: Path) -> None:
     async with house(home) as keeper:
         await furnished(keeper)
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         await apart.note([(MEMORY, ReplaceEntry("one", "uno"))], REVIEW)
-        await apart.shelve(NAME, Patch("two", "due"), REVIEW)
+        await apart.edit_skill(NAME, Patch("two", "due"), REVIEW)
         await keeper.note([(MEMORY, ReplaceEntry("one", "eins"))], OWNER)
         met, patched = await settle(keeper, staged)
         assert (met.change.standing, met.change.cause) == (ChangeState.PENDING, MET)
@@ -198,11 +198,11 @@ async def test_if_the_end_cannot_be_recorded_nothing_is(home: Path) -> None:
 
     async with house(home) as keeper:
         await furnished(keeper)
-        apart, staged = keeper.staged()
+        apart, staged = keeper.stage()
         await apart.note([(MEMORY, Add("four"))], REVIEW)
         before = (await held(keeper), printed(home), await keeper.ledger.latest())
         with pytest.raises(StoreError):
-            await keeper.settle(staged, gone)
+            await keeper.commit(staged, gone)
         assert (await held(keeper), printed(home), await keeper.ledger.latest()) == before
 
 

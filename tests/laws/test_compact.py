@@ -11,7 +11,7 @@ from hone.core.messages import Message, Role, ToolCall, answer, assistant
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.prompt.compaction import MARK, digest, plan, shortened, state
+from hone.prompt.compaction import MARK, digest, plan, shorten, state
 from hone.tools.todo import todos
 from tests.given import NOON, conversations, trusts
 from tests.rig import faults
@@ -58,7 +58,7 @@ def test_a_shortened_conversation_is_valid_and_keeps_what_it_must(whole: Transcr
     if cut is None:
         return
     gone, rest = whole.nodes[: cut.end], whole.nodes[cut.end :]
-    short = shortened(whole, cut, "notes", state(gone, "todo"), NOON)
+    short = shorten(whole, cut, "notes", state(gone, "todo"), NOON)
     messages = list(short)
     assert [fault for fault in faults(messages) if "last word" not in fault] == []
     assert messages[0] == whole.nodes[0].message
@@ -75,7 +75,7 @@ def test_a_shortened_conversation_is_valid_and_keeps_what_it_must(whole: Transcr
 def test_shortening_comes_to_an_end(whole: Transcript) -> None:
     rounds = 0
     while (cut := plan(whole, 0)) is not None:
-        whole = shortened(whole, cut, "notes", state(whole.nodes[: cut.end], "todo"), NOON)
+        whole = shorten(whole, cut, "notes", state(whole.nodes[: cut.end], "todo"), NOON)
         rounds += 1
         assert rounds < 5
 

@@ -20,7 +20,7 @@ from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.document import parse
-from hone.knowledge.skills.facts import parted
+from hone.knowledge.skills.facts import split_facts
 from hone.knowledge.skills.folder import Archive, Create, Install, Pin, WriteFile
 from tests.curating import NOON, Care, answering, care, document
 
@@ -109,14 +109,16 @@ async def furnish(it: Care, library: Mapping[str, Drawn]) -> None:
     for name, each in library.items():
         text = document(name, each.body)
         if each.kind == "installed":
-            await it.keeper.shelve(name, Install({DOCUMENT: text.encode(), **each.files}, "/there"), OWNER)
+            await it.keeper.edit_skill(
+                name, Install({DOCUMENT: text.encode(), **each.files}, "/there"), OWNER
+            )
             continue
         birth = SkillOrigin.USER if each.kind == "user" else SkillOrigin.AGENT
-        await it.keeper.shelve(name, Create(text, birth, each.project), OWNER)
+        await it.keeper.edit_skill(name, Create(text, birth, each.project), OWNER)
         for path, data in each.files.items():
-            await it.keeper.shelve(name, WriteFile(path, data), OWNER)
+            await it.keeper.edit_skill(name, WriteFile(path, data), OWNER)
         if each.kind in ("pinned", "archived"):
-            await it.keeper.shelve(name, Pin() if each.kind == "pinned" else Archive(), OWNER)
+            await it.keeper.edit_skill(name, Pin() if each.kind == "pinned" else Archive(), OWNER)
 
 
 Holdings = Mapping[str, Files]
@@ -128,7 +130,7 @@ def kept(before: Holdings, after: Holdings, entries: Sequence[Entry], plan: Any)
     merges = {each["into"]: {*each["sources"], each["into"]} & before.keys() for each in plan["merge"]}
     for name, files in before.items():
         there = set(after[name].values())
-        assert all(data in there for path, data in parted(files)[0].items()), name
+        assert all(data in there for path, data in split_facts(files)[0].items()), name
         if touched.get(skill(name)) in (None, "age", "archive"):
             assert {path: data for path, data in after[name].items() if path != ARCHIVED} == {
                 path: data for path, data in files.items() if path != ARCHIVED
@@ -138,7 +140,7 @@ def kept(before: Holdings, after: Holdings, entries: Sequence[Entry], plan: Any)
         there, text = set(after[into].values()), after[into][DOCUMENT].decode()
         headings = {line.lstrip("# ") for line in parse(text).body.split("\n") if line.startswith("#")}
         for source in merges[into]:
-            for path, data in parted(before[source])[0].items():
+            for path, data in split_facts(before[source])[0].items():
                 assert data in there, (source, path)
             place = next(path for path, data in after[into].items() if data == before[source][DOCUMENT])
             assert f"({place})" in text

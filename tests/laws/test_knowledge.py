@@ -115,9 +115,9 @@ class BurningLedger(SqliteLedger):
         self._fuse.burn(late=True)
         return made
 
-    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
+    async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         self._fuse.burn(late=False)
-        await super().printed(prints)
+        await super().mark_published(files)
         self._fuse.burn(late=True)
 
 
@@ -233,7 +233,9 @@ class Walk:
 
     async def shelve(self) -> None:
         name = self.random.choice(SKILLS)
-        await self.keeper.shelve(name, self.a_skill_edit(name, await self.fold(skill(name))), self.author())
+        await self.keeper.edit_skill(
+            name, self.a_skill_edit(name, await self.fold(skill(name))), self.author()
+        )
 
     def a_skill_edit(self, name: str, files: Files) -> folder.Edit:
         if not files:

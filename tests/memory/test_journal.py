@@ -13,8 +13,8 @@ from hone.knowledge.journal import (
     apply,
     blocks,
     entries,
-    normal,
-    printed,
+    format_entry,
+    normalize,
     size,
 )
 
@@ -25,7 +25,7 @@ MARKDOWN = st.lists(
     ),
     max_size=12,
 ).map("\n".join)
-ENTRY = st.text(st.sampled_from("ab -#\n`*§~<>/é"), min_size=1, max_size=60).filter(normal)
+ENTRY = st.text(st.sampled_from("ab -#\n`*§~<>/é"), min_size=1, max_size=60).filter(normalize)
 OWNED = """# What Hone knows
 
 I keep this by hand. - this is no item
@@ -57,7 +57,7 @@ def test_blocks_joined_are_the_text_again(text: str) -> None:
 @given(MARKDOWN, st.lists(ENTRY, max_size=3))
 def test_an_entry_comes_back_as_it_went_in_and_nothing_else_changes(text: str, words: list[str]) -> None:
     for each in words:
-        entry = normal(each)
+        entry = normalize(each)
         if entry in entries(text):
             continue
         after = apply(text, [Add(each)], 10_000)
@@ -71,13 +71,13 @@ def test_an_entry_comes_back_as_it_went_in_and_nothing_else_changes(text: str, w
 
 @given(ENTRY)
 def test_no_line_of_an_entry_can_look_like_structure(words: str) -> None:
-    for number, line in enumerate(printed(normal(words)).splitlines()):
+    for number, line in enumerate(format_entry(normalize(words)).splitlines()):
         assert line.startswith("- " if number == 0 else "  ") or not line
 
 
 @given(MARKDOWN, ENTRY)
 def test_removing_what_was_added_gives_the_same_entries(text: str, words: str) -> None:
-    entry = normal(words)
+    entry = normalize(words)
     if entry in entries(text):
         return
     added = apply(text, [Add(entry)], 10_000)

@@ -7,7 +7,7 @@ from hone.core.messages import Message, user
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.models.joined import Joined
+from hone.models.endpoint import Joined
 from tests.given import NOON, conversations, transcript
 
 PREFIX = Prefix("openai/m", "system")

@@ -21,8 +21,7 @@ from hone.core.clock import ManualClock, SystemClock
 from hone.core.errors import Refused, Rejected, SettingsError
 from hone.core.messages import answer, assistant, user
 from hone.core.model import Model, Reply, Usage
-from hone.core.permit import EVERYTHING, Effect
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW, USER, Effect
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.turn import Origin, Stop
@@ -338,7 +337,7 @@ async def begun(local: Local) -> Session:
     """A conversation in the middle, in which a tool was used."""
     schemas, sampling = (look.spec.schema, note.spec.schema), '{"max_tokens":24,"temperature":0}'
     prefix = Prefix("local/smollm2", RULES, schemas, sampling)
-    agent = Agent(prefix, local, {"look": look, "note": note}, EVERYTHING, Limits(calls=8))
+    agent = Agent(prefix, local, {"look": look, "note": note}, USER, Limits(calls=8))
     store, header = InMemorySessions(), Header(new_id(), NOON)
     before = transcript(prefix, SAID)
     await store.start(header, prefix, before.nodes)

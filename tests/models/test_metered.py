@@ -12,8 +12,8 @@ from hone.core.messages import assistant
 from hone.core.model import Piece, Reply, TextPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
-from hone.models.metered import Metered
 from hone.models.scripted import Scripted, lines
+from hone.models.wrappers import Metered
 from tests.rig import PREFIX, asked
 
 amounts = st.integers(0, 1_000)

@@ -83,7 +83,7 @@ def test_only_what_was_learned_and_is_neither_pinned_nor_archived_can_age(
     own = {
         each.name
         for each in library
-        if each.birth is SkillOrigin.AGENT and not (each.pinned or each.archived)
+        if each.origin is SkillOrigin.AGENT and not (each.pinned or each.archived)
     }
     assert {each.name for each in aged} == own
     dated = {name for name, _ in changed} | {name for name, each in used.items() if each}

@@ -3,7 +3,7 @@
 import pytest
 
 from hone.knowledge.skills import bundled
-from hone.knowledge.skills.facts import parted, touches_scripts
+from hone.knowledge.skills.facts import split_facts, touches_scripts
 from hone.knowledge.skills.scan import BINARY, oddities
 from tests.conftest import Figures
 
@@ -20,7 +20,7 @@ ORDINARY = {
 def test_ordinary_files_and_the_skills_that_come_with_hone_have_nothing_odd(figures: Figures) -> None:
     files = [(path, text.encode()) for path, text in ORDINARY.items()]
     for name in bundled.names():
-        files += parted(bundled.files(name))[0].items()
+        files += split_facts(bundled.files(name))[0].items()
     odd = {
         path: found
         for path, data in files

@@ -19,8 +19,8 @@ from hone.models.fake_provider.shapes import Format
 from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
-from hone.prompt.compaction import MARK, plan, shortened, state, unseeded
-from hone.prompt.news import known
+from hone.prompt.compaction import MARK, drop_examples, plan, shorten, state
+from hone.prompt.news import find_known
 from hone.tools.todo import todos
 from tests.given import NOON, conversations, prefixes, templates, transcript, words
 from tests.rig import faults
@@ -88,14 +88,14 @@ def test_notes_stand_for_the_conversation_and_the_examples_are_gone(
     for message in messages:
         chain = chain.then(message, Trust.OWNER if message.role is Role.USER else Trust.LOCAL, NOON)
     bare = transcript(PREFIX, messages)
-    assert (todos(chain), known(chain)) == (todos(bare), known(bare))
-    assert list(unseeded(chain)) == messages
+    assert (todos(chain), find_known(chain)) == (todos(bare), find_known(bare))
+    assert list(drop_examples(chain)) == messages
     cut = plan(chain, 0.25)
     assert (cut is None) == (plan(bare, 0.25) is None)
     if cut is None:
         return
     gone = chain.nodes[chain.examples : cut.end]
-    short = shortened(chain, cut, "notes", state(gone, "todo"), NOON)
+    short = shorten(chain, cut, "notes", state(gone, "todo"), NOON)
     assert [message.template for message in short] == [""] * len(short)
     assert [fault for fault in faults(list(short)) if "last word" not in fault] == []
     assert (short.nodes[0].message, short.nodes[1].message.text[: len(MARK)]) == (messages[0], MARK)

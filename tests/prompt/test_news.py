@@ -18,7 +18,7 @@ from hone.core.secrets import redact
 from hone.core.skill import ListedSkill
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.prompt.news import LIMIT, headline, known, news
+from hone.prompt.news import LIMIT, describe_news, find_known, headline
 from hone.runtime.export import to_json, to_markdown
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -40,11 +40,11 @@ all_news = st.builds(
 
 
 def test_no_news_is_no_note() -> None:
-    assert news(News(ChangeId(7))) is None
+    assert describe_news(News(ChangeId(7))) is None
 
 
 def test_a_note_tells_what_was_withdrawn_added_and_changed() -> None:
-    note = news(
+    note = describe_news(
         News(
             ChangeId(42),
             added=(("user", "likes green tea\nin the morning"), ("project", "uses uv")),
@@ -69,7 +69,9 @@ def test_a_note_tells_what_was_withdrawn_added_and_changed() -> None:
 
 def test_more_than_fits_is_counted_and_what_is_withdrawn_is_told_first() -> None:
     added = tuple(("memory", f"fact {number} " + "x" * 100) for number in range(50))
-    note = news(News(ChangeId(1), added=added, removed=(("user", "likes coffee"), ("user", "y" * 2_000))))
+    note = describe_news(
+        News(ChangeId(1), added=added, removed=(("user", "likes coffee"), ("user", "y" * 2_000)))
+    )
     assert note
     heading, first, *items, last = note.text.split("\n")
     assert heading == "# 52 changes in what is known"
@@ -82,7 +84,7 @@ def test_more_than_fits_is_counted_and_what_is_withdrawn_is_told_first() -> None
 
 @given(all_news)
 def test_a_note_is_short_and_its_lines_are_those_that_hone_made(given: News) -> None:
-    note = news(given)
+    note = describe_news(given)
     assert (note is None) == (not given)
     if note is None:
         return
@@ -106,18 +108,18 @@ def test_what_was_told_in_a_part_that_was_cut_out_counts_as_not_told(
         *(SystemNote("x", upto, since) for since, upto in zip([first, *later], later, strict=False)),
     ]
     messages = [message for note in told_of for message in (user(note, "hi"), assistant("ho"), user("so"))]
-    assert known(messages) == told_of[-1].upto
+    assert find_known(messages) == told_of[-1].upto
     start = data.draw(st.integers(1, len(told_of)))
     end = data.draw(st.integers(start, len(told_of)))
     lost = [note for note in told_of[start:end] if note.since < note.upto]
     left = [user(note, "hi") for note in (*told_of[:start], *told_of[end:])]
-    assert known(left) == (lost[0].since if lost else told_of[-1].upto)
-    again = user(SystemNote("x", 99, known(left) or 0), "hi")
-    assert known([*left, again]) == 99
+    assert find_known(left) == (lost[0].since if lost else told_of[-1].upto)
+    again = user(SystemNote("x", 99, find_known(left) or 0), "hi")
+    assert find_known([*left, again]) == 99
 
 
 def test_a_conversation_without_notes_was_told_of_nothing() -> None:
-    assert known([user("hi"), assistant("ho")]) is None
+    assert find_known([user("hi"), assistant("ho")]) is None
 
 
 def stored(*messages: Message) -> StoredSession:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hone.core.knowledge import Snapshot
 from hone.core.prefix import Prefix
 from hone.core.visible import visible
-from hone.prompt.compose import compose, ordered, surroundings
+from hone.prompt.compose import compose, order_sections, surroundings
 from hone.prompt.sections import guidance, instructions, journal
 from tests.conftest import Figures
 from tests.rig import Puppet
@@ -102,7 +102,7 @@ def whole(chance: random.Random) -> Prefix:
     chance.shuffle(tools)
     chance.shuffle(settings)
     snapshot = Snapshot(memory=("port 8080", "two\nlines"), user=("likes tea",), project=("uses uv",))
-    sections = ordered(
+    sections = order_sections(
         plugins=["Speak like a plugin."],
         skills="# Skills\n\n- tea: how to make it",
         instructions=instructions("AGENTS.md", "Run the tests."),
@@ -148,7 +148,7 @@ def test_no_hidden_character_gets_in_through_any_section(figures: Figures) -> No
     private = {letter for letter in hidden if unicodedata.category(letter) in ("Co", "Cs")}
     tried = [letter for letter in hidden if letter not in private] + sorted(private)[::1_000]
     text = "\n".join(f"a{letter}b {letter} c{letter}" for letter in tried)
-    sections = ordered(
+    sections = order_sections(
         plugins=[text],
         skills=text,
         instructions=instructions("AGENTS.md", text),

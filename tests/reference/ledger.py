@@ -118,12 +118,14 @@ class InMemoryLedger:
                 raise checks.unknown(name)
         return {name: self._contents[name] for name in digests}
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
+    async def published_files(
+        self, targets: Collection[Target]
+    ) -> Mapping[tuple[Target, str], PublishedFile]:
         wanted = set(map(sound, targets))
         return {key: each for key, each in self._prints.items() if key[0] in wanted}
 
-    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        for (target, path), made in prints.items():
+    async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
+        for (target, path), made in files.items():
             key = (Target(sound(target)), sound(path))
             self._prints.pop(key, None)
             if made is not None:
@@ -140,12 +142,12 @@ class InMemorySkillCatalog:
         self._uses: dict[str, set[tuple[date, SessionId]]] = {}
         self._results: dict[tuple[str, SessionId], SkillResult] = {}
 
-    async def uncarded(self) -> Sequence[str]:
+    async def unsummarized(self) -> Sequence[str]:
         return tuple(sorted(await self._documents() - self._cards.keys()))
 
-    async def card(self, cards: Mapping[str, SkillSummary]) -> None:
+    async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
         held = await self._documents()
-        self._cards = {name: card for name, card in {**self._cards, **cards}.items() if name in held}
+        self._cards = {name: card for name, card in {**self._cards, **summaries}.items() if name in held}
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         held = sorted((await self._ledger.holdings(SKILL)).items())
@@ -164,7 +166,7 @@ class InMemorySkillCatalog:
             return not line.pinned, not folder or line.project != sound(folder), -last, -often, line.name
 
         lines = sorted(await self.listed(), key=rank)
-        return tuple(replace(line, tally=UsageCounts()) for line in lines[:limit])
+        return tuple(replace(line, counts=UsageCounts()) for line in lines[:limit])
 
     async def idle(self, before: str, folder: str, today: date) -> int:
         used = {name for name, uses in self._uses.items() if any(day < today for day, _ in uses)}
@@ -231,7 +233,7 @@ class InMemorySkillCatalog:
     async def days(self) -> Mapping[str, frozenset[date]]:
         return {name: frozenset(day for day, _ in used) for name, used in self._uses.items()}
 
-    async def tallies(self) -> Mapping[str, UsageCounts]:
+    async def usage_counts(self) -> Mapping[str, UsageCounts]:
         return dict(self._tallies)
 
     async def _documents(self) -> set[str]:

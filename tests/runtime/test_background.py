@@ -15,7 +15,7 @@ from hone.core.part import Part
 from hone.core.topics import NAMES
 from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
 from hone.learning.review import Reviewer
-from hone.models.polite import Aside, unhindered
+from hone.models.wrappers import Aside, unhindered
 from tests.reference.ledger import InMemoryLedger
 from tests.reference.sessions import InMemoryJobs, InMemorySessions
 

@@ -150,13 +150,13 @@ async def test_a_change_that_is_told_twice_is_stored_once(tmp_path: Path) -> Non
 
 async def test_a_skill_is_copied_renewed_and_taken_back_when_it_is_put_away(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    await bench.keeper.shelve("tax-letters", folder.Create(SKILL, SkillOrigin.AGENT, ""), OWNER)
+    await bench.keeper.edit_skill("tax-letters", folder.Create(SKILL, SkillOrigin.AGENT, ""), OWNER)
     await bench.courier.drain()
     assert bench.copies == [SKILL]
-    await bench.keeper.shelve("tax-letters", folder.Patch("Greet", "Bow"), OWNER)
+    await bench.keeper.edit_skill("tax-letters", folder.Patch("Greet", "Bow"), OWNER)
     await bench.courier.drain()
     assert bench.copies == [SKILL.replace("Greet", "Bow")]
-    await bench.keeper.shelve("tax-letters", folder.Archive(), OWNER)
+    await bench.keeper.edit_skill("tax-letters", folder.Archive(), OWNER)
     await bench.courier.drain()
     assert bench.copies == []
 

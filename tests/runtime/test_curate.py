@@ -29,7 +29,6 @@ from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import Bounds, spent
 from hone.models.scripted import Script, call
 from hone.runtime.claims import claim
-from hone.runtime.preload import use
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
 from tests.policy.test_retention import daily
@@ -107,7 +106,7 @@ async def test_a_skill_that_changed_while_a_plan_waited_refuses_all_of_it(home: 
     async with care(home, answering(PLAN), ASK) as it:
         await two(it)
         entries = await done(it)
-        await it.keeper.shelve(changed, WriteFile("references/new.md", b"x"), OWNER)
+        await it.keeper.edit_skill(changed, WriteFile("references/new.md", b"x"), OWNER)
         before = await it.holdings()
         for entry in entries:
             with pytest.raises(Exception, match="has changed since"):
@@ -119,7 +118,7 @@ async def test_a_skill_that_changes_while_the_model_thinks_refuses_all_of_it(hom
     async with care(home, answering(PLAN)) as it:
         await two(it)
         thought = await it.curator._think("by hand", (), again=False)
-        await it.keeper.shelve("night-trains", Pin(), OWNER)
+        await it.keeper.edit_skill("night-trains", Pin(), OWNER)
         before = await it.holdings()
         round, entries = await it.curator._close(thought, UNNUMBERED)
         assert "night-trains has changed meanwhile" in round.error
@@ -144,7 +143,7 @@ async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(ho
         assert not await it.keeper.wake("trip-planning")
         assert await it.keeper.wake("night-trains")
         assert ARCHIVED not in (await it.holdings())["night-trains"]
-        await it.keeper.shelve("night-trains", Archive(), OWNER)
+        await it.keeper.edit_skill("night-trains", Archive(), OWNER)
         assert not await it.keeper.wake("night-trains")  # what the owner put away stays away
 
 
@@ -164,8 +163,8 @@ async def test_a_use_by_the_agent_brings_back_what_aged_and_a_reviewers_look_doe
             assert "is archived" in await see(origin)
         assert "Book early." in await see(Origin.USER)
         assert ARCHIVED not in (await it.holdings())["night-trains"]
-        assert "Pack the bag." in await use(it.library, ["trip-planning"], SessionId("s"))
-        await it.keeper.shelve("night-trains", Archive(), OWNER)
+        assert "Pack the bag." in await it.library.use(["trip-planning"], SessionId("s"))
+        await it.keeper.edit_skill("night-trains", Archive(), OWNER)
         assert "is archived" in await see(Origin.USER)
 
 
@@ -177,7 +176,7 @@ async def test_a_merged_skill_is_as_young_as_the_youngest_it_was_made_of(home: P
         days = daily(120, NOON.date())
         await it.live(days, {"trip-planning": [2], "night-trains": [100]})
         it.clock.advance(110 * 86_400)
-        await it.keeper.shelve("trip-planning", WriteFile("references/new.md", b"x"), OWNER)
+        await it.keeper.edit_skill("trip-planning", WriteFile("references/new.md", b"x"), OWNER)
         it.clock.advance(-100 * 86_400)
         await done(it)
         ages = {each.name: each.unused for each in await it.curator.ages()}
@@ -222,7 +221,7 @@ async def test_what_is_merged_carries_the_lowest_label(home: Path) -> None:
     )
     async with care(home, answering(PLAN)) as it:
         await it.learn("trip-planning", STEPS)
-        waiting = await it.keeper.shelve(
+        waiting = await it.keeper.edit_skill(
             "night-trains",
             Create(document("night-trains", "# Trains\nBook early."), SkillOrigin.AGENT),
             misled,
@@ -238,7 +237,7 @@ async def test_what_is_merged_carries_the_lowest_label(home: Path) -> None:
 async def test_a_script_that_comes_along_waits_for_the_owner(home: Path) -> None:
     async with care(home, answering(PLAN)) as it:
         await two(it)
-        await it.keeper.shelve("night-trains", WriteFile("scripts/book.sh", b"#!/bin/sh\n"), OWNER)
+        await it.keeper.edit_skill("night-trains", WriteFile("scripts/book.sh", b"#!/bin/sh\n"), OWNER)
         entries = await done(it)
         assert {each.change.cause for each in entries} == {"it brings or changes a script"}
 
@@ -292,10 +291,10 @@ async def test_a_model_is_asked_again_only_if_a_learned_skill_has_changed(home: 
         assert len(it.model.calls) == 1
         assert (await it.curator.preview()).thought.advice.skipped == SAME
         await done(it, again=True)
-        await it.keeper.shelve("night-trains", WriteFile("references/new.md", b"x"), OWNER)
+        await it.keeper.edit_skill("night-trains", WriteFile("references/new.md", b"x"), OWNER)
         await done(it)
-        await it.keeper.shelve("night-trains", Archive(), OWNER)
-        await it.keeper.shelve("night-trains", Restore(), OWNER)
+        await it.keeper.edit_skill("night-trains", Archive(), OWNER)
+        await it.keeper.edit_skill("night-trains", Restore(), OWNER)
         await done(it)
         assert len(it.model.calls) == 2
 
@@ -394,14 +393,14 @@ async def furnished(it: Care) -> None:
         "slow-queries", "# Look\nAt the plan.\n\n# Index\nAdd one.", {"scripts/look.sh": b"#!/bin/sh\n"}
     )
     await it.learn("ferry-tables", "# Trains\nNone.", project="/work/sea")
-    await it.keeper.shelve(
+    await it.keeper.edit_skill(
         "home-made-trips", Create(document("home-made-trips", STEPS), SkillOrigin.USER), OWNER
     )
     files = {DOCUMENT: document("from-elsewhere", STEPS).encode()}
-    await it.keeper.shelve("from-elsewhere", Install(files, "/there"), OWNER)
+    await it.keeper.edit_skill("from-elsewhere", Install(files, "/there"), OWNER)
     for name, edit in (("pinned-trips", Pin()), ("put-away-trips", Archive())):
         await it.learn(name, STEPS)
-        await it.keeper.shelve(name, edit, OWNER)
+        await it.keeper.edit_skill(name, edit, OWNER)
 
 
 def plain(body: str) -> str:

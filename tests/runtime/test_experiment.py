@@ -74,9 +74,9 @@ async def taught(hone: Hone) -> tuple[Entry, Entry]:
     keeper = hone.keeper
     [noted] = await keeper.note([(MEMORY, Add("Rows are counted from zero."))], LEARNED)
     await keeper.note([(MEMORY, Add("Files end with a newline."))], OWNER)
-    shelved = await keeper.shelve("counting-rows", Create(DOCUMENT, SkillOrigin.AGENT), LEARNED)
+    shelved = await keeper.edit_skill("counting-rows", Create(DOCUMENT, SkillOrigin.AGENT), LEARNED)
     other = DOCUMENT.replace("counting-rows", "naming-files")
-    await keeper.shelve("naming-files", Create(other, SkillOrigin.USER), OWNER)
+    await keeper.edit_skill("naming-files", Create(other, SkillOrigin.USER), OWNER)
     return noted, shelved
 
 
@@ -438,7 +438,7 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
         assert known == "undecided: experiment rows: success 0 points (0 to 0), 20 of 20 pairs, openai/m"
 
         text = DOCUMENT.replace("Count them.", "Count them twice.")
-        await keeper.shelve("counting-rows", Rewrite(text), OWNER)
+        await keeper.edit_skill("counting-rows", Rewrite(text), OWNER)
         now = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         assert now.lesson != subject.lesson
         [other] = beside(home, LessonKind.SKILL, "counting-rows", now.lesson.digest)

@@ -13,8 +13,8 @@ import pytest
 
 from hone.core.clock import SystemClock
 from hone.sandbox import seccomp
-from hone.sandbox.bubblewrap import NOBODY
 from hone.sandbox.choice import NONE, Sandbox, known_modes, unconfined
+from hone.sandbox.modes import NOBODY
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, run
 from hone.sandbox.spec import ALL, Claim, Launch, SandboxMode, SandboxSpec

@@ -8,8 +8,8 @@ import pytest
 
 from hone.cli.main import perform
 from hone.core.errors import Refused
-from hone.knowledge.skills.archive import opened
-from hone.knowledge.skills.facts import seal
+from hone.knowledge.skills.archive import open_archive
+from hone.knowledge.skills.facts import digest_files
 from hone.knowledge.skills.source_tree import pick
 from tests.conftest import Figures
 from tests.skills.parcels import ABROAD, ENEMIES, HONEST, tarred, zipped
@@ -27,10 +27,10 @@ def test_an_honest_archive_gives_its_files_to_the_byte(tmp_path: Path, pack: obj
     more = {"README.md": b"for people", ".hidden": b"x"}
     path = tmp_path / "skill.archive"
     path.write_bytes(pack({f"{under}{name}": data for name, data in {**HONEST, **more}.items()}))  # type: ignore[operator]
-    parcel = pick(opened(path))
+    parcel = pick(open_archive(path))
     assert (parcel.name, parcel.files) == ("tide-tables", HONEST)
     assert parcel.left == (".hidden", "README.md")
-    assert pick(opened(path), name="sea-tables").name == "sea-tables"
+    assert pick(open_archive(path), name="sea-tables").name == "sea-tables"
 
 
 def test_one_of_several_is_chosen_by_its_folder_and_the_others_do_not_count(tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ def test_one_of_several_is_chosen_by_its_folder_and_the_others_do_not_count(tmp_
     others = {f"skills/other/{name}": data for name, data in HONEST.items()}
     whole = {f"skills/tide-tables/{name}": data for name, data in HONEST.items()}
     path.write_bytes(zipped({**others, **whole, "big.bin": bytes(2**20 + 1)}))
-    assert pick(opened(path), "skills/tide-tables/").files == HONEST
+    assert pick(open_archive(path), "skills/tide-tables/").files == HONEST
     for wrong in ("skills", "nowhere", "../skills/tide-tables", "skills/tide-tables/references"):
         with pytest.raises(Refused, match="is no skill in there"):
-            pick(opened(path), wrong)
+            pick(open_archive(path), wrong)
 
 
 def test_of_hostile_archives_none_writes_outside_none_runs_and_each_is_named(
@@ -77,13 +77,13 @@ def test_of_hostile_archives_none_writes_outside_none_runs_and_each_is_named(
 
 
 def test_the_digest_stands_for_every_path_and_every_byte() -> None:
-    whole = seal(HONEST)
-    assert seal({**HONEST, "@pinned": b"1"}) == whole
-    assert seal(dict(reversed(HONEST.items()))) == whole
+    whole = digest_files(HONEST)
+    assert digest_files({**HONEST, "@pinned": b"1"}) == whole
+    assert digest_files(dict(reversed(HONEST.items()))) == whole
     others = [
         {**HONEST, "SKILL.md": HONEST["SKILL.md"] + b" "},
         {**HONEST, "references/more.md": b""},
         {path.replace("ports", "havens"): data for path, data in HONEST.items()},
         {path: data for path, data in HONEST.items() if path != "scripts/next.sh"},
     ]
-    assert len({whole, *map(seal, others)}) == len(others) + 1
+    assert len({whole, *map(digest_files, others)}) == len(others) + 1

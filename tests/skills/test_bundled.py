@@ -12,7 +12,7 @@ from hone.knowledge.skills import bundled
 from hone.knowledge.skills.document import validate
 from hone.knowledge.skills.facts import Facts, facts
 from hone.knowledge.skills.folder import Archive, apply
-from hone.knowledge.skills.naming import classed
+from hone.knowledge.skills.naming import check_class
 
 
 def test_there_are_a_few_and_two_are_about_hone_itself() -> None:
@@ -25,7 +25,7 @@ def test_there_are_a_few_and_two_are_about_hone_itself() -> None:
 @pytest.mark.parametrize("name", bundled.names())
 def test_each_is_valid_for_us_and_for_the_reference_validator(name: str, tmp_path: Path) -> None:
     files = bundled.files(name)
-    assert validate(classed(name), files).name == name
+    assert validate(check_class(name), files).name == name
     assert facts(files) == Facts(SkillOrigin.BUNDLED)
     (tmp_path / name).mkdir()
     (tmp_path / name / DOCUMENT).write_bytes(files[DOCUMENT])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
 from hone.knowledge.skills import document
-from hone.knowledge.skills.document import parse, validate, written
+from hone.knowledge.skills.document import parse, validate, write_document
 
 # The reference validator has no types.
 parse_frontmatter = import_module("skills_ref.parser").parse_frontmatter
@@ -154,7 +154,7 @@ def test_whatever_we_accept_the_reference_validator_accepts_and_reads_alike(
 @given(names, st.text(letters, min_size=1, max_size=60), st.text(letters, min_size=1, max_size=60))
 def test_what_is_written_is_read_again(name: str, description: str, body: str) -> None:
     try:
-        found = parse(written(name, description, body))
+        found = parse(write_document(name, description, body))
     except Refused:
         return
     assert (found.name, found.description, found.body) == (name, description.strip(), body.strip())
@@ -164,4 +164,4 @@ def test_what_is_written_is_read_again(name: str, description: str, body: str) -
 def test_the_quick_reader_reads_what_the_yaml_reader_reads(value: str) -> None:
     quick = document._simple(f"name: a\ndescription: {value}")
     if quick is not None:
-        assert quick == document._yaml(f"name: a\ndescription: {value}")
+        assert quick == document._read_yaml(f"name: a\ndescription: {value}")

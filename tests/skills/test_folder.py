@@ -12,8 +12,8 @@ from hone.core.ledger import Actor
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, ListedSkill, SkillOrigin
 from hone.knowledge.skills import bundled
-from hone.knowledge.skills.document import validate, written
-from hone.knowledge.skills.facts import Facts, facts, protected, seal, touches_scripts
+from hone.knowledge.skills.document import validate, write_document
+from hone.knowledge.skills.facts import Facts, digest_files, facts, find_protection, touches_scripts
 from hone.knowledge.skills.folder import (
     Archive,
     Create,
@@ -36,7 +36,7 @@ from tests.conftest import Figures, Tier
 from tests.knowledge.nasty import nasty
 
 NAME = "release-notes"
-TEXT = written(NAME, "Write them.", "1. Collect.\n2. Write.\n2. Write.")
+TEXT = write_document(NAME, "Write them.", "1. Collect.\n2. Write.\n2. Write.")
 NOTE = "references/a.md"
 LEARNED: Files = {DOCUMENT: TEXT.encode(), NOTE: b"one two", ORIGIN: b"agent"}
 PUT_AWAY: Files = {**LEARNED, ARCHIVED: b"1"}
@@ -103,7 +103,7 @@ def test_an_edit_that_cannot_be_made_is_refused_with_advice(files: Files, edit: 
 
 
 def test_a_name_that_is_no_class_of_task_cannot_be_created_but_installed() -> None:
-    text = written("docker", "All about it.", "Steps.")
+    text = write_document("docker", "All about it.", "Steps.")
     with pytest.raises(Refused, match="does not say what is done"):
         apply("docker", {}, Create(text, SkillOrigin.AGENT))
     assert apply("docker", {}, Install({DOCUMENT: text.encode()}, "/x"))[SOURCE] == b"/x"
@@ -136,14 +136,16 @@ def test_patch_matches_what_was_shown_escaped_and_keeps_hidden_letters_elsewhere
 
 def test_install_then_uninstall_leaves_nothing() -> None:
     held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
-    assert facts(held) == Facts(SkillOrigin.INSTALLED, source="/from", approved=seal(held))
+    assert facts(held) == Facts(SkillOrigin.INSTALLED, source="/from", approved=digest_files(held))
     assert apply(NAME, held, Uninstall()) == {}
 
 
 def test_installing_again_takes_the_new_bytes_and_only_where_it_was_installed() -> None:
     held = apply(NAME, {}, Install({DOCUMENT: TEXT.encode(), NOTE: b"x"}, "/from"))
     again = apply(NAME, {**held, PINNED: b"1"}, Install({DOCUMENT: TEXT.encode(), NOTE: b"y"}, "/other"))
-    assert facts(again) == Facts(SkillOrigin.INSTALLED, pinned=True, source="/other", approved=seal(again))
+    assert facts(again) == Facts(
+        SkillOrigin.INSTALLED, pinned=True, source="/other", approved=digest_files(again)
+    )
     assert (again[NOTE], facts(again).approved) != (held[NOTE], facts(held).approved)
     for other in (LEARNED, {**held, ARCHIVED: b"1"}):
         with pytest.raises(Refused):
@@ -194,7 +196,7 @@ def test_after_any_edits_a_skill_is_sound_or_not_there(made: list[Edit]) -> None
             )
         if held:
             assert validate(NAME, held).name == NAME
-            assert facts(held).birth in SkillOrigin
+            assert facts(held).origin in SkillOrigin
 
 
 KINDS = [*SkillOrigin, "pinned"]
@@ -210,11 +212,11 @@ def test_who_may_change_what(actor: Actor, kind: str) -> None:
         kind in ("bundled", "installed", "pinned") or (actor, kind) == (Actor.CURATOR, "user")
     ):
         with pytest.raises(Refused, match=f"{NAME} .* protected"):
-            protected(NAME, listed, actor)
+            find_protection(NAME, listed, actor)
     else:
-        waits = protected(NAME, listed, actor)
+        waits = find_protection(NAME, listed, actor)
         assert bool(waits) is ((actor, kind) == (Actor.REVIEW, "user"))
-    assert protected(NAME, None, actor) == ""
+    assert find_protection(NAME, None, actor) == ""
 
 
 def test_scripts_are_noticed_when_new_or_changed_wherever_they_lie() -> None:

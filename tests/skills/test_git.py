@@ -64,7 +64,7 @@ def test_a_repository_gives_the_files_of_its_last_commit_and_says_which(source: 
     (source / "skills" / "tide-tables" / "references" / "ports.md").write_text("Large ones.\n")
     last = commit(source)
     url = bare(source)
-    with git.fetched(url) as (cargo, at):
+    with git.fetch(url) as (cargo, at):
         parcel = pick(cargo)
     assert at == last
     assert parcel.files == {**HONEST, "references/ports.md": b"Large ones.\n"}
@@ -76,10 +76,10 @@ def test_a_branch_or_tag_can_be_named(source: Path) -> None:
     (source / "skills" / "tide-tables" / "SKILL.md").write_text("Broken.")
     commit(source)
     url = bare(source)
-    with git.fetched(url, "v1") as (cargo, at):
+    with git.fetch(url, "v1") as (cargo, at):
         assert (pick(cargo).files, at) == (HONEST, first)
     for wrong in ("v2", "--upload-pack=touch x", "-x"):
-        with pytest.raises(Refused), git.fetched(url, wrong):
+        with pytest.raises(Refused), git.fetch(url, wrong):
             pass
 
 
@@ -114,7 +114,7 @@ def test_nothing_in_a_repository_runs_and_no_setting_of_the_owners_has_a_say(
     monkeypatch.setenv("GIT_EXEC_PATH", str(run_it.parent))
     for name in ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"):
         monkeypatch.setenv(name, str(run_it))
-    with git.fetched(url) as (cargo, _):
+    with git.fetch(url) as (cargo, _):
         assert pick(cargo).files == HONEST
     for address in (
         f"ext::{run_it}",
@@ -125,7 +125,7 @@ def test_nothing_in_a_repository_runs_and_no_setting_of_the_owners_has_a_say(
         "git://x/y",
     ):
         assert git.address(address) == ""
-        with pytest.raises(Refused), git.fetched(address):
+        with pytest.raises(Refused), git.fetch(address):
             pass
     assert not canary.exists()
 
@@ -140,7 +140,7 @@ def test_links_and_repositories_within_are_named_and_not_followed(source: Path, 
     (skill / "references" / "secret.md").symlink_to("/etc/passwd")
     run(source, "submodule", "--quiet", "add", str(other), "skills/tide-tables/assets")
     commit(source)
-    with git.fetched(bare(source)) as (cargo, _), pytest.raises(Refused) as error:
+    with git.fetch(bare(source)) as (cargo, _), pytest.raises(Refused) as error:
         pick(cargo)
     assert "assets is a repository of its own" in str(error.value)
     assert "references/secret.md is a link" in str(error.value)
@@ -151,7 +151,7 @@ def test_a_file_that_is_too_large_is_not_even_read(source: Path, monkeypatch: py
     (source / "skills" / "tide-tables" / "assets" / "big.bin").write_bytes(bytes(2**20 + 1))
     commit(source)
     with (
-        git.fetched(bare(source)) as (cargo, _),
+        git.fetch(bare(source)) as (cargo, _),
         pytest.raises(Refused, match=r"assets/big.bin is larger than"),
     ):
         pick(cargo)
@@ -160,7 +160,7 @@ def test_a_file_that_is_too_large_is_not_even_read(source: Path, monkeypatch: py
 @pytest.mark.parametrize("url", ["file:///nowhere/at/all", "https://127.0.0.1:1/x.git"])
 def test_what_cannot_be_fetched_is_told_in_gits_words(url: str) -> None:
     requires("git")
-    with pytest.raises(Refused, match="git could not do it: "), git.fetched(url):
+    with pytest.raises(Refused, match="git could not do it: "), git.fetch(url):
         pass
 
 
@@ -168,10 +168,10 @@ def test_a_fetch_leaves_nothing_behind(source: Path, tmp_path: Path, monkeypatch
     url, room = bare(source), tmp_path / "room"
     room.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(room))
-    with git.fetched(url) as (cargo, _):
+    with git.fetch(url) as (cargo, _):
         assert list(room.iterdir())
         pick(cargo)
-    with pytest.raises(Refused), git.fetched("file:///nowhere"):
+    with pytest.raises(Refused), git.fetch("file:///nowhere"):
         pass
     assert list(room.iterdir()) == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from hone.core.errors import Refused
 from hone.knowledge.skills.document import parse
-from hone.knowledge.skills.install import pack
+from hone.knowledge.skills.install import plan_folder
 from hone.knowledge.skills.paths import FILE_BYTES, FILES
 
 DOCUMENT = (
@@ -121,16 +121,16 @@ def test_a_folder_that_is_no_skill_is_refused_with_the_reason(
     monkeypatch.chdir(folder)  # the name of a socket must be short
     spoil(folder)
     with pytest.raises(Refused, match=complaint):
-        pack(folder)
+        plan_folder(folder)
 
 
 @pytest.mark.parametrize("name", ["../escape", "a/b", "", ".", "UPPER", "a--b", "x" * 65])
 def test_no_name_leads_elsewhere(folder: Path, name: str) -> None:
     if name:
         with pytest.raises(Refused, match="cannot be the name of a skill"):
-            pack(folder, name)
+            plan_folder(folder, name)
     else:
-        assert pack(folder, name).name == "release-notes"
+        assert plan_folder(folder, name).name == "release-notes"
 
 
 def test_what_is_packed_is_what_lies_there_without_what_is_for_people(folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_what_is_packed_is_what_lies_there_without_what_is_for_people(folder: Pa
     for name in ("LICENSE.txt", "README.md", ".DS_Store"):
         (folder / name).write_text("x")
     (folder / "scripts" / "__pycache__").mkdir()
-    parcel = pack(folder)
+    parcel = plan_folder(folder)
     assert (parcel.name, parcel.description) == ("release-notes", "Notes for readers. Use before a release.")
     assert parcel.files == {
         path: (folder / path).read_bytes()
@@ -152,7 +152,7 @@ def test_what_is_packed_is_what_lies_there_without_what_is_for_people(folder: Pa
 def test_another_name_is_written_into_the_document_and_nothing_else_is(folder: Path, quoted: str) -> None:
     text = DOCUMENT.replace("name: release-notes", f"name: {quoted}") + "\nname: stays\n"
     (folder / "SKILL.md").write_text(text)
-    parcel = pack(folder, "changelogs")
+    parcel = plan_folder(folder, "changelogs")
     written = parcel.files["SKILL.md"].decode()
     assert parcel.name == parse(written).name == "changelogs"
     assert written == text.replace(f"name: {quoted}", "name: changelogs")
@@ -160,7 +160,7 @@ def test_another_name_is_written_into_the_document_and_nothing_else_is(folder: P
 
 def test_a_folder_reached_through_a_link_is_the_users_choice(folder: Path) -> None:
     (folder.parent / "link").symlink_to(folder)
-    assert pack(folder.parent / "link") == pack(folder)
+    assert plan_folder(folder.parent / "link") == plan_folder(folder)
 
 
 @pytest.mark.rights
@@ -169,4 +169,4 @@ def test_an_unreadable_file_is_an_error_and_not_left_out(folder: Path) -> None:
     if os.access(folder / "references" / "tone.md", os.R_OK):
         pytest.skip("this user can read everything")
     with pytest.raises(Refused, match=r"tone.md cannot be read"):
-        pack(folder)
+        plan_folder(folder)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Refused
 from hone.knowledge.skills import bundled
-from hone.knowledge.skills.naming import SHAPE, classed, shape
+from hone.knowledge.skills.naming import SHAPE, check_class, check_name
 from tests.skills.routing.library import library
 
 REFUSED = {
@@ -51,16 +51,16 @@ TAKEN = """
     ("name", "reason"), [(name, reason) for reason, names in REFUSED.items() for name in names.split()]
 )
 def test_a_name_that_would_not_be_found_again_is_refused_with_advice(name: str, reason: str) -> None:
-    shape(name)
+    check_name(name)
     with pytest.raises(Refused) as refusal:
-        classed(name)
+        check_class(name)
     assert reason in str(refusal.value)
     assert "release-notes" in str(refusal.value)
 
 
 def test_a_name_for_a_class_of_task_is_taken() -> None:
     plausible = [*TAKEN.split(), *bundled.names(), *(skill.name for skill in library())]
-    assert [name for name in plausible if classed(name) != name] == []
+    assert [name for name in plausible if check_class(name) != name] == []
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_a_name_for_a_class_of_task_is_taken() -> None:
 )
 def test_letters_that_no_name_may_have_are_refused(name: str) -> None:
     with pytest.raises(Refused, match="cannot be the name of a skill"):
-        shape(name)
+        check_name(name)
 
 
 @given(st.text(max_size=70) | st.from_regex(SHAPE.pattern, fullmatch=True))
 def test_any_text_is_a_name_or_refused(name: str) -> None:
     with suppress(Refused):
-        assert SHAPE.fullmatch(classed(name))
+        assert SHAPE.fullmatch(check_class(name))

@@ -24,7 +24,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @cache
 def cards() -> dict[str, SkillSummary]:
-    return {skill.name: parse(skill.text).card for skill in library()}
+    return {skill.name: parse(skill.text).summary for skill in library()}
 
 
 @asynccontextmanager
@@ -43,7 +43,7 @@ async def shelved(folder: Path) -> AsyncIterator[SkillCatalog]:
         for each in library()
     ]
     await ledger.record(changes, {**contents, digest(origin): origin}, NOW)
-    await shelf.card({digest(each.text.encode()): cards()[each.name] for each in library()})
+    await shelf.save_summaries({digest(each.text.encode()): cards()[each.name] for each in library()})
     try:
         yield shelf
     finally:

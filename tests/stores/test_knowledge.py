@@ -168,7 +168,7 @@ async def fill(database: Database) -> None:
         Author(Actor.AGENT, SessionId("s2"), quotes=("words",), evidence=evidence),
     )
     await SqliteLedger(database).record([NOTE, create], BODIES, NOW)
-    await SqliteSkillCatalog(database).card({A: SkillSummary("one", "words", "words")})
+    await SqliteSkillCatalog(database).save_summaries({A: SkillSummary("one", "words", "words")})
     await SqliteSkillCatalog(database).count("one", SkillEvent.USE, Actor.AGENT, SessionId("s1"), NOW.date())
 
 
@@ -231,18 +231,18 @@ async def test_a_damaged_line_of_a_skill_or_of_a_file_is_noticed(path: Path) -> 
     database = Database.open(path)
     ledger, shelf = SqliteLedger(database), SqliteSkillCatalog(database)
     await fill(database)
-    await ledger.printed({(MEMORY, "MEMORY.md"): PublishedFile(A, 1, 2)})
+    await ledger.mark_published({(MEMORY, "MEMORY.md"): PublishedFile(A, 1, 2)})
     with raw(path) as connection:
         connection.execute("UPDATE prints SET inode = 'x'")
     with pytest.raises(Corrupt, match="published"):
-        await ledger.prints([MEMORY])
+        await ledger.published_files([MEMORY])
     for damage in ("UPDATE tallies SET last_use = 'soon'", "UPDATE skills SET birth = 'unknown'"):
         with raw(path) as connection:
             connection.execute(damage)
         with pytest.raises(Corrupt, match="skill one"):
             await shelf.listed()
     with pytest.raises(Corrupt, match="skill one"):
-        await shelf.tallies()
+        await shelf.usage_counts()
     await database.close()
 
 
@@ -256,7 +256,7 @@ async def test_cards_of_documents_that_nobody_holds_go_away(path: Path) -> None:
         await ledger.record(
             [Change(skill("one"), ChangeKind.EDIT, (delta,), OWNER)], {digest(body): body}, NOW
         )
-        await shelf.card({digest(body): SkillSummary("one", f"words{number}", "same")})
+        await shelf.save_summaries({digest(body): SkillSummary("one", f"words{number}", "same")})
         held = digest(body)
 
     def counts(connection: apsw.Connection) -> list[int]:
@@ -277,7 +277,7 @@ async def test_words_are_found_in_their_other_forms(path: Path) -> None:
         await ledger.record(
             [Change(skill(name), ChangeKind.CREATE, (delta,), OWNER)], {digest(body): body}, NOW
         )
-        await shelf.card({digest(body): SkillSummary(name, text, "")})
+        await shelf.save_summaries({digest(body): SkillSummary(name, text, "")})
     assert [line.name for line, _ in await shelf.search(["deployed", "service"], 9)] == ["deploy"]
     await database.close()
 

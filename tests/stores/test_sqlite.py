@@ -339,11 +339,11 @@ async def learned(database: Database) -> Answers:
         "pending": ledger.pending,
         "holdings": lambda: ledger.holdings(""),
         "contents": lambda: ledger.contents([digest(body) for body in BODIES]),
-        "prints": lambda: ledger.prints([skill(f"s{number}") for number in range(6)]),
+        "prints": lambda: ledger.published_files([skill(f"s{number}") for number in range(6)]),
         "listed": shelf.listed,
         "ranked": lambda: shelf.ranked("", NOW.date(), 9),
-        "uncarded": shelf.uncarded,
-        "tallies": shelf.tallies,
+        "uncarded": shelf.unsummarized,
+        "tallies": shelf.usage_counts,
         "jobs": jobs.jobs,
         "queue": jobs.waiting,
         "a job": lambda: jobs.job(JobId(4)),
@@ -389,8 +389,8 @@ async def fill(path: Path) -> None:
         author = Author(Actor.AGENT, id, reason="because", evidence=(Evidence(id, 1, Trust.OWNER, "x"),))
         made = Change(skill(id), ChangeKind.CREATE, (delta,), author)
         await ledger.record([made, replace(made, standing=ChangeState.PENDING)], {digest(body): body}, NOW)
-        await ledger.printed({(skill(id), "SKILL.md"): PublishedFile(digest(body), number, number)})
-        await shelf.card({digest(body): SkillSummary(id, f"{id} in words", "more")})
+        await ledger.mark_published({(skill(id), "SKILL.md"): PublishedFile(digest(body), number, number)})
+        await shelf.save_summaries({digest(body): SkillSummary(id, f"{id} in words", "more")})
         await shelf.count(id, SkillEvent.USE, Actor.AGENT, id, NOW.date())
     await database.close()
     with raw(path) as connection:

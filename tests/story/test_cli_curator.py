@@ -36,7 +36,9 @@ def curating(plan: str = PLAN) -> Script:
 async def learned(home: Path) -> None:
     async with Hone(home=home, model=Scripted(lines("Yes."))) as owner:
         for name, body in zip(NAMES, ("# Steps\nPack.", "# Trains\nBook early."), strict=True):
-            await owner.library.keeper.shelve(name, Create(document(name, body), SkillOrigin.AGENT), LEARNED)
+            await owner.library.keeper.edit_skill(
+                name, Create(document(name, body), SkillOrigin.AGENT), LEARNED
+            )
 
 
 async def shelf(home: Path) -> dict[str, Files]:

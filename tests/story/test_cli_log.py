@@ -54,7 +54,9 @@ def note(author: Author, edit: Edit, target: Target = MEMORY) -> ChangeId:
 def shelve(author: Author, *edits: Create | WriteFile) -> list[ChangeId]:
     async def act() -> list[ChangeId]:
         async with Hone() as it:
-            return [(await it.library.keeper.shelve("meeting-minutes", edit, author)).id for edit in edits]
+            return [
+                (await it.library.keeper.edit_skill("meeting-minutes", edit, author)).id for edit in edits
+            ]
 
     return asyncio.run(act())
 

@@ -12,8 +12,7 @@ from hone import Hone
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Evidence
 from hone.core.messages import ToolCall, assistant
-from hone.core.permit import EVERYTHING, Effect, Permit
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW, USER, Effect, Permit
 from hone.core.tool import Outcome, Tool
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
@@ -23,7 +22,7 @@ from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Scripted, call, lines
-from hone.tools.safe import SafeTool
+from hone.tools.wrappers import SafeTool
 from tests.rig import Memory, Puppet, agent, asked, take_turn
 
 SAID = "I always want tabs."
@@ -70,7 +69,7 @@ async def noted(keeper: Keeper, author: Author, text: str = SAID) -> str:
     return entries[0].change.cause
 
 
-async def turned(tool: Tool, ask: ToolCall = NOTE, permit: Permit = EVERYTHING) -> Turn:
+async def turned(tool: Tool, ask: ToolCall = NOTE, permit: Permit = USER) -> Turn:
     """A turn of a model that makes this one call."""
     who = agent(Scripted(lines(assistant(ask), "done")), [tool], permit)
     return await take_turn(who, Memory(), asked(SAID))
@@ -181,7 +180,7 @@ class Unchecked(Permit):
 
 
 @faulty
-@pytest.mark.parametrize("permit", [EVERYTHING, REVIEW], ids=["foreground", "review"])
+@pytest.mark.parametrize("permit", [USER, REVIEW], ids=["foreground", "review"])
 async def test_a_permit_that_cannot_be_checked_is_a_no(fault: Fault, permit: Permit, tmp_path: Path) -> None:
     async with house(tmp_path) as hone:
         turn = await turned(memory_of(hone), permit=Unchecked(permit, fault))

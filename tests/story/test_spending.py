@@ -8,7 +8,7 @@ import pytest
 from hone import Hone
 from hone.core.messages import assistant
 from hone.core.model import Usage
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW
 from hone.core.ports import Spending
 from hone.core.turn import Origin
 from hone.models.fake_provider import FakeProvider

@@ -10,8 +10,7 @@ from hone.core.errors import Missing, Refused
 from hone.core.events import Event, Notice
 from hone.core.ledger import ChangeState
 from hone.core.messages import Role, assistant
-from hone.core.permit import Effect
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW, Effect
 from hone.core.recall import Query
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.trust import Trust

@@ -15,7 +15,7 @@ from hone.app import Hone
 from hone.cli.main import perform
 from hone.core.ids import SessionId
 from hone.core.messages import assistant
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW
 from hone.core.ports import StoredSession
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust

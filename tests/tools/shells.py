@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hone.core.clock import Clock
-from hone.core.permit import EVERYTHING, Permit
+from hone.core.permit import USER, Permit
 from hone.core.tool import Outcome
 from hone.core.tool_context import Answer, Question, ToolContext
 from hone.core.trust import Trust
@@ -65,7 +65,7 @@ def session(
     sandbox: Sandbox | None = None,
     owner: Owner | None = None,
     *,
-    permit: Permit = EVERYTHING,
+    permit: Permit = USER,
     network: Network = "ask",
     trust_floor: Trust = Trust.LOCAL,
     clock: Clock | None = None,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
-from hone.tools.capped import Capped, cut
+from hone.tools.wrappers import Capped, cut
 from tests.tools.calls import EMPTY, Puppet
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
-from hone.tools.safe import SafeTool
+from hone.tools.wrappers import SafeTool
 from tests.tools.calls import EMPTY, Puppet
 
 CALL = ToolCall("1", "puppet", "{}")

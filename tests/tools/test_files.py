@@ -20,9 +20,9 @@ from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.visible import visible
 from hone.tools import files
 from hone.tools.files import file_tools
-from hone.tools.safe import SafeTool
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
+from hone.tools.wrappers import SafeTool
 from tests.tools.calls import perform
 
 NOBODY = 65_534

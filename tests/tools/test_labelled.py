@@ -9,7 +9,7 @@ from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
 from hone.core.trust import Trust
 from hone.runtime.trust import Folders, OwnersList
-from hone.tools.labelled import Labelled
+from hone.tools.wrappers import Labelled
 from tests.tools.calls import EMPTY, Puppet
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import ManualClock
-from hone.core.permit import EVERYTHING, Effect, Permit
+from hone.core.permit import USER, Effect, Permit
 from hone.core.tool_context import Answer
 from hone.core.trust import Trust
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
@@ -185,7 +185,7 @@ def test_a_dangerous_command_asks_and_what_is_shown_is_what_runs(folder: Path, a
 
 def test_with_nobody_to_ask_it_is_denied(folder: Path) -> None:
     owner = Owner(Answer.ALWAYS)
-    alone = Permit(EVERYTHING.effects, attended=False)
+    alone = Permit(USER.effects, attended=False)
 
     async def script(shell: Session) -> None:
         for arguments in ({"command": "rm -rf ~"}, {"command": "true", "network": True}):
@@ -259,7 +259,7 @@ def test_the_network_is_asked_for_unless_it_is_decided(folder: Path, rule: str) 
 
 def test_a_permit_without_the_network_is_no_matter_for_the_owner(folder: Path) -> None:
     owner = Owner(Answer.ALWAYS)
-    permit = Permit(EVERYTHING.effects - {Effect.NETWORK}, attended=True)
+    permit = Permit(USER.effects - {Effect.NETWORK}, attended=True)
 
     async def script(shell: Session) -> None:
         outcome = await shell.terminal("echo ran", network=True)

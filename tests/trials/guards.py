@@ -293,7 +293,7 @@ MUTATIONS = (
     of(
         "secrets in what is known",
         "a secret is written down",
-        "knowledge/cleaning.py",
+        "knowledge/admission.py",
         "if secrets := set(now.secrets) - set(was.secrets):",
         "if secrets := set[str]():",
         "tests/knowledge/test_keeper.py",

@@ -10,8 +10,7 @@ import pytest
 
 from hone import Hone
 from hone.core.messages import Image, Message, Part, Role, Thinking, ToolCall, assistant, user
-from hone.core.permit import Effect
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW, Effect
 from hone.core.tool import Tool, ToolKind
 from hone.core.turn import Origin, Stop, Turn
 from hone.models.anthropic import MARKER
@@ -39,7 +38,7 @@ RESUME = """
 import asyncio, sys
 from hone import Hone
 from hone.core.turn import Origin
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW
 async def main():
     async with Hone(folder=sys.argv[2]) as hone:
         session = await hone.resume(sys.argv[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW
 from hone.core.turn import Origin
 from hone.features.backends.part import MemoryPart
 from hone.models.fake_provider import FakeProvider

@@ -7,20 +7,18 @@ from hone.cli.render import WIDE, Paint
 from hone.core.events import Curated, Learned
 from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
-from hone.knowledge import descriptions as telling
-from hone.knowledge.descriptions import Sign, Told, rows, stat, told
+from hone.knowledge import descriptions
+from hone.knowledge.descriptions import SHELL, DescribedChange, Sign, describe, rows, stat, summarize
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import MARK
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.learned import SHELL
-from hone.knowledge.learned import line as learned_line
 
 PLAIN = Paint()
 NOTHING = "nothing to save"
 TITLES = ("id", "when", "by", "target", "change", "lines", "about")
 
 
-def table(changes: Sequence[Told], width: int = WIDE, paint: Paint = PLAIN) -> str:
+def table(changes: Sequence[DescribedChange], width: int = WIDE, paint: Paint = PLAIN) -> str:
     cells = [_cells(each) for each in changes]
     title, *lines = lay_out(TITLES, cells, width, right={"id"})
     shown = (
@@ -30,12 +28,12 @@ def table(changes: Sequence[Told], width: int = WIDE, paint: Paint = PLAIN) -> s
     return "\n".join((title, *shown))
 
 
-def line(change: Told, width: int = WIDE) -> str:
+def line(change: DescribedChange, width: int = WIDE) -> str:
     """One change by itself."""
     return one_line("  ".join(cell for cell in _cells(change) if cell), width)
 
 
-def _cells(change: Told) -> tuple[str, ...]:
+def _cells(change: DescribedChange) -> tuple[str, ...]:
     entry = change.entry
     actor, about = entry.change.author.actor, entry.change.about
     kind = one_line(entry.change.kind, 20) + (f" {about}" if about else "")
@@ -53,7 +51,7 @@ def called(target: Target) -> str:
     return one_line(target, 70)
 
 
-def gist(change: Told, width: int = WIDE) -> str:
+def gist(change: DescribedChange, width: int = WIDE) -> str:
     """Why it was made, or else the first words that came, or that went."""
     if change.entry.change.author.reason:
         return one_line(change.entry.change.author.reason, width)
@@ -66,7 +64,7 @@ def gist(change: Told, width: int = WIDE) -> str:
     return ""
 
 
-def heading(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
+def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
     """What it is, by whom, why."""
     entry = change.entry
     made, author = entry.change, entry.change.author
@@ -88,7 +86,7 @@ def heading(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
         yield f"reason: {one_line(author.reason, 500)}"
 
 
-def account(change: Told, paint: Paint = PLAIN) -> Iterator[str]:
+def account(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
     """All that must be seen before somebody agrees."""
     for each in (change, *change.others):
         yield from heading(each, paint)
@@ -110,7 +108,7 @@ def diff(target: Target, steps: Iterable[Step], paint: Paint = PLAIN) -> Iterato
         Sign.PLACE: paint.dim,
         Sign.END: paint.dim,
     }
-    for sign, text in telling.diff(target, steps):
+    for sign, text in descriptions.diff(target, steps):
         yield colours[sign](text) if sign in colours else text
 
 
@@ -118,8 +116,8 @@ async def learned_lines(keeper: Keeper, learned: Learned | Curated, show: str, w
     """Tell what a review has learned as `learning.show` wants it: not at all, in one line, or all of it."""
     if show == "off":
         return []
-    changes = await told(keeper, learned.entries)
-    first = learned_line(changes, way, "learned" if isinstance(learned, Learned) else "curator")
+    changes = await describe(keeper, learned.entries)
+    first = summarize(changes, way, "learned" if isinstance(learned, Learned) else "curator")
     if show != "verbose":
         return [first] if first else []
     return [first or f"✎ {NOTHING}", *indented(row for each in changes for row in account(each))]

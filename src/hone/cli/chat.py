@@ -27,7 +27,6 @@ from hone.core.ledger import ChangeId
 from hone.core.messages import Role
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, look
-from hone.runtime.preload import load, use
 from hone.runtime.session import Session
 from hone.runtime.trust import Folders, OwnersList
 
@@ -47,7 +46,7 @@ async def _talk(options: Options, skills: Sequence[str]) -> None:
     asking = Asking(paint_for(sys.stdout))
     async with Hone(home=options.home, ask=asking) as hone:
         session = await open_session(hone, options)
-        await load(hone.library, skills)  # what cannot be had is said now, not after the first message
+        await hone.library.load(skills)  # what cannot be had is said now, not after the first message
         with Interrupts() as interrupts:
             chat = Chat(hone, session, options, interrupts, skills)
             asking.pause = chat.screen.pause
@@ -125,7 +124,7 @@ class Chat:
     async def _send(self, message: str, aside: str = "") -> None:
         talk, (skills, self._skills) = self._talk, (self._skills, ())
         try:
-            asides = (await use(talk.hone.library, skills, talk.session.id), aside)
+            asides = (await talk.hone.library.use(skills, talk.session.id), aside)
             told = "\n".join(each for each in asides if each)
             async with self.screen.working(verbose=talk.verbose) as emit:
                 await take_turn(talk.session, message, emit, self._interrupts, aside=told)

@@ -89,7 +89,7 @@ async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.holdings(""):
         try:
-            quiet = await keeper.press.is_quiet(target, await keeper.press.held(target))
+            quiet = await keeper.is_in_sync(target)
         except HoneError as error:
             yield False, f"files: {error}"
             continue

@@ -1,15 +1,15 @@
 """New files that only their owner can read."""
 
-import os
 from pathlib import Path
 
 from hone.core.errors import HoneError
+from hone.files.opening import create_file
 
 
 def create(path: Path, text: str) -> None:
     """Raises HoneError if there is such a file already: nothing is overwritten."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = create_file(path)
     except FileExistsError:
         raise HoneError(f"{path} is there already and is left as it is.") from None
     except OSError as error:

@@ -12,9 +12,9 @@ from hone.cli.output import columns
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import ChangeKind, Entry
-from hone.knowledge.descriptions import Told, told
-from hone.knowledge.forgetting import derived, withdraw
+from hone.knowledge.descriptions import DescribedChange, describe
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.sources import find_derived, withdraw
 
 
 @click.command(short_help="Withdraw what was learned from a session or a message.")
@@ -28,7 +28,7 @@ def forget(options: Options, source: str, yes: bool) -> int:
     """
     beginning, message = parsed(source)
 
-    async def look(hone: Hone, keeper: Keeper) -> list[Told]:
+    async def look(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         return await resting(keeper, [await _session(hone, keeper, beginning)], message)
 
     found = with_keeper(options, look)
@@ -60,10 +60,12 @@ async def _session(hone: Hone, keeper: Keeper, beginning: str) -> SessionId:
         raise
 
 
-async def resting(keeper: Keeper, sessions: Iterable[SessionId], message: int | None = None) -> list[Told]:
+async def resting(
+    keeper: Keeper, sessions: Iterable[SessionId], message: int | None = None
+) -> list[DescribedChange]:
     """What rests on any of them, the newest first."""
-    found = {entry.id: entry for each in sessions for entry in await derived(keeper, each, message)}
-    return await told(keeper, [found[id] for id in sorted(found, reverse=True)])
+    found = {entry.id: entry for each in sessions for entry in await find_derived(keeper, each, message)}
+    return await describe(keeper, [found[id] for id in sorted(found, reverse=True)])
 
 
 async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
@@ -77,5 +79,5 @@ async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
     return FAILED if result.left else 0
 
 
-def counted(found: Sequence[Told]) -> str:
+def counted(found: Sequence[DescribedChange]) -> str:
     return "1 change" if len(found) == 1 else f"{len(found):,} changes"

@@ -17,7 +17,7 @@ from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills.document import validate
-from hone.knowledge.skills.naming import shape
+from hone.knowledge.skills.naming import check_name
 
 MANY = 100_000
 
@@ -35,9 +35,9 @@ async def inspect(keeper: Keeper, disk: FileTree, name: str) -> Inspected:
     target, before = skill(name), await keeper.ledger.latest()
     problems: list[str] = []
     try:
-        shape(name)
-        async with keeper.press.locked():
-            files = await keeper.press.taken_in(target)
+        check_name(name)
+        async with keeper.lock():
+            files = await keeper.sync(target)
             problems += await _strangers(disk, name, files)
         if not files:
             raise Missing(f"{places.folder_of(target)} has no {DOCUMENT}.")

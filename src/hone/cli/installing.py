@@ -20,10 +20,10 @@ from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills import git
-from hone.knowledge.skills.archive import opened
-from hone.knowledge.skills.facts import facts, parted, seal
+from hone.knowledge.skills.archive import open_archive
+from hone.knowledge.skills.facts import digest_files, facts, split_facts
 from hone.knowledge.skills.folder import Install
-from hone.knowledge.skills.install import InstallPlan, pack
+from hone.knowledge.skills.install import InstallPlan, plan_folder
 from hone.knowledge.skills.source_tree import pick
 
 ALONE = "Nobody can be asked here: say --yes."
@@ -47,13 +47,13 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
         raise Refused(
             f"Nothing was installed: there seem to be secrets in {', '.join(kept)}. Take them out first."
         )
-    made = seal(parcel.files)
+    made = digest_files(parcel.files)
     if wish.seal and wish.seal.lower() != made:
         raise Refused(f"Nothing was installed: these are other bytes than {wish.seal}; theirs is {made}.")
     before = with_home(options, lambda hone: hone.keeper.files(skill(parcel.name)))
     known = facts(before) if before else None
-    old = before if known and known.birth is SkillOrigin.INSTALLED else {}
-    if known and old and not known.archived and seal(old) == made:
+    old = before if known and known.origin is SkillOrigin.INSTALLED else {}
+    if known and old and not known.archived and digest_files(old) == made:
         click.echo(f"{parcel.name} is installed already, with these very bytes.")
         return 0
     click.echo("\n".join((*report(parcel, source), f"sha256 {made}", *_changed(parcel, old))))
@@ -62,7 +62,7 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
         return FAILED
 
     async def act(hone: Hone) -> Entry:
-        return await hone.keeper.shelve(parcel.name, Install(parcel.files, source), OWNER)
+        return await hone.keeper.edit_skill(parcel.name, Install(parcel.files, source), OWNER)
 
     entry = with_home(options, act)
     click.echo(
@@ -75,20 +75,20 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
 def _changed(parcel: InstallPlan, old: Files) -> Iterator[str]:
     if old:
         yield "It is installed already; this would change:"
-        yield from diff(skill(parcel.name), steps(parted(old)[0], parcel.files), paint_for(sys.stdout))
+        yield from diff(skill(parcel.name), steps(split_facts(old)[0], parcel.files), paint_for(sys.stdout))
 
 
 def fetched(wish: InstallOptions) -> tuple[InstallPlan, str]:
     """What would be installed, and where it comes from. Raises Refused."""
     if url := git.address(wish.source):
-        with git.fetched(url, wish.ref) as (cargo, commit):
+        with git.fetch(url, wish.ref) as (cargo, commit):
             place = f" in {wish.folder}" if wish.folder else ""
             return pick(cargo, wish.folder, wish.name), f"{url} at {commit[:12]}{place}"
     path = Path(wish.source).expanduser()
     if path.is_dir():
-        return pack(path / wish.folder, wish.name), str((path / wish.folder).resolve())
+        return plan_folder(path / wish.folder, wish.name), str((path / wish.folder).resolve())
     if path.is_file():
-        return pick(opened(path), wish.folder, wish.name), str(path.resolve())
+        return pick(open_archive(path), wish.folder, wish.name), str(path.resolve())
     raise click.UsageError(
         f"{one_line(wish.source, 200)} does not exist. Name a folder, an archive, or a repository as "
         "https://…, ssh://… or file://…"

@@ -14,7 +14,7 @@ from hone.core.errors import HoneError
 from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import ChangeState
 from hone.core.visible import visible
-from hone.knowledge.learned import CHAT, SHELL
+from hone.knowledge.descriptions import CHAT, SHELL
 
 STILL = "Still learning from this conversation; Ctrl-C leaves it for later."
 LATER = "It is left for later: the next conversation does it, or hone worker."

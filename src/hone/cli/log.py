@@ -29,10 +29,10 @@ from hone.core.ledger import (
     skill,
 )
 from hone.knowledge import descriptions
-from hone.knowledge.descriptions import Told
+from hone.knowledge.descriptions import DescribedChange
 from hone.knowledge.folding import Step, steps
 from hone.knowledge.keeper import Keeper
-from hone.runtime.evidence_text import words
+from hone.knowledge.sources import quote
 
 ACTORS = ("owner", "agent", "review", "curator", "experiment")
 ID = click.IntRange(1)
@@ -63,7 +63,7 @@ def log(
     """
     start = moment_of(since) if since else None
 
-    async def act(hone: Hone, keeper: Keeper) -> list[Told]:
+    async def act(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         await look_around(hone)
         entries = await keeper.ledger.entries(
             target=target_of(target, str(hone.folder)) if target else "",
@@ -71,7 +71,7 @@ def log(
             since=start,
             limit=limit,
         )
-        return await descriptions.told(keeper, entries)
+        return await descriptions.describe(keeper, entries)
 
     found = with_keeper(options, act)
     if as_json:
@@ -91,10 +91,10 @@ def show(options: Options, id: ChangeId, as_json: bool) -> None:
     """Show the change ID: who made it, why, what it rests on, what it did."""
     paint = paint_for(sys.stdout)
 
-    async def act(hone: Hone, keeper: Keeper) -> tuple[Told, list[str]]:
+    async def act(hone: Hone, keeper: Keeper) -> tuple[DescribedChange, list[str]]:
         entry = await keeper.ledger.entry(id)
         grounds = [each async for each in _grounds(hone, entry)]
-        return (await descriptions.told(keeper, [entry]))[0], grounds
+        return (await descriptions.describe(keeper, [entry]))[0], grounds
 
     change, grounds = with_keeper(options, act)
     if as_json:
@@ -110,7 +110,7 @@ async def _grounds(hone: Hone, entry: Entry) -> AsyncIterator[str]:
         yield f"its session is a fork or branch of {author.parent}"
     for each in author.evidence:
         place = f"message {each.message} of session {each.session}"
-        yield f"rests on {place} ({each.trust.name.lower()}): {await words(hone.sessions, each)}"
+        yield f"rests on {place} ({each.trust.name.lower()}): {await quote(hone.sessions, each)}"
     if author.evidence:
         yield f"least trusted in the conversation so far: {author.trust_floor.name.lower()}"
     for source in entry.change.sources:

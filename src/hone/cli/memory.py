@@ -18,8 +18,8 @@ from hone.core.screen import screen
 from hone.core.visible import one_line, visible
 from hone.core.waiting import uninterrupted
 from hone.knowledge import descriptions, journal
-from hone.knowledge.descriptions import Told
-from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, printed
+from hone.knowledge.descriptions import DescribedChange
+from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, format_entry
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.places import place_of
 from hone.knowledge.sections import Section, data, section, sections, targets
@@ -101,18 +101,18 @@ def edit(options: Options, part: str) -> None:
 
     async def before(hone: Hone, keeper: Keeper) -> tuple[Path, int]:
         target = targets(hone.folder)[part]
-        await _taken_in(keeper, target)
+        await _sync(keeper, target)
         return hone.home / place_of(target), await keeper.ledger.latest()
 
     file, known = with_keeper(options, before)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     open_editor(file)
 
-    async def after(hone: Hone, keeper: Keeper) -> list[Told]:
+    async def after(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         target = targets(hone.folder)[part]
-        await _taken_in(keeper, target)
+        await _sync(keeper, target)
         made = await keeper.ledger.entries(target=target)
-        return await descriptions.told(keeper, [each for each in made if each.id > known])
+        return await descriptions.describe(keeper, [each for each in made if each.id > known])
 
     found = with_keeper(options, after)
     for change in reversed(found):
@@ -121,12 +121,12 @@ def edit(options: Options, part: str) -> None:
         click.echo("Nothing has changed.")
 
 
-async def _taken_in(keeper: Keeper, target: Target) -> None:
+async def _sync(keeper: Keeper, target: Target) -> None:
     """Unlike a mere look, this raises StoreError if the file cannot be read."""
 
     async def take() -> None:
-        async with keeper.press.locked():
-            await keeper.press.taken_in(target)
+        async with keeper.lock():
+            await keeper.sync(target)
 
     await uninterrupted(take())
 
@@ -151,7 +151,7 @@ def _change(options: Options, part: str | None, edit: Edit, match: str = "") -> 
 
 async def _holder(keeper: Keeper, targets: Mapping[str, Target], match: str) -> Target:
     """The one part with an entry like this. Raises Refused if several have one, or none."""
-    wanted = journal.normal(match)
+    wanted = journal.normalize(match)
     having = [
         name
         for name, target in targets.items()
@@ -185,7 +185,7 @@ def _block(block: Block, section: Section, paint: Paint) -> Iterator[str]:
     if block.entry is None:
         yield from (paint.dim(f"  │ {row}") for row in visible(block.raw).rstrip("\n").split("\n"))
         return
-    yield from (f"  {row}" for row in printed(visible(block.entry)).rstrip("\n").split("\n"))
+    yield from (f"  {row}" for row in format_entry(visible(block.entry)).rstrip("\n").split("\n"))
     yield paint.dim(f"      {_origin(section.brought.get(block.entry))}")
 
 

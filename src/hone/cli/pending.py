@@ -14,7 +14,7 @@ from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import ChangeId, ChangeState
 from hone.knowledge import descriptions
-from hone.knowledge.descriptions import Told
+from hone.knowledge.descriptions import DescribedChange
 from hone.knowledge.keeper import Keeper
 
 ID = click.IntRange(1)
@@ -29,8 +29,8 @@ def pending(options: Options, as_json: bool) -> None:
     They have no effect: they are in no file and in no prompt until you approve them.
     """
 
-    async def act(_: Hone, keeper: Keeper) -> list[Told]:
-        return await (descriptions.told if as_json else descriptions.whole)(
+    async def act(_: Hone, keeper: Keeper) -> list[DescribedChange]:
+        return await (descriptions.describe if as_json else descriptions.describe_groups)(
             keeper, await keeper.ledger.pending()
         )
 
@@ -66,7 +66,7 @@ def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
     return 0 if done and len(agreed) == len(found) else FAILED
 
 
-def _agreed(change: Told, *, yes: bool) -> bool:
+def _agreed(change: DescribedChange, *, yes: bool) -> bool:
     echo(changes.account(change, paint_for(sys.stdout)))
     if yes or click.confirm(f"Approve change {change.entry.id} as shown?"):
         return True
@@ -91,9 +91,11 @@ def reject(options: Options, ids: tuple[ChangeId, ...]) -> int:
     return 0 if with_keeper(options, act) else FAILED
 
 
-async def waiting(keeper: Keeper, ids: Iterable[ChangeId]) -> list[Told]:
+async def waiting(keeper: Keeper, ids: Iterable[ChangeId]) -> list[DescribedChange]:
     """Raises Missing or Refused if one of them does not wait: then none is answered."""
-    found = await descriptions.whole(keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)])
+    found = await descriptions.describe_groups(
+        keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)]
+    )
     for change in found:
         if change.fate != "waits":
             became = f"was {change.fate}" if change.fate else "took effect when it was made"
@@ -101,7 +103,7 @@ async def waiting(keeper: Keeper, ids: Iterable[ChangeId]) -> list[Told]:
     return found
 
 
-async def _settled(keeper: Keeper, change: Told, *, approved: bool) -> bool:
+async def _settled(keeper: Keeper, change: DescribedChange, *, approved: bool) -> bool:
     id, word = change.entry.id, "approved" if approved else "rejected"
     try:
         if await keeper.ledger.entry(id) != change.entry:
@@ -133,7 +135,7 @@ def undo(options: Options, id: ChangeId) -> None:
     async def act(_: Hone, keeper: Keeper) -> None:
         entry = await keeper.ledger.entry(id)
         if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
-            [change] = await descriptions.whole(keeper, [entry])
+            [change] = await descriptions.describe_groups(keeper, [entry])
             for each in (change, *change.others):
                 back = [step.reverse for step in each.steps]
                 echo(changes.heading(each, paint))

@@ -25,7 +25,7 @@ from hone.core.topics import NAMES
 from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import descriptions
-from hone.knowledge.descriptions import Told, told
+from hone.knowledge.descriptions import DescribedChange, describe
 from hone.knowledge.keeper import Keeper
 from hone.learning.reports import Report, data, queued, reports
 
@@ -66,7 +66,7 @@ class Whole:
 
     report: Report
     stored: StoredSession | None
-    changes: Sequence[Told]
+    changes: Sequence[DescribedChange]
 
 
 @reviews.command(short_help="Print what was said in a review, and what it changed.")
@@ -80,7 +80,7 @@ def show(options: Options, id: JobId, full: bool, as_json: bool) -> None:
     async def act(hone: Hone, keeper: Keeper) -> Whole:
         [report] = await reports(hone, [await hone.jobs.job(id)])
         made = [await keeper.ledger.entry(each) for each in report.job.changes]
-        return Whole(report, await _stored(hone, report), await told(keeper, made))
+        return Whole(report, await _stored(hone, report), await describe(keeper, made))
 
     whole = with_keeper(options, act)
     if as_json:

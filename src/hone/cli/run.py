@@ -17,7 +17,6 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.value import dataclass
 from hone.core.visible import visible
-from hone.runtime.preload import use
 
 EPILOG = """\b
 Examples:
@@ -110,7 +109,7 @@ def perform(options: Options, task: RunTask, *, as_json: bool = False, quiet: bo
 async def _once(options: Options, task: RunTask, emit: Emit) -> tuple[str, Turn]:
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)
-        aside = await use(hone.library, task.skills, session.id)
+        aside = await hone.library.use(task.skills, session.id)
         count = await count_waiting(hone)
         for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))

@@ -29,14 +29,14 @@ async def find_skills(library: Library, query: str, *, archived: bool = False) -
         return [
             each for each in every if any(word in f"{each.name} {each.description}".lower() for word in words)
         ]
-    tallies = await library.tallies()
+    counts = await library.usage_counts()
     found = await library.search(query, FOUND)
-    return [replace(each, tally=tallies.get(each.name, each.tally)) for each in found]
+    return [replace(each, counts=counts.get(each.name, each.counts)) for each in found]
 
 
 def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
     rows = [
-        (each.name, _origin(each), f"{each.tally.uses:,}", _last(each.tally), each.description)
+        (each.name, _origin(each), f"{each.counts.uses:,}", _last(each.counts), each.description)
         for each in skills
     ]
     return "\n".join(lay_out(TITLES, rows, width, right={"uses"}))
@@ -44,7 +44,7 @@ def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
 
 def _origin(skill: ListedSkill | Facts) -> str:
     marks = ("pinned" if skill.pinned else "", "archived" if skill.archived else "")
-    return ", ".join(each for each in (str(skill.birth), *marks) if each)
+    return ", ".join(each for each in (str(skill.origin), *marks) if each)
 
 
 def _last(tally: UsageCounts) -> str:
@@ -52,10 +52,10 @@ def _last(tally: UsageCounts) -> str:
 
 
 def to_object(skill: ListedSkill) -> dict[str, object]:
-    tally = skill.tally
+    tally = skill.counts
     return {
         "name": skill.name,
-        "origin": skill.birth,
+        "origin": skill.origin,
         "pinned": skill.pinned,
         "archived": skill.archived,
         "project": skill.project,

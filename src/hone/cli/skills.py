@@ -23,10 +23,10 @@ from hone.files.tree import FileTree
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.places import folder_of
-from hone.knowledge.skills.document import decoded, parse, written
-from hone.knowledge.skills.facts import content_digest, facts, parted, seal
+from hone.knowledge.skills.document import decode, parse, write_document
+from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
 from hone.knowledge.skills.folder import Archive, Create, Edit, Pin, Restore, Uninstall, Unpin
-from hone.knowledge.skills.naming import classed
+from hone.knowledge.skills.naming import check_class
 
 SKELETON = """\
 # When to use this
@@ -73,15 +73,15 @@ def show(options: Options, name: str, file: str) -> None:
     """Print the skill NAME as it is now. This does not count as a use."""
 
     async def act(hone: Hone) -> tuple[Files, UsageCounts, list[str]]:
-        files, tallies = await hone.library.files(name), await hone.library.tallies()
+        files, counts = await hone.library.files(name), await hone.library.usage_counts()
         return (
             files,
-            tallies.get(name, UsageCounts()),
+            counts.get(name, UsageCounts()),
             await hone.findings("skill", name, content_digest(files)),
         )
 
     files, tally, measured = with_home(options, act)
-    paths = sorted(parted(files)[0])
+    paths = sorted(split_facts(files)[0])
     wanted = file or DOCUMENT
     if wanted not in paths:
         raise Missing(f"{name} has no file {one_line(file, 100)!r}; it has {', '.join(paths)}.")
@@ -89,7 +89,7 @@ def show(options: Options, name: str, file: str) -> None:
     if text is None:
         raise Missing(f"{wanted} is not text ({len(files[wanted]):,} bytes).")
     if not file:
-        head = heading(name, facts(files), tally, paint_for(sys.stdout), seal(files))
+        head = heading(name, facts(files), tally, paint_for(sys.stdout), digest_files(files))
         click.echo("\n".join((*head, *measured, "")))
     click.echo(visible(text).rstrip("\n"))
     if not file and len(paths) > 1:
@@ -105,11 +105,11 @@ def new(options: Options, name: str, source: str) -> int:
 
     The name says a class of task, such as release-notes. At a terminal your editor opens on a skeleton.
     """
-    text = _taken(source) if source else written(classed(name), DESCRIPTION, SKELETON)
+    text = _taken(source) if source else write_document(check_class(name), DESCRIPTION, SKELETON)
 
     async def act(hone: Hone) -> tuple[Entry, Sequence[ListedSkill], Path]:
-        near = await hone.library.alike(name, parse(text).description) if source else ()
-        entry = await hone.keeper.shelve(name, Create(text, SkillOrigin.USER), OWNER)
+        near = await hone.library.find_similar(name, parse(text).description) if source else ()
+        entry = await hone.keeper.edit_skill(name, Create(text, SkillOrigin.USER), OWNER)
         return entry, near, _place(hone, name)
 
     entry, near, place = with_home(options, act)
@@ -126,7 +126,7 @@ def _taken(source: str) -> str:
         data = Path(source).expanduser().read_bytes()
     except OSError as error:
         raise Refused(f"{source} cannot be read: {error.strerror}. Nothing was written.") from error
-    return decoded(source, data)
+    return decode(source, data)
 
 
 @skills.command(short_help="Open a skill in an editor, and take in what changed.")
@@ -137,7 +137,7 @@ def edit(options: Options, name: str) -> int:
 
     async def act(hone: Hone) -> Path:
         known = facts(await hone.library.files(name))
-        if known.birth is SkillOrigin.BUNDLED:
+        if known.origin is SkillOrigin.BUNDLED:
             raise Refused(f"{name} comes with Hone and stays as it is. Write your own: hone skills new NAME")
         if known.archived:
             raise Refused(f"{name} is archived. Take it out first: hone skills restore {name}")
@@ -269,7 +269,7 @@ async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected],
 def _shelve(options: Options, name: str, edit: Edit, done: str) -> None:
     async def act(hone: Hone) -> Entry:
         await hone.library.files(name)
-        return await hone.keeper.shelve(name, edit, OWNER)
+        return await hone.keeper.edit_skill(name, edit, OWNER)
 
     entry = with_home(options, act)
     click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")

@@ -23,7 +23,6 @@ from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 from hone.learning.reports import queued, reports
-from hone.runtime.preload import use
 from hone.runtime.session import Session
 
 LATEST = 10
@@ -87,7 +86,7 @@ async def _other(talk: ChatState, name: str, argument: str) -> str | SlashReques
 
 
 async def _ask_for(talk: ChatState, name: str, words: str) -> SlashRequest:
-    aside = await use(talk.hone.library, [name], talk.session.id)
+    aside = await talk.hone.library.use([name], talk.session.id)
     return SlashRequest(words or f"Use the skill {name}.", aside)
 
 
@@ -156,18 +155,18 @@ async def _memory(talk: ChatState, _: str) -> str:
     rows: list[str] = []
     for target in journals(Path(talk.session.header.folder)):
         entries = journal.entries(await talk.keeper.text(target))
-        said = "".join(map(journal.printed, entries)).rstrip("\n") or "  (nothing)"
+        said = "".join(map(journal.format_entry, entries)).rstrip("\n") or "  (nothing)"
         rows += [f"{places.name_of(target)}:", visible(said)]
     return "\n".join(rows)
 
 
 async def _log(talk: ChatState, _: str) -> str:
-    found = await descriptions.told(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
+    found = await descriptions.describe(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
     return changes.table(found, columns()) if found else "Nothing was changed yet."
 
 
 async def _pending(talk: ChatState, _: str) -> str:
-    found = await descriptions.told(talk.keeper, await talk.keeper.ledger.pending())
+    found = await descriptions.describe(talk.keeper, await talk.keeper.ledger.pending())
     if not found:
         return "Nothing waits for you."
     width = columns()
@@ -196,7 +195,7 @@ async def _reject(talk: ChatState, argument: str) -> str:
 
 async def _undo(talk: ChatState, argument: str) -> str:
     id = _id(argument)
-    [change] = await descriptions.whole(talk.keeper, [await talk.keeper.ledger.entry(id)])
+    [change] = await descriptions.describe_groups(talk.keeper, [await talk.keeper.ledger.entry(id)])
     made = await talk.keeper.undo(id)
     return "\n".join(
         (

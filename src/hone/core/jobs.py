@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
-from hone.core.permit import Effect
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW, Effect
 from hone.core.value import dataclass
 
 JobId = NewType("JobId", int)

@@ -1,7 +1,7 @@
-"""What was learned, as a list of changes that only grows. The journal and the skills are printouts of it.
+"""What was learned, as a list of changes that only grows. The journal and the skills are published from it.
 
 A target holds named contents: a journal file holds one text, a skill its files. A name that begins with @ is
-a fact about the target (origin, pinned …) and is never printed.
+a fact about the target (origin, pinned …) and is never published.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -217,10 +217,12 @@ class Ledger(Protocol):
         """Raises Missing if one is not there, Corrupt if one is not what its digest says."""
         ...
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
-        """What was put on the disk, by target and place."""
+    async def published_files(
+        self, targets: Collection[Target]
+    ) -> Mapping[tuple[Target, str], PublishedFile]:
+        """Return what was put on the disk, by target and place."""
         ...
 
-    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        """Notes what was put on the disk; None: it was taken away."""
+    async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
+        """Note what was put on the disk; None: it was taken away."""
         ...

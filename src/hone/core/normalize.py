@@ -24,14 +24,14 @@ class NormalizedReply:
     faults: Mapping[str, str]
 
 
-def settle(message: Message, taken: Collection[str], number: int) -> NormalizedReply:
-    """Ids become unique among `taken`, names and arguments well-formed; what had to change is a fault."""
+def normalize(message: Message, taken: Collection[str], number: int) -> NormalizedReply:
+    """Make ids unique among `taken`, and names and arguments well-formed; what had to change is a fault."""
     parts: list[Part] = []
     used = set(taken)
     faults: dict[str, str] = {}
     for index, part in enumerate(message.parts):
         if isinstance(part, ToolCall):
-            call, fault = _settle_call(part, used, f"call_{number}_{index}")
+            call, fault = _normalize_call(part, used, f"call_{number}_{index}")
             used.add(call.id)
             parts.append(call)
             if fault:
@@ -45,7 +45,7 @@ def settle(message: Message, taken: Collection[str], number: int) -> NormalizedR
     return NormalizedReply(Message(message.role, tuple(parts)), faults)
 
 
-def _settle_call(call: ToolCall, used: Collection[str], fallback: str) -> tuple[ToolCall, str]:
+def _normalize_call(call: ToolCall, used: Collection[str], fallback: str) -> tuple[ToolCall, str]:
     identity = call.id if _ID.fullmatch(call.id) and call.id not in used else fallback
     while identity in used:
         identity += "_"

@@ -1,4 +1,7 @@
-"""What an agent may do, as effects. The only operation narrows."""
+"""What an agent may do, as effects, and the named permits: what each kind of run may do.
+
+The only operation narrows. Permits list their effects: a new one is granted to nobody until it is listed.
+"""
 
 from enum import StrEnum
 
@@ -37,4 +40,24 @@ class Permit:
 
 
 NOTHING = Permit()
-EVERYTHING = Permit(frozenset(Effect), attended=True)
+USER = Permit(
+    frozenset(
+        {
+            Effect.READ,
+            Effect.WRITE,
+            Effect.EXECUTE,
+            Effect.NETWORK,
+            Effect.NOTE,
+            Effect.SKILL,
+            Effect.SPAWN,
+        }
+    ),
+    attended=True,
+)
+DELEGATE = Permit(
+    frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK, Effect.NOTE, Effect.SKILL})
+)
+REVIEW = Permit(frozenset({Effect.NOTE, Effect.SKILL}))
+CURATE = Permit(frozenset({Effect.SKILL}), read_only=True)
+"""It reads skills. What it wants changed it says, and code does it."""
+COMPACT = NOTHING

@@ -13,7 +13,7 @@ DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
 APPROVED = "@approved"
 """The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin
-holds the word of a Birth, @source where it was installed from, @approved the digest of its files as the
+holds the word of a SkillOrigin, @source where it was installed from, @approved the digest of its files as the
 owner saw them then, @project the folder it was made for."""
 
 
@@ -57,11 +57,11 @@ class ListedSkill:
     name: str
     description: str
     digest: str
-    birth: SkillOrigin = SkillOrigin.AGENT
+    origin: SkillOrigin = SkillOrigin.AGENT
     pinned: bool = False
     archived: bool = False
     project: str = ""
-    tally: UsageCounts = UsageCounts()
+    counts: UsageCounts = UsageCounts()
 
 
 class SkillResult(StrEnum):
@@ -82,16 +82,18 @@ class SkillEvent(StrEnum):
 
 
 class SkillCatalog(Protocol):
-    """All skills of the ledger. Cards are kept by the document's digest: a cache, not a truth."""
+    """All skills of the ledger. Summaries are kept by the document's digest: a cache, not a truth."""
 
-    async def uncarded(self) -> Sequence[str]:
-        """Digests of documents that are held and have no card yet."""
+    async def unsummarized(self) -> Sequence[str]:
+        """Return the digests of documents that are held and have no summary yet."""
         ...
 
-    async def card(self, cards: Mapping[str, SkillSummary]) -> None: ...
+    async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
+        """Keep summaries, by the digest of their documents."""
+        ...
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
-        """By name. Those without a card are left out."""
+        """By name. Those without a summary are left out."""
         ...
 
     async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
@@ -130,6 +132,6 @@ class SkillCatalog(Protocol):
         """The days on which each skill was used, as the clock said then."""
         ...
 
-    async def tallies(self) -> Mapping[str, UsageCounts]:
+    async def usage_counts(self) -> Mapping[str, UsageCounts]:
         """Of bundled skills, too."""
         ...

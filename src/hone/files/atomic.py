@@ -1,38 +1,122 @@
-"""A file that takes another one's place as a whole. What a killed process left of one goes with the next."""
+"""Durable writes: a file is replaced as a whole, and on the disk when the call returns.
 
-import fcntl
+New content goes into a draft beside the file, which then takes its place. The next draft in a folder sweeps
+away what killed processes left of theirs.
+"""
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedWriter
+from io import BufferedIOBase, BufferedWriter
 from pathlib import Path
+
+from hone.core.errors import StoreError
+from hone.core.visible import visible
+from hone.files.locks import lock
+from hone.files.opening import FOLDER, create_file, open_file
 
 MARKS = (".hone-", ".tmp")
 
 
+def write(path: Path, data: bytes, *, over: bool = True, durable: bool = True) -> None:
+    """Write a file that only its owner can read, in a folder that is made if it is missing. Raises OSError,
+    also for a file that is there already unless it goes `over` it; then nothing was changed."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with draft(path.parent) as (file, new):
+        file.write(data)
+        sync(file) if durable else file.flush()
+        new.replace(path) if over else os.link(new, path)
+    if durable:
+        settle(path)
+
+
+def append(path: Path, line: bytes) -> None:
+    """Add to a file that only its owner can read. It goes in with one write: others may add to it, too."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, line)
+    finally:
+        os.close(handle)
+
+
+def append_durably(path: Path, line: bytes) -> None:
+    """Add a line to a file of lines, after cutting off what a killed process left of one."""
+    with open(path, "rb+") as file:
+        data = file.read()
+        file.truncate(data.rfind(b"\n") + 1)
+        file.seek(0, os.SEEK_END)
+        file.write(line)
+        sync(file)
+
+
 @contextmanager
-def draft(folder: Path, mode: int) -> Iterator[tuple[BufferedWriter, Path]]:
-    """A new file, gone at the end unless it was moved away. It is locked as long as somebody writes it: one
-    that is not belongs to nobody any more. Raises OSError."""
+def draft(folder: Path | int, mode: int = 0o600) -> Iterator[tuple[BufferedWriter, Path]]:
+    """Give a new file, gone at the end unless it was moved away. It is locked as long as somebody writes it:
+    one that is not belongs to nobody. A folder may be a descriptor; then the path starts there."""
     sweep(folder)
-    handle, path = _begin(folder, mode)
+    handle, path, at = _begin(folder, mode)
     with open(handle, "wb") as file:
         try:
             yield file, path
         finally:
             with suppress(OSError):  # moved away; or it stays, and goes with the next one
-                path.unlink()
+                os.unlink(path, dir_fd=at)
 
 
-def _begin(folder: Path, mode: int) -> tuple[int, Path]:
+def sweep(folder: Path | int) -> None:
+    """Remove the drafts that nobody writes."""
+    with suppress(OSError):  # a folder one may write to and not read
+        for path, at in (_place(folder, name) for name in os.listdir(folder) if is_draft(name)):
+            with suppress(OSError), open_file(path, folder=at) as file:  # somebody else's, locked, or gone
+                lock(file.fileno(), wait=False)
+                os.unlink(path, dir_fd=at)
+
+
+def is_draft(name: str) -> bool:
+    return name.startswith(MARKS[0]) and name.endswith(MARKS[1])
+
+
+def sync(file: BufferedIOBase) -> None:
+    """Put what was written on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path | int) -> None:
+    """Make a change of names survive a power cut. Raises OSError."""
+    if isinstance(folder, int):
+        os.fsync(folder)
+        return
+    handle = os.open(folder, FOLDER)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def settle(path: Path, folder: int | None = None) -> None:
+    """Sync the folder of a file that was written or removed. Raises StoreError: the file was changed."""
+    try:
+        sync_folder(path.parent if folder is None else folder)
+    except OSError as error:
+        raise StoreError(
+            f"{visible(str(path))} was changed, but a power cut may take that back ({error.strerror})."
+        ) from error
+
+
+def _begin(folder: Path | int, mode: int) -> tuple[int, Path, int | None]:
     while True:
-        path = folder / os.urandom(8).hex().join(MARKS)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        path, at = _place(folder, os.urandom(8).hex().join(MARKS))
+        handle = create_file(path, mode, folder=at)
         with suppress(OSError):  # there are file systems without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
         if not _is_swept(handle):
-            return handle, path
+            return handle, path, at
         os.close(handle)  # somebody swept it away before it was locked
+
+
+def _place(folder: Path | int, name: str) -> tuple[Path, int | None]:
+    return (Path(name), folder) if isinstance(folder, int) else (folder / name, None)
 
 
 def _is_swept(handle: int) -> bool:
@@ -40,21 +124,3 @@ def _is_swept(handle: int) -> bool:
         return os.fstat(handle).st_nlink == 0
     except OSError:
         return False
-
-
-def sweep(folder: Path) -> None:
-    """Removes the drafts that nobody writes."""
-    with suppress(OSError):  # a folder one may write to and not read
-        for name in os.listdir(folder):
-            if name.startswith(MARKS[0]) and name.endswith(MARKS[1]):
-                _remove(folder / name)
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # somebody else's, or locked, or gone by now
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
-        finally:
-            os.close(file)

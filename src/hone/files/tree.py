@@ -1,14 +1,13 @@
 """Files below one folder, reached name by name from its descriptor: no link is followed, a write is whole."""
 
 import errno
-import fcntl
 import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from io import BufferedWriter
+from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +16,9 @@ from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.visible import one_line, visible
+from hone.files.atomic import draft, is_draft, settle, sweep, sync, sync_folder
+from hone.files.locks import acquire, release
+from hone.files.opening import FOLDER, UNFOLLOWED, open_file
 
 LOCK = ".lock"
 LARGEST = 2**20
@@ -24,10 +26,7 @@ LARGEST = 2**20
 MOST, DEEPEST = 2_000, 8
 """Files of a listing, and folders one below the other."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _UNFIT = regex(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
-_DRAFT = regex(r"\.hone-.*\.tmp")
 
 
 class FileKind(StrEnum):
@@ -83,11 +82,11 @@ class FileTree:
         names = parts(path)
         with self._plainly(names):
             try:
-                handle = self._opened(names)
+                file = self._opened(names)
             except FileNotFoundError:
                 return None
-            with open(handle, "rb") as file:
-                status = os.fstat(handle)
+            with file:
+                status = os.fstat(file.fileno())
                 self._insist(names, status, FileKind.FILE)
                 data = file.read(limit + 1)
         if len(data) > limit:
@@ -180,36 +179,21 @@ class FileTree:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Waits until nobody else, thread or process, holds it. It goes with a process that is killed."""
-        with self._plainly((LOCK,)):
-            handle = self._locked()
+        with self._plainly((LOCK,)), self._folder((), make=True) as root:
+            if status := _lstat(LOCK, root):
+                self._insist((LOCK,), status, FileKind.FILE)
+            handle = acquire(self._root / LOCK)
         try:
             yield
         finally:
-            with suppress(OSError):  # then it goes with the descriptor
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has that, too
-            os.close(handle)
-
-    def _locked(self) -> int:
-        while True:
-            with self._folder((), make=True) as root:
-                if status := _lstat(LOCK, root):
-                    self._insist((LOCK,), status, FileKind.FILE)
-                handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | _UNFOLLOWED, 0o600, dir_fd=root)
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX)
-                    if _peek(LOCK, root) == _glance(os.fstat(handle)):
-                        return handle
-                except BaseException:
-                    os.close(handle)
-                    raise
-            os.close(handle)  # somebody removed the file meanwhile, and the next one would lock another
+            release(handle)
 
     @contextmanager
     def _folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[int]:
         """The descriptor of a folder. Raises FileNotFoundError."""
         if make:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        here = os.open(self._root, _FOLDER)
+        here = os.open(self._root, FOLDER)
         try:
             for at in range(len(names)):
                 below = self._enter(here, names[: at + 1], make=make)
@@ -221,7 +205,7 @@ class FileTree:
 
     def _enter(self, here: int, names: Sequence[str], *, make: bool) -> int:
         try:
-            return os.open(names[-1], _FOLDER | os.O_NOFOLLOW, dir_fd=here)
+            return os.open(names[-1], FOLDER | os.O_NOFOLLOW, dir_fd=here)
         except FileNotFoundError:
             if not make:
                 raise
@@ -231,26 +215,26 @@ class FileTree:
             raise
         with suppress(FileExistsError):
             os.mkdir(names[-1], 0o700, dir_fd=here)
-            os.fsync(here)
+            sync_folder(here)
         return self._enter(here, names, make=False)
 
-    def _opened(self, names: Sequence[str]) -> int:
+    def _opened(self, names: Sequence[str]) -> BufferedReader:
         with self._folder(names[:-1]) as folder:
             # Opening a device can already do something.
             self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
-            return os.open(names[-1], os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
+            return open_file(names[-1], folder=folder)
 
     def _replace(self, folder: int, names: Sequence[str], data: bytes) -> PublishedFile:
         self._writable(folder, names)
-        with _draft(folder) as (file, name):
+        with draft(folder) as (file, name):
             file.write(data)
             file.flush()
             # The kernel's own clock may stand still for milliseconds; an edit right after this one must show.
             os.utime(file.fileno(), ns=(time.time_ns(), time.time_ns()))
-            os.fsync(file.fileno())
+            sync(file)
             os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
             status = os.fstat(file.fileno())
-        self._settle(folder, names)
+        settle(self._root.joinpath(*names), folder)
         return PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
 
     def _writable(self, folder: int, names: Sequence[str]) -> bool:
@@ -258,7 +242,7 @@ class FileTree:
         try:
             self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
             # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
-            os.close(os.open(names[-1], os.O_WRONLY | _UNFOLLOWED, dir_fd=folder))
+            os.close(os.open(names[-1], os.O_WRONLY | UNFOLLOWED, dir_fd=folder))
         except FileNotFoundError:
             return False
         return True
@@ -269,7 +253,7 @@ class FileTree:
                 if not self._writable(folder, names):
                     return False
                 os.unlink(names[-1], dir_fd=folder)
-                self._settle(folder, names)
+                settle(self._root.joinpath(*names), folder)
         except FileNotFoundError:
             return False
         return True
@@ -280,7 +264,7 @@ class FileTree:
             try:
                 with self._folder(names[:last]) as folder:
                     with self._folder(names[: last + 1]) as inner:
-                        _sweep(inner)
+                        sweep(inner)
                     os.rmdir(names[last], dir_fd=folder)
             except FileNotFoundError:
                 continue
@@ -326,15 +310,6 @@ class FileTree:
                 "move it away. Nothing was changed."
             )
 
-    def _settle(self, folder: int, names: Sequence[str]) -> None:
-        """Makes a change of names survive a power cut."""
-        try:
-            os.fsync(folder)
-        except OSError as error:
-            raise StoreError(
-                f"{self._named(names)} was changed, but a power cut may take that back ({error.strerror})."
-            ) from error
-
     def _named(self, names: Sequence[str]) -> str:
         return visible(str(self._root.joinpath(*names)))
 
@@ -362,7 +337,7 @@ def _fits(name: str) -> bool:
 
 
 def _is_ours(name: str) -> bool:
-    return name == LOCK or bool(_DRAFT.fullmatch(name))
+    return name == LOCK or is_draft(name)
 
 
 def _kind(status: os.stat_result) -> FileKind:
@@ -426,42 +401,3 @@ def _explained(place: str, error: OSError) -> str:
         case errno.ELOOP | errno.ENOTDIR | errno.ENOENT | errno.EEXIST | errno.ENOTEMPTY:
             return f"{place} was moved or replaced this very moment; nothing was changed. Try again."
     return f"{place} cannot be used: {(error.strerror or str(error)).lower()}. Nothing was changed."
-
-
-@contextmanager
-def _draft(folder: int) -> Iterator[tuple[BufferedWriter, str]]:
-    """A new file, gone at the end unless it was moved away. It is locked as long as somebody writes it: one
-    that is not belongs to nobody any more."""
-    _sweep(folder)
-    handle, name = _begin(folder)
-    with open(handle, "wb") as file:
-        try:
-            yield file, name
-        finally:
-            with suppress(OSError):  # moved away; or it stays, and goes with the next one
-                os.unlink(name, dir_fd=folder)
-
-
-def _begin(folder: int) -> tuple[int, str]:
-    while True:
-        name = f".hone-{os.urandom(8).hex()}.tmp"
-        handle = os.open(
-            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
-        )
-        with suppress(OSError):  # there are file systems without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if _peek(name, folder):
-            return handle, name
-        os.close(handle)  # somebody swept it away before it was locked
-
-
-def _sweep(folder: int) -> None:
-    """Removes the drafts that nobody writes."""
-    for name in filter(_DRAFT.fullmatch, os.listdir(folder)):
-        with suppress(OSError):  # somebody else's, or locked, or gone by now
-            file = os.open(name, os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(name, dir_fd=folder)
-            finally:
-                os.close(file)

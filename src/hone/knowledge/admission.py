@@ -1,14 +1,24 @@
-"""Who may make what active. The boundary is where the words come from; what they look like is only a hint."""
+"""What may be written down, and who may make it active. The boundary is where the words come from; what they
+look like is only a hint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from typing import Any, TypeVar
 
 from hone.core.errors import Refused
 from hone.core.ledger import Actor, Author, ChangeState
+from hone.core.screen import screen
 from hone.core.trust import Trust, lowest
 from hone.core.value import dataclass
+from hone.knowledge import journal
 from hone.knowledge.quoting import quotes
+from hone.knowledge.skills import folder
 
+Edit = TypeVar("Edit", bound=journal.Edit | folder.Edit)
+
+_WORDS = ("text", "replace", "content")
+"""The fields of an edit that hold new words."""
 Quoted = Callable[[str, Sequence[str]], bool]
 
 BROUGHT = "it was brought in from elsewhere"
@@ -43,9 +53,10 @@ def judge(
     scripts: bool = False,
     quoted: Quoted = quotes,
 ) -> Verdict:
-    """`entries` are the journal entries that would be new; None for a change of a skill, which no quote can
-    cover. What the owner hands in without having said it, as with an import, waits to be read, and so does
-    what an experiment proposes. Raises Refused where the actor may not, or rests on nothing."""
+    """Decide whether a change takes effect or waits. `entries` are the journal entries that would be new;
+    None for a change of a skill, which no quote can cover. What the owner hands in without having said it, as
+    with an import, waits to be read, and so does what an experiment proposes. Raises Refused where the actor
+    may not, or rests on nothing."""
     if author.actor is Actor.OWNER and author.trust_floor is Trust.OWNER:
         return Verdict(ChangeState.ACTIVE, confirmed=True)
     if author.actor is Actor.OWNER:
@@ -59,7 +70,7 @@ def judge(
             "Name what it rests on: quote the words from this conversation, or give message numbers."
         )
     try:
-        cause, confirmed = _weighed(author, entries, flags, scripts=scripts, quoted=quoted)
+        cause, confirmed = _weigh(author, entries, flags, scripts=scripts, quoted=quoted)
     except _FAULTS as error:
         cause, confirmed = f"it could not be judged ({type(error).__name__})", False
     if mode is not LearningMode.AUTO:
@@ -71,8 +82,8 @@ def stricter(one: LearningMode, other: LearningMode) -> LearningMode:
     return max(one, other, key=list(LearningMode).index)
 
 
-def routine(author: Author, mode: LearningMode) -> Verdict:
-    """For what follows from counting and brings no words: only the mode decides. Raises Refused if it is
+def judge_routine(author: Author, mode: LearningMode) -> Verdict:
+    """Judge what follows from counting and brings no words: only the mode decides. Raises Refused if it is
     off."""
     if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
@@ -81,10 +92,10 @@ def routine(author: Author, mode: LearningMode) -> Verdict:
     )
 
 
-def _weighed(
+def _weigh(
     author: Author, entries: Sequence[str] | None, flags: Sequence[str], *, scripts: bool, quoted: Quoted
 ) -> tuple[str, bool]:
-    """Why it must wait, or nothing; and whether it only says what the owner said."""
+    """Return why it must wait, or nothing; and whether it only says what the owner said."""
     if flags:
         return "; ".join(flags), False
     if scripts:
@@ -95,3 +106,40 @@ def _weighed(
     if lowest((author.trust_floor, *(each.trust for each in author.evidence))) >= Trust.LOCAL:
         return "", False
     return "it rests on foreign text", False
+
+
+def clean(edit: Edit) -> tuple[Edit, Sequence[str]]:
+    """Return the edit with its words in canonical form, and what is odd about them. What is not text passes
+    as it is."""
+    for name in _WORDS:
+        value = getattr(edit, name, None)
+        text = _text(value) if isinstance(value, bytes) else value
+        if text is not None:
+            found = screen(text)
+            words: dict[str, Any] = {name: found.text.encode() if isinstance(value, bytes) else found.text}
+            return replace(edit, **words), found.flags
+    return edit, ()
+
+
+def check(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Sequence[str]:
+    """Return what is odd about the contents that an edit makes, and was not before: words that say nothing
+    alone may do so together. Raises Refused for a secret."""
+    flags: list[str] = []
+    for path, data in after.items():
+        if path.startswith("@") or before.get(path) == data:
+            continue
+        was, now = (screen(_text(each) or "") for each in (before.get(path, b""), data))
+        if secrets := set(now.secrets) - set(was.secrets):
+            raise Refused(
+                f"This holds what looks like a secret ({', '.join(sorted(secrets))}); nothing was changed. "
+                "Write down where it is kept instead."
+            )
+        flags += [flag for flag in now.flags if flag not in was.flags]
+    return flags
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,10 +1,11 @@
-"""Prints what the ledger says as files, and takes in what the owner wrote into them."""
+"""Publishes what the ledger says as files, and takes in what the owner wrote into them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Protocol, TypeVar
+from contextlib import asynccontextmanager, nullcontext
+from enum import Enum, auto
+from typing import TypeVar
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
@@ -15,15 +16,52 @@ from hone.core.value import dataclass
 from hone.files.tree import FileKind, FileTree, Glance, Sight
 from hone.knowledge import folding, journal, places
 from hone.knowledge.folding import Files
-from hone.knowledge.intake import FileFacts, FileState, look
 from hone.knowledge.merge import by_entry, merge
 from hone.knowledge.skills import folder
-from hone.knowledge.skills.facts import parted
+from hone.knowledge.skills.facts import split_facts
 
 T = TypeVar("T")
 OWNER = Author(Actor.OWNER)
-Prints = Mapping[str, PublishedFile]
-"""By place."""
+
+
+class FileState(Enum):
+    FINE = auto()
+    """The file says what the ledger says, or neither is there."""
+    MOVED = auto()
+    """The same content in another file: an editor saved it, or a publication was cut off before its note."""
+    STALE = auto()
+    """An earlier version, left by a process that was killed before it could publish: publish it again."""
+    MISSING = auto()
+    """It was published and somebody took it away."""
+    EDITED = auto()
+    """Somebody wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """`held` is what the ledger says, `published` what was last put there, `found` what lies there now."""
+
+    held: str | None
+    published: PublishedFile | None
+    found: PublishedFile | None
+
+
+def compare(place: FileFacts) -> FileState:
+    """Return what a file means beside what the ledger says. A file that is still the one that was published
+    was not touched. The same old bytes in another file are somebody's decision: the owner took back what was
+    learned."""
+    held, published, found = place.held, place.published, place.found
+    if found is None:
+        return _gone(held, published)
+    if found.digest == held:
+        return FileState.FINE if found == published else FileState.MOVED
+    return FileState.STALE if found == published else FileState.EDITED
+
+
+def _gone(held: str | None, published: PublishedFile | None) -> FileState:
+    if held is None:
+        return FileState.FINE if published is None else FileState.MOVED
+    return FileState.STALE if published is None else FileState.MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +70,10 @@ class ReadState:
 
     place: str
     path: str
-    finding: FileState
-    printed: PublishedFile | None
+    state: FileState
+    published: PublishedFile | None
     found: PublishedFile | None
     data: bytes = b""
-
-
-class Publisher(Protocol):
-    """What keeps files in step with a ledger; `Press` says what each method does."""
-
-    def locked(self) -> AbstractAsyncContextManager[None]: ...
-
-    async def held(self, target: Target) -> Files: ...
-
-    async def taken_in(self, target: Target) -> Files: ...
-
-    async def publish(self, target: Target, files: Files) -> None: ...
-
-    async def is_quiet(self, target: Target, files: Files) -> bool: ...
-
-    async def folders(self, place: str, known: Collection[str]) -> set[str] | None: ...
-
-    async def touched(self, skills: Sequence[Target]) -> Sequence[Target]: ...
-
-    async def sight(self, paths: Sequence[str]) -> Sight: ...
-
-    async def adopt(self, names: Sequence[str]) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class FileSync:
@@ -76,18 +90,18 @@ class FileSync:
         self._say = say
         self._turn = asyncio.Lock()
         # One thread may wait for another process's lock while the other one writes files.
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-press")
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
     def close(self) -> None:
         self._threads.shutdown()
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Does what may block in a thread."""
+        """Do what may block in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
-        """Excludes every other writer of this home, in this process and in others. Not to be cancelled."""
+    async def lock(self) -> AsyncIterator[None]:
+        """Exclude every other writer of this home, in this process and in others. Not to be cancelled."""
         async with self._turn:
             lock = nullcontext() if self._alone else self.disk.lock()
             await self.aside(lock.__enter__)
@@ -96,23 +110,20 @@ class FileSync:
             finally:
                 lock.__exit__(None, None, None)
 
-    async def held(self, target: Target) -> Files:
-        return await folding.held(self._ledger, target)
-
     async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
-        """The names of the folders right below a place; None if there is no place to look at."""
+        """Return the names of the folders right below a place; None if there is no place to look at."""
         return await self.aside(lambda: self.disk.folders(place, known))
 
-    async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
-        """Those whose documents are no longer the files that were printed: a look at the disk, no reading."""
-        prints = await self._ledger.prints(skills)
+    async def find_touched(self, skills: Sequence[Target]) -> Sequence[Target]:
+        """Return those whose documents are not the files that were published, without reading them."""
+        published = await self._ledger.published_files(skills)
         documents = {target: f"{places.folder_of(target)}/{DOCUMENT}" for target in skills}
 
         def look_at() -> list[Target]:
             return [
                 target
                 for target, place in documents.items()
-                if not _is_same(prints.get((target, place)), self.disk.glance(place))
+                if not _is_same(published.get((target, place)), self.disk.glance(place))
             ]
 
         return await self.aside(look_at)
@@ -120,52 +131,60 @@ class FileSync:
     async def sight(self, paths: Sequence[str]) -> Sight:
         return await self.aside(lambda: self.disk.sight(paths))
 
-    async def is_quiet(self, target: Target, files: Files) -> bool:
-        """Whether the files say what the ledger says."""
+    async def is_in_sync(self, target: Target, files: Files) -> bool:
+        """Return whether the files say what the ledger says."""
         seen = await self._survey(target, files)
-        return all(each.finding is FileState.FINE for each in seen)
+        return all(each.state is FileState.FINE for each in seen)
 
-    async def taken_in(self, target: Target) -> Files:
-        """What is held, the owner's edits included; the files then say the same. Under the lock. Raises
-        StoreError if a file cannot be read or used; then nothing is changed."""
-        files = await self.held(target)
+    async def read(self, target: Target, files: Files) -> Files:
+        """Return `files`, which the ledger holds, or what `sync` makes of them. Raises StoreError."""
+        if await self.is_in_sync(target, files):
+            return files
+        async with self.lock():
+            return await self.sync(target)
+
+    async def sync(self, target: Target) -> Files:
+        """Return what is held, the owner's edits included; the files then say the same. Under the lock.
+        Raises StoreError if a file cannot be read or used; then nothing is changed."""
+        files = await folding.load(self._ledger, target)
         seen = await self._survey(target, files)
-        edited = [each for each in seen if each.finding is FileState.EDITED]
+        edited = [each for each in seen if each.state is FileState.EDITED]
         if edited:
             files = await self._edited(target, files, edited)
         for each in seen:
-            if each.finding is FileState.MISSING:
+            if each.state is FileState.MISSING:
                 self._say(f"{each.place} was missing and has been printed again.")
-        if any(each.finding is not FileState.FINE for each in seen):
-            await self._print(target, files, {each.place: each for each in seen})
+        if any(each.state is not FileState.FINE for each in seen):
+            await self._write(target, files, {each.place: each for each in seen})
         return files
 
     async def adopt(self, names: Sequence[str]) -> None:
-        """Takes in skills whose folders the owner has put there, all in one record. Under the lock. Those
-        that cannot be used are told and left alone."""
-        found = await self.aside(lambda: [(skill(name), self._laid(name)) for name in names])
-        changes: list[Change] = []
-        contents: dict[str, bytes] = {}
-        prints: dict[tuple[Target, str], PublishedFile | None] = {}
-        for target, laid in found:
-            if laid is None or await self._ledger.holding(target):
-                continue
-            files = {path: data for path, (data, _) in laid.items()}
-            try:
-                deltas, named = folding.deltas(folding.steps({}, _accepted(target, {}, files)))
-            except StoreError as error:
-                self._say(str(error))
-                continue
-            changes.append(Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True))
-            contents |= named
-            folder = places.folder_of(target)
-            prints |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.items()}
-        if changes:
-            await self._ledger.record(changes, contents, self._clock.now())
-            await self._ledger.printed(prints)
+        """Record skills whose folders the owner has put there, all at once. Say which cannot be used, and
+        leave those alone."""
+        async with self.lock():
+            found = await self.aside(lambda: [(skill(name), self._laid(name)) for name in names])
+            changes: list[Change] = []
+            contents: dict[str, bytes] = {}
+            published: dict[tuple[Target, str], PublishedFile | None] = {}
+            for target, laid in found:
+                if laid is None or await self._ledger.holding(target):
+                    continue
+                files = {path: data for path, (data, _) in laid.items()}
+                try:
+                    deltas, named = folding.deltas(folding.steps({}, _accepted(target, {}, files)))
+                except StoreError as error:
+                    self._say(str(error))
+                    continue
+                changes.append(Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True))
+                contents |= named
+                folder = places.folder_of(target)
+                published |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.items()}
+            if changes:
+                await self._ledger.record(changes, contents, self._clock.now())
+                await self._ledger.mark_published(published)
 
     def _laid(self, name: str) -> dict[str, tuple[bytes, PublishedFile]] | None:
-        """The files of a skill, as they lie; None if they cannot be read, which is told."""
+        """Return the files of a skill, as they lie; None if they cannot be read, which is said."""
         folder = places.folder_of(skill(name))
         try:
             read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in self._lying(folder)}
@@ -175,25 +194,26 @@ class FileSync:
         return {path: each for path, each in read.items() if each is not None}
 
     async def publish(self, target: Target, files: Files) -> None:
-        """Prints what was just recorded. Under the lock, after `taken_in`: the disk is as it was noted."""
-        printed = await self._ledger.prints([target])
+        """Write what was just recorded. Under the lock, after `sync`: the disk is as it was noted."""
+        published = await self._ledger.published_files([target])
         known = {
-            place: ReadState(place, "", FileState.FINE, each, each) for (_, place), each in printed.items()
+            place: ReadState(place, "", FileState.FINE, each, each) for (_, place), each in published.items()
         }
-        await self._print(target, files, known)
+        await self._write(target, files, known)
 
     async def _survey(self, target: Target, files: Files) -> list[ReadState]:
         holding = {path: digest(data) for path, data in files.items()}
         wanted = places.places(target, holding)
-        printed = {place: each for (_, place), each in (await self._ledger.prints([target])).items()}
-        found = await self.aside(lambda: self._found(target, holding, {*wanted, *printed}))
+        noted = await self._ledger.published_files([target])
+        published = {place: each for (_, place), each in noted.items()}
+        found = await self.aside(lambda: self._found(target, holding, {*wanted, *published}))
         seen = []
-        for place in sorted({*wanted, *printed, *found}):
+        for place in sorted({*wanted, *published, *found}):
             data, now = found.get(place) or (b"", None)
-            path, before = places.path_at(target, place), printed.get(place)
-            # Nothing is recorded before the last printout is noted: other old contents are the owner's doing.
-            finding = look(FileFacts(wanted.get(place), before, now))
-            seen.append(ReadState(place, path, finding, before, now, data))
+            path, before = places.path_at(target, place), published.get(place)
+            # Nothing is recorded before the last file is noted: other old contents are the owner's doing.
+            state = compare(FileFacts(wanted.get(place), before, now))
+            seen.append(ReadState(place, path, state, before, now, data))
         return seen
 
     def _found(
@@ -202,14 +222,14 @@ class FileSync:
         return {place: self.disk.read(place) for place in {*known, *self._further(target, holding)}}
 
     def _further(self, target: Target, holding: Mapping[str, str]) -> Iterator[str]:
-        """Where the owner may have put something new."""
+        """Yield where the owner may have put something new."""
         if places.is_journal(target):
             yield places.place_of(target)
         else:
             yield from self._lying(places.home_of(target, holding))
 
     def _lying(self, folder: str) -> list[str]:
-        """The files below it; what begins with a dot is somebody's housekeeping."""
+        """Return the files below it; what begins with a dot is somebody's housekeeping."""
         found = [each.path for each in self.disk.listing(folder) if each.kind is FileKind.FILE]
         return [path for path in found if "/." not in path.removeprefix(folder)]
 
@@ -227,8 +247,8 @@ class FileSync:
 
     async def _merged(self, target: Target, seen: ReadState, held: bytes | None) -> bytes:
         base = b""
-        if seen.printed:
-            base = (await self._ledger.contents({seen.printed.digest}))[seen.printed.digest]
+        if seen.published:
+            base = (await self._ledger.contents({seen.published.digest}))[seen.published.digest]
         try:
             before, ours, theirs = (each.decode() for each in (base, held or b"", seen.data))
         except UnicodeDecodeError as error:
@@ -245,8 +265,8 @@ class FileSync:
             )
         return merged.text.encode()
 
-    async def _print(self, target: Target, files: Files, seen: Mapping[str, ReadState]) -> None:
-        """Writes what differs, and notes what now lies where."""
+    async def _write(self, target: Target, files: Files, seen: Mapping[str, ReadState]) -> None:
+        """Write what differs, and note what now lies where."""
         wanted = places.places(target, {path: digest(data) for path, data in files.items()})
         contents = {digest(data): data for data in files.values()}
 
@@ -262,25 +282,26 @@ class FileSync:
             return lying
 
         lying = await self.aside(write)
-        noted = {place: each.printed for place, each in seen.items()}
+        noted = {place: each.published for place, each in seen.items()}
         changed = {(target, place): each for place, each in lying.items() if each != noted.get(place)}
         if changed:
-            await self._ledger.printed(changed)
+            await self._ledger.mark_published(changed)
 
 
-def _is_same(printed: PublishedFile | None, glance: Glance | None) -> bool:
+def _is_same(published: PublishedFile | None, glance: Glance | None) -> bool:
     seen = glance and (glance.inode, glance.modified)
-    return seen == (printed and (printed.inode, printed.modified))
+    return seen == (published and (published.inode, published.modified))
 
 
 def _accepted(target: Target, before: Files, after: Files) -> Files:
-    """By the functions every edit goes through. A skill that somebody broke is not used, nor overwritten."""
+    """Return the files as the functions of every edit make them. A skill that somebody broke is not used, nor
+    overwritten."""
     if places.is_journal(target):
         path = places.path_of(target)
         old, new = (files.get(path, b"").decode() for files in (before, after))
         return {path: journal.apply(old, [journal.SetText(new)], None).encode()}
     try:
-        return folder.apply(places.name_of(target), before, folder.ReplaceSkill(parted(after)[0]))
+        return folder.apply(places.name_of(target), before, folder.ReplaceSkill(split_facts(after)[0]))
     except Refused as error:
         raise StoreError(
             f"{places.folder_of(target)} cannot be used as it is: {error} Nothing was changed; mend it."

@@ -1,12 +1,16 @@
-"""From contents to deltas and back: what a change did, what takes it back, what it would do now."""
+"""Changes before they are recorded, and from contents to deltas and back: what a change did, what takes it
+back, what it would do now."""
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hone.core.errors import Refused
-from hone.core.ledger import Delta, Ledger, Target
+from hone.core.ledger import Author, Change, ChangeId, ChangeKind, Delta, Ledger, Target
 from hone.core.messages import digest
 from hone.core.value import dataclass
 from hone.core.visible import visible
+from hone.knowledge.admission import Verdict
 from hone.knowledge.journal import lines
 from hone.knowledge.merge import Clash, by_entry, merge
 
@@ -14,8 +18,8 @@ Files = Mapping[str, bytes]
 """The contents of a target, by path; @facts included."""
 
 
-async def held(ledger: Ledger, target: Target) -> Files:
-    """What the ledger says."""
+async def load(ledger: Ledger, target: Target) -> Files:
+    """Return what the ledger says a target holds."""
     holding = await ledger.holding(target)
     contents = await ledger.contents(set(holding.values()))
     return {path: contents[each] for path, each in holding.items()}
@@ -34,6 +38,16 @@ class Step:
         return Step(self.path, self.after, self.before)
 
 
+async def load_steps(ledger: Ledger, change: Change) -> tuple[Step, ...]:
+    """Return what a change did, with the contents that stay as they are if it names them."""
+    named = {each for delta in change.deltas for each in (delta.before, delta.after) if each}
+    contents = await ledger.contents(named)
+    return tuple(
+        Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
+        for delta in change.deltas
+    )
+
+
 def steps(before: Files, after: Files) -> tuple[Step, ...]:
     paths = sorted({*before, *after})
     return tuple(
@@ -42,12 +56,12 @@ def steps(before: Files, after: Files) -> tuple[Step, ...]:
 
 
 def picture(before: Files, after: Files) -> tuple[Step, ...]:
-    """Like `steps`, with the contents that stay as they are."""
+    """Return `steps` with the contents that stay as they are."""
     return tuple(Step(path, before.get(path), after.get(path)) for path in sorted({*before, *after}))
 
 
 def deltas(made: Sequence[Step]) -> tuple[tuple[Delta, ...], dict[str, bytes]]:
-    """By digest, and the contents they name."""
+    """Return the steps by digest, and the contents they name."""
     contents: dict[str, bytes] = {}
 
     def named(data: bytes | None) -> str | None:
@@ -59,12 +73,75 @@ def deltas(made: Sequence[Step]) -> tuple[tuple[Delta, ...], dict[str, bytes]]:
     return tuple(Delta(step.path, named(step.before), named(step.after)) for step in made), contents
 
 
-def replayed(files: Files, made: Sequence[Step], *, entries: bool) -> dict[str, bytes]:
-    """The contents after steps that were made on other ones. Raises Refused where they meet a later change.
-    `entries`: the text is a journal's."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A change that is not yet recorded."""
+
+    target: Target
+    kind: ChangeKind
+    before: Files
+    after: Files
+    about: ChangeId | None = None
+    reason: str = ""
+    sources: tuple[ChangeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A skill as it shall be, and as it was when that was decided."""
+
+    name: str
+    kind: ChangeKind
+    before: Files
+    after: Files
+    reason: str
+    sources: tuple[ChangeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Moves that are made together or not at all, and so undone. `counted`: they follow from counting, and
+    bring no new words."""
+
+    moves: tuple[Move, ...]
+    author: Author
+    counted: bool = False
+
+
+def changes(
+    drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str
+) -> tuple[list[Change], dict[str, bytes]]:
+    """Return drafts as changes to record, and the contents they name. Raises Refused if nothing changes."""
+    made: list[Change] = []
+    contents: dict[str, bytes] = {}
+    if all(draft.before == draft.after for draft in drafts):
+        raise Refused("Nothing would change.")
+    for draft in drafts:
+        compare = picture if group else steps
+        named, bodies = deltas(compare(draft.before, draft.after))
+        if not named:
+            raise Refused("Nothing would change.")
+        contents |= bodies
+        # The owner's words stay in the conversation, where deleting it takes them along.
+        by = replace(author, quotes=(), reason=draft.reason or author.reason)
+        change = Change(draft.target, draft.kind, named, by, verdict.standing, verdict.confirmed)
+        made.append(
+            replace(change, cause=verdict.cause, about=draft.about, sources=draft.sources, group=group)
+        )
+    return made, contents
+
+
+def new_group() -> str:
+    """Return a name for a group that nobody else has."""
+    return os.urandom(8).hex()
+
+
+def replay(files: Files, made: Sequence[Step], *, entries: bool) -> dict[str, bytes]:
+    """Return the contents after steps that were made on other ones. Raises Refused where they meet a later
+    change. `entries`: the text is a journal's."""
     after = dict(files)
     for step in made:
-        content = _replayed(files.get(step.path), step, entries=entries)
+        content = _replay(files.get(step.path), step, entries=entries)
         if content is None:
             after.pop(step.path, None)
         else:
@@ -72,7 +149,7 @@ def replayed(files: Files, made: Sequence[Step], *, entries: bool) -> dict[str, 
     return after
 
 
-def _replayed(now: bytes | None, step: Step, *, entries: bool) -> bytes | None:
+def _replay(now: bytes | None, step: Step, *, entries: bool) -> bytes | None:
     if now == step.before:
         return step.after
     if now == step.after:
@@ -84,9 +161,8 @@ def _replayed(now: bytes | None, step: Step, *, entries: bool) -> bytes | None:
     base, ours, theirs = texts
     merged = merge(base, ours, theirs, by_entry if entries else lines)
     if merged.clashes:
-        raise Refused(
-            f"{step.path} has changed since in the same place; nothing was changed.\n{shown(merged.clashes)}"
-        )
+        both = describe(merged.clashes)
+        raise Refused(f"{step.path} has changed since in the same place; nothing was changed.\n{both}")
     return merged.text.encode()
 
 
@@ -98,7 +174,7 @@ def _text(data: bytes | None) -> str | None:
         return None
 
 
-def shown(clashes: Sequence[Clash]) -> str:
+def describe(clashes: Sequence[Clash]) -> str:
     rows: list[str] = []
     for clash in clashes:
         rows += ["now:", *_rows(clash.ours), "wanted:", *_rows(clash.theirs)]

@@ -75,12 +75,12 @@ def size(text: str) -> int:
     return sum(map(len, entries(text)))
 
 
-def printed(entry: str) -> str:
+def format_entry(entry: str) -> str:
     first, *rest = entry.split("\n")
     return "".join((f"{MARK}{first}\n", *(f"{INDENT}{line}\n" if line else "\n" for line in rest)))
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """The form in which an entry comes back from the file as it went in."""
     return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").split("\n")).strip()
 
@@ -102,7 +102,7 @@ def _edited(text: str, edit: Edit) -> str:
         case Add():
             return _added(text, _worded(edit.text, text))
         case ReplaceEntry():
-            return _with(text, _found(text, edit.match), printed(_worded(edit.text, text)))
+            return _with(text, _found(text, edit.match), format_entry(_worded(edit.text, text)))
         case Remove():
             return _with(text, _found(text, edit.match), "")
         case SetText():
@@ -148,11 +148,11 @@ def _end(rows: Sequence[str], start: int) -> int:
 
 
 def _said(rows: Sequence[str]) -> str:
-    return normal("".join(line[2:] if line.strip() else "\n" for line in rows))
+    return normalize("".join(line[2:] if line.strip() else "\n" for line in rows))
 
 
 def _worded(text: str, journal: str) -> str:
-    entry = normal(text)
+    entry = normalize(text)
     if not entry:
         raise Refused("An entry needs words; nothing was changed.")
     if entry in entries(journal):
@@ -168,7 +168,7 @@ def _added(text: str, entry: str) -> str:
         "".join(block.raw for block in found[: last + 1]),
         "".join(block.raw for block in found[last + 1 :]),
     )
-    return f"{_ended(head)}{printed(entry)}{tail}"
+    return f"{_ended(head)}{format_entry(entry)}{tail}"
 
 
 def _ended(text: str) -> str:
@@ -182,7 +182,7 @@ def _with(text: str, at: int, raw: str) -> str:
 
 def _found(text: str, match: str) -> int:
     """The block of the one entry that is meant. What was shown escaped is found by its escapes."""
-    wanted = normal(match)
+    wanted = normalize(match)
     candidates = [
         (at, block.entry) for at, block in enumerate(blocks(text)) if block.entry is not None and wanted
     ]
@@ -198,7 +198,7 @@ def _found(text: str, match: str) -> int:
 
 
 def _choice(what: str, those: Sequence[str]) -> str:
-    listed = "".join(f"\n{printed(visible(entry))}".rstrip() for entry in those)
+    listed = "".join(f"\n{format_entry(visible(entry))}".rstrip() for entry in those)
     return f"{what}; nothing was changed. {'These are there:' if those else 'There are none.'}{listed}"
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 
 from hone.core.clock import Clock
-from hone.core.errors import Missing
+from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
 from hone.core.skill import (
@@ -18,12 +19,13 @@ from hone.core.skill import (
     UsageCounts,
 )
 from hone.core.value import dataclass
-from hone.core.visible import one_line
+from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills import bundled, similar
-from hone.knowledge.skills.document import parse
+from hone.knowledge.skills.document import decode, parse
+from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.naming import SHAPE
 from hone.knowledge.staging import StagedLedger
 
@@ -42,18 +44,18 @@ class Ranking:
 
 
 class Library:
-    def __init__(self, keeper: Keeper, shelf: SkillCatalog, clock: Clock) -> None:
+    def __init__(self, keeper: Keeper, catalog: SkillCatalog, clock: Clock) -> None:
         self.keeper = keeper
-        self._shelf = shelf
+        self._catalog = catalog
         self._clock = clock
 
     async def ranked(self, folder: str) -> Ranking:
-        """The same all day, but for what changes."""
+        """Return the first in rank: the same all day, but for what changes."""
         names, fresh = await self._look_around()
         await self._adopt_first(fresh, folder)
-        known = await self._shelf.ranked(folder, self.today, FIRST)
+        known = await self._catalog.ranked(folder, self.today, FIRST)
         if await self._look_at(known):
-            known = await self._shelf.ranked(folder, self.today, FIRST)
+            known = await self._catalog.ranked(folder, self.today, FIRST)
         own = _own(names)
         active = sum(not archived for archived in names.values())
         documents = [_document(each.name) for each in known]
@@ -65,10 +67,10 @@ class Library:
         )
 
     async def _adopt_first(self, fresh: Sequence[str], folder: str) -> None:
-        """Of new folders, those that can be among the first in rank: only their names rank them."""
+        """Adopt, of new folders, those that can be among the first in rank: only their names rank them."""
         tried = 0
         while left := fresh[tried:]:
-            room = FIRST - await self._shelf.idle(left[0], folder, self.today)
+            room = FIRST - await self._catalog.idle(left[0], folder, self.today)
             if room <= 0:
                 return
             await self._adopt(left[:room])
@@ -77,96 +79,121 @@ class Library:
     async def _adopt(self, names: Sequence[str]) -> None:
         if names:
             await self.keeper.adopt(names)
-            await self._make_cards()
+            await self._summarize_new()
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
-        """All of them, by name."""
+        """Return all of them, by name."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        await self._look_at(await self._shelf.listed())
-        tallies = await self._shelf.tallies()
-        own = [replace(each, tally=tallies.get(each.name, UsageCounts())) for each in _own(names)]
-        return sorted((*await self._shelf.listed(archived=archived), *own), key=lambda each: each.name)
+        await self._look_at(await self._catalog.listed())
+        counts = await self._catalog.usage_counts()
+        own = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in _own(names)]
+        return sorted((*await self._catalog.listed(archived=archived), *own), key=lambda each: each.name)
 
     async def search(self, query: str, limit: int) -> Sequence[ListedSkill]:
-        """The best for these words first; without words, those that are first in rank."""
+        """Return the best for these words first; without words, those that are first in rank."""
         if not query.strip():
             return (await self.ranked("")).skills[:limit]
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         return similar.rank(query, await self._candidates(query, names))[:limit]
 
-    async def alike(self, name: str, description: str) -> Sequence[ListedSkill]:
-        """Skills that may already be what a new one is meant to be."""
+    async def find_similar(self, name: str, description: str) -> Sequence[ListedSkill]:
+        """Return skills that may already be what a new one is meant to be."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         return similar.similar(name, description, await self._candidates(f"{name} {description}", names))
 
     async def _candidates(self, query: str, names: Collection[str]) -> Sequence[similar.Candidate]:
-        """With their texts and scores. Of those that come with Hone, all."""
-        found = await self._shelf.search(similar.words(query), similar.CANDIDATES)
+        """Return them with their texts and scores. Of those that come with Hone, all."""
+        found = await self._catalog.search(similar.words(query), similar.CANDIDATES)
         contents = await self.keeper.ledger.contents({each.digest for each, _ in found})
-        held = [(each, carded(contents[each.digest]).body, score) for each, score in found]
-        return [*held, *((each, bundled.card(each.name).body, 0.0) for each in _own(names))]
+        held = [(each, _summarize(contents[each.digest]).body, score) for each, score in found]
+        return [*held, *((each, bundled.summary(each.name).body, 0.0) for each in _own(names))]
 
     async def files(self, name: str) -> Files:
-        """Raises Missing, with names that are close."""
-        from difflib import get_close_matches
-
+        """Return the files of a skill. Raises Missing, with names that are close."""
         held = await self.keeper.files(skill(name)) if SHAPE.fullmatch(name) else {}
         if DOCUMENT in held:
             return held
         if name in bundled.names():
             return {**bundled.files(name), **held}
-        near = ", ".join(get_close_matches(name, (*await self._shelf.names(), *bundled.names()), 3))
+        near = ", ".join(get_close_matches(name, (*await self._catalog.names(), *bundled.names()), 3))
         close = f" Close: {near}." if near else ""
         raise Missing(f"There is no skill {one_line(name, 80)!r}.{close}")
 
     async def count(self, name: str, event: SkillEvent, actor: Actor, session: SessionId) -> None:
-        await self._shelf.count(name, event, actor, session, self.today)
+        await self._catalog.count(name, event, actor, session, self.today)
+
+    async def load(self, names: Sequence[str]) -> str:
+        """Return the text of skills that the user asks for by name, to send with the user's words. Raises
+        Missing, with names that are close, or Refused."""
+        return "\n".join([await self._load(name) for name in dict.fromkeys(names)])
+
+    async def use(self, names: Sequence[str], session: SessionId) -> str:
+        """Load skills and count each of them as used in this conversation."""
+        text = await self.load(names)
+        for name in dict.fromkeys(names):
+            await self.count(name, SkillEvent.USE, Actor.OWNER, session)
+        return text
+
+    async def _load(self, name: str) -> str:
+        files = await self.files(name)
+        if facts(files).archived and not await self.keeper.wake(name):
+            raise Refused(f"The skill {name} is archived. Take it out again with: hone skills restore {name}")
+        body = visible(parse(decode(DOCUMENT, files[DOCUMENT])).body)
+        lines = [
+            f"# The user asked for the skill {name}",
+            *(f"  {line}".rstrip() for line in body.split("\n")),
+        ]
+        if others := sorted(split_facts(files)[0].keys() - {DOCUMENT}):
+            lines.append(f"# Files of {name}, for skill_view: {', '.join(others)}")
+        return "\n".join(lines)
 
     async def rate(self, session: SessionId, results: Callable[[str], SkillResult]) -> None:
-        """Says of each skill that was used in a session how that went."""
-        for name in await self._shelf.used(session):
-            await self._shelf.rate(name, session, results(name))
+        """Note of each skill that was used in a session how that went."""
+        for name in await self._catalog.used(session):
+            await self._catalog.rate(name, session, results(name))
 
     async def days(self) -> Mapping[str, frozenset[date]]:
-        return await self._shelf.days()
+        return await self._catalog.days()
 
-    async def tallies(self) -> Mapping[str, UsageCounts]:
-        return await self._shelf.tallies()
+    async def usage_counts(self) -> Mapping[str, UsageCounts]:
+        return await self._catalog.usage_counts()
 
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
-        """Prints folders that are missing, clears those that were archived, makes cards. Names those that are
-        known, and folders that are new."""
-        names = await self._shelf.names()
-        lying = await self.keeper.press.folders(places.SKILLS, names)
+        """Publish folders that are missing, clear those that were archived, summarize what is new. Return the
+        skills that are known, and the names of new folders."""
+        names = await self._catalog.names()
+        sync = self.keeper.file_sync
+        lying = await sync.folders(places.SKILLS, names) if sync else None
         if lying is None:
             return names, ()
         for name in sorted(name for name, archived in names.items() if archived is (name in lying)):
             await self.keeper.files(skill(name))
-        await self._make_cards()
+        await self._summarize_new()
         return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
 
     async def _look_at(self, skills: Sequence[ListedSkill]) -> bool:
-        """Takes in what the owner has changed in these. True if there was something."""
-        changed = await self.keeper.press.touched([skill(each.name) for each in skills])
+        """Take in what the owner has changed in these. Return whether there was something."""
+        sync = self.keeper.file_sync
+        changed = await sync.find_touched([skill(each.name) for each in skills]) if sync else ()
         for target in changed:
             await self.keeper.files(target)
         if changed:
-            await self._make_cards()
+            await self._summarize_new()
         return bool(changed)
 
-    async def _make_cards(self) -> None:
-        digests = await self._shelf.uncarded()
+    async def _summarize_new(self) -> None:
+        digests = await self._catalog.unsummarized()
         if digests:
             contents = await self.keeper.ledger.contents(digests)
-            await self._shelf.card({name: carded(data) for name, data in contents.items()})
+            await self._catalog.save_summaries({name: _summarize(data) for name, data in contents.items()})
 
-    def staged(self) -> tuple["Library", StagedLedger]:
-        """The same library, for a run whose changes nobody else shall see yet."""
-        keeper, ledger = self.keeper.staged()
-        return Library(keeper, self._shelf, self._clock), ledger
+    def stage(self) -> tuple["Library", StagedLedger]:
+        """Return a library for a run whose changes nobody else shall see yet."""
+        keeper, ledger = self.keeper.stage()
+        return Library(keeper, self._catalog, self._clock), ledger
 
     @property
     def today(self) -> date:
@@ -178,9 +205,9 @@ def _document(name: str) -> str:
 
 
 def _own(names: Collection[str]) -> Sequence[ListedSkill]:
-    """Those that come with Hone, unless the owner has one of the same name."""
+    """Return those that come with Hone, unless the owner has one of the same name."""
     return [each for each in bundled.listed() if each.name not in names]
 
 
-def carded(data: bytes) -> SkillSummary:
-    return parse(data.decode()).card
+def _summarize(data: bytes) -> SkillSummary:
+    return parse(data.decode()).summary

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
 
 from hone.core.value import dataclass
 from hone.knowledge.journal import blocks, lines
@@ -79,8 +80,6 @@ class _Hunk:
 
 
 def _hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
-    from difflib import SequenceMatcher
-
     matcher = SequenceMatcher(None, base, side, autojunk=False)
     return [
         _Hunk(start, end, tuple(side[first:last]))

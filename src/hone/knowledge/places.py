@@ -48,7 +48,7 @@ def home_of(target: Target, holding: Holding) -> str:
 
 
 def places(target: Target, holding: Holding) -> Mapping[str, str]:
-    """The digest of each content that is printed, by its place below the home."""
+    """Return the digest of each content that is published, by its place below the home."""
     folder = home_of(target, holding)
     prefix = f"{folder}/" if folder else ""
     return {f"{prefix}{path}": held for path, held in holding.items() if not path.startswith("@")}

@@ -36,7 +36,7 @@ class Section:
 
 
 def targets(folder: Path) -> Mapping[str, Target]:
-    """The parts of the journal by what people call them."""
+    """Return the parts of the journal by what people call them."""
     return {places.name_of(target): target for target in journals(folder)}
 
 
@@ -57,21 +57,21 @@ async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, En
         if not missing:
             break
         if entry.change.standing is ChangeState.ACTIVE:
-            for each in missing & await come(keeper, entry):
-                found[each] = await _weighed(keeper, entry)
+            for each in missing & await find_new_entries(keeper, entry):
+                found[each] = await _confirm(keeper, entry)
             missing -= found.keys()
     return found
 
 
-async def _weighed(keeper: Keeper, entry: Entry) -> Entry:
-    """A change that was confirmed later counts as confirmed."""
+async def _confirm(keeper: Keeper, entry: Entry) -> Entry:
+    """Return a change as confirmed if it was confirmed later."""
     if not entry.settled or (await keeper.ledger.entry(entry.settled)).change.kind is not ChangeKind.CONFIRM:
         return entry
     return replace(entry, change=replace(entry.change, confirmed=True))
 
 
-async def come(keeper: Keeper, entry: Entry) -> set[str]:
-    """The entries that a change brought."""
+async def find_new_entries(keeper: Keeper, entry: Entry) -> set[str]:
+    """Return the entries that a change brought."""
     new: set[str] = set()
     for delta in entry.change.deltas:
         contents = await keeper.ledger.contents({each for each in (delta.before, delta.after) if each})

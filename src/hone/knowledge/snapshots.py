@@ -75,8 +75,9 @@ class SnapshotCache:
 
     async def _seen(self, paths: tuple[str, ...]) -> tuple[ChangeId, Sight]:
         keeper = self._library.keeper
-        latest, sight = await asyncio.gather(keeper.ledger.latest(), keeper.press.sight(paths))
-        return latest, sight
+        if keeper.file_sync is None:
+            return await keeper.ledger.latest(), Sight((None,) * len(paths), 0, 0)
+        return await asyncio.gather(keeper.ledger.latest(), keeper.file_sync.sight(paths))
 
     async def _snapshot(self, folder: Path, upto: ChangeId) -> tuple[Snapshot, tuple[str, ...]]:
         keeper = self._library.keeper

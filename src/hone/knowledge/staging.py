@@ -1,7 +1,6 @@
 """Changes that only one run can see until they are made as a whole, or not at all."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from hone.core.errors import Conflict
@@ -17,9 +16,6 @@ from hone.core.ledger import (
     PublishedFile,
     Target,
 )
-from hone.files.tree import Sight
-from hone.knowledge import folding
-from hone.knowledge.folding import Files
 
 
 class StagedLedger:
@@ -39,14 +35,14 @@ class StagedLedger:
             if change.standing is ChangeState.ACTIVE:
                 known = held.get(change.target)
                 before = await self.holding(change.target) if known is None else known
-                held[change.target] = _folded(before, change)
+                held[change.target] = _fold(before, change)
         self._held |= held
         self.changes += changes
         self.contents_made.update(contents)
         return [Entry(START, at, change) for change in changes]
 
     async def holding(self, target: Target) -> Holding:
-        """As it was when it was first asked for, with what was changed since: nobody else shows in it."""
+        """Return it as it was when it was first asked for, with what was changed since by this run alone."""
         if target not in self._held:
             self._held[target] = dict(await self._base.holding(target))
         return self._held[target]
@@ -89,52 +85,16 @@ class StagedLedger:
     async def latest(self) -> ChangeId:
         return await self._base.latest()
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
+    async def published_files(
+        self, targets: Collection[Target]
+    ) -> Mapping[tuple[Target, str], PublishedFile]:
         return {}
 
-    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        """Nothing is printed from here."""
+    async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
+        """Do nothing: nothing is published from here."""
 
 
-class UnpublishedFiles:
-    """In the place of a press: nothing is printed, and nobody writes by hand what nobody can see."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
-        yield
-
-    async def held(self, target: Target) -> Files:
-        return await folding.held(self._ledger, target)
-
-    async def taken_in(self, target: Target) -> Files:
-        return await self.held(target)
-
-    async def publish(self, target: Target, files: Files) -> None:
-        """Not from here."""
-
-    async def is_quiet(self, target: Target, files: Files) -> bool:
-        return True
-
-    async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
-        return None
-
-    async def touched(self, skills: Sequence[Target]) -> Sequence[Target]:
-        return ()
-
-    async def sight(self, paths: Sequence[str]) -> Sight:
-        return Sight((None,) * len(paths), 0, 0)
-
-    async def adopt(self, names: Sequence[str]) -> None:
-        """Nobody puts folders here."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-def _folded(before: Holding, change: Change) -> dict[str, str]:
+def _fold(before: Holding, change: Change) -> dict[str, str]:
     held = dict(before)
     for delta in change.deltas:
         if held.get(delta.path) != delta.before:

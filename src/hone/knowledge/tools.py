@@ -66,7 +66,7 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
     ) -> Outcome:
         """Read or change the journal: short lasting facts and preferences, in the user's words."""
         if action == "list":
-            return told("\n\n".join([await _section(part) for part in targets]))
+            return answer("\n\n".join([await _section(part) for part in targets]))
         items = batch or [] if action == "batch" else [MemoryEdit(action, target, text, match)]
         try:
             edits = [(targets[item.target], _edit(item)) for item in items]
@@ -74,13 +74,13 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
                 raise Refused("A batch needs changes.")
             entries = await keeper.note(edits, author(context, evidence, reason, source))
         except HoneError as error:
-            return refused(error)
+            return _refuse(error)
         sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
-        return told(f"{recorded(entries)} {' '.join(sizes)}")
+        return answer(f"{_describe_recorded(entries)} {' '.join(sizes)}")
 
     async def _section(part: str) -> str:
         found = journal.entries(await keeper.text(targets[part]))
-        listed = "".join(journal.printed(entry) for entry in found) or "(empty)\n"
+        listed = "".join(journal.format_entry(entry) for entry in found) or "(empty)\n"
         return f"{await _size(targets[part])}\n{listed}".rstrip()
 
     async def _size(target: Target) -> str:
@@ -110,8 +110,8 @@ def reading_tools(library: Library) -> list[Tool]:
         try:
             found = await library.search(query, SHOWN)
         except HoneError as error:
-            return refused(error)
-        return told("\n".join(map(line, found)) or "There are no skills for this.")
+            return _refuse(error)
+        return answer("\n".join(map(line, found)) or "There are no skills for this.")
 
     @tool(effects={Effect.SKILL}, readonly=True)
     async def skill_view(
@@ -127,12 +127,12 @@ def reading_tools(library: Library) -> list[Tool]:
                 raise Refused(f"{name} has no file {one_line(file, 100)!r}. {_others(files)}")
             await _seen(context, name, file)
         except HoneError as error:
-            return refused(error)
+            return _refuse(error)
         more = f"\n\n{_others(files)}" if file == DOCUMENT and len(_paths(files)) > 1 else ""
         try:
-            return told(files[file].decode() + more)
+            return answer(files[file].decode() + more)
         except UnicodeDecodeError:
-            return refused(Refused(f"{file} is not text ({len(files[file]):,} bytes)."))
+            return _refuse(Refused(f"{file} is not text ({len(files[file]):,} bytes)."))
 
     async def _seen(context: ToolContext, name: str, file: str) -> None:
         actor = ACTORS.get(context.header.origin, Actor.AGENT)
@@ -161,15 +161,15 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
                 await _compare(name, text)
             by = author(context, evidence, reason, source)
             edit = _skill_edit(action, file, text, find, home)
-            entry = await library.keeper.shelve(name, edit, by)
+            entry = await library.keeper.edit_skill(name, edit, by)
             if not isinstance(edit, folder.Create):
                 await library.count(name, SkillEvent.PATCH, by.actor, context.header.id)
         except HoneError as error:
-            return refused(error)
-        return told(recorded([entry]))
+            return _refuse(error)
+        return answer(_describe_recorded([entry]))
 
     async def _compare(name: str, text: str) -> None:
-        near = await library.alike(name, parse(text).description)
+        near = await library.find_similar(name, parse(text).description)
         if near:
             listed = "\n".join(map(line, near))
             raise Refused(
@@ -213,7 +213,7 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
     )
 
 
-def recorded(entries: Sequence[Entry]) -> str:
+def _describe_recorded(entries: Sequence[Entry]) -> str:
     ids = ", ".join(str(entry.id) for entry in entries)
     first = entries[0].change
     if not entries[0].id:
@@ -232,11 +232,11 @@ def line(skill: ListedSkill) -> str:
     return f"- {skill.name}: {one_line(skill.description, WIDTH)}"
 
 
-def told(text: str) -> Outcome:
+def answer(text: str) -> Outcome:
     return Outcome(text, trust=Trust.AGENT)
 
 
-def refused(error: HoneError) -> Outcome:
+def _refuse(error: HoneError) -> Outcome:
     return Outcome(str(error), failed=True, trust=Trust.AGENT)
 
 

@@ -11,7 +11,7 @@ from hone.core.events import Emit
 from hone.core.jobs import Job, JobId, Jobs
 from hone.core.part import Part
 from hone.learning.review import Reviewer
-from hone.models.polite import Aside
+from hone.models.wrappers import Aside
 from hone.runtime.session import ignore
 
 BREATH = 0.1

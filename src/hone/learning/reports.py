@@ -1,9 +1,6 @@
 """Reviews as reports: what set them off, how far they are, what they took and what they changed."""
 
-import fcntl
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +14,7 @@ from hone.core.ports import Sessions
 from hone.core.turn import Origin
 from hone.core.value import dataclass
 from hone.knowledge.library import Library
-from hone.runtime.claims import FOLDER
+from hone.runtime.claims import is_claimed
 
 AT_WORK = "at work"
 BY_HAND = "by hand"
@@ -72,19 +69,6 @@ async def reports(home: Home, jobs: Sequence[Job]) -> list[Report]:
         waiting = len(pending.intersection(job.changes))
         found.append(Report(job, working, tuple(each.usage for each in spent), waiting))
     return found
-
-
-def is_claimed(home: Path, name: str) -> bool:
-    """Whether some process holds the lock. A file that a killed one left behind is held by nobody."""
-    with suppress(OSError):
-        handle = os.open(home / FOLDER / f"{name}.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(handle)
-    return False
 
 
 def data(report: Report) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from hone.core.events import Emit, Learned
 from hone.core.jobs import Job, JobId, Jobs, State, Topics
 from hone.core.ledger import Change, Entry, skill
 from hone.core.messages import Message, Role
-from hone.core.permit import Effect, Permit
-from hone.core.permits import REVIEW
+from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.skill import SkillResult
 from hone.core.tool import Tool
@@ -29,9 +28,8 @@ from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import USUAL, Bounds, Reading, is_warm, spent
-from hone.models.metered import Metered
-from hone.models.polite import Aside, Polite, unhindered
 from hone.models.priced import Price
+from hone.models.wrappers import Aside, Metered, Polite, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id
@@ -96,7 +94,7 @@ class Reviewer:
         stored = await deps.sessions.load(job.session)
         whole = await self._whole(job, stored)
         source = Source(job.session, whole.upto(job.messages))
-        library, staged = deps.library.staged()
+        library, staged = deps.library.stage()
         session, asked = await self._session(job, stored, source, library, aside)
         await deps.jobs.begin(job.id, session.id)
         async with deps.clock.timeout(deps.bounds.seconds):
@@ -163,7 +161,7 @@ class Reviewer:
         async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
             return await deps.jobs.complete(job.id, changes, contents, cached, deps.clock.now())
 
-        entries = await deps.library.keeper.settle(staged, finish)
+        entries = await deps.library.keeper.commit(staged, finish)
         emit(Learned(await deps.jobs.job(job.id), tuple(entries)))
         await self._rate(job, source, entries)
         return entries

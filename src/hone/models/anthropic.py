@@ -25,9 +25,9 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, assembled, count, excerpt, exchange, refusal
+from hone.models.endpoint import Endpoint, Joined, assembled, count, excerpt, exchange, refusal
 from hone.models.http import Http
-from hone.models.joined import Joined
+from hone.models.providers import Provider
 
 MARKER = b',"cache_control":{"type":"ephemeral"}'
 _FINISH = {
@@ -66,6 +66,13 @@ class AnthropicMessages:
             fragment = _fragment(nodes[index], nodes[index - 1] if index else None)
             parts.append(fragment[:-1] + MARKER + b"}" if index in marks else fragment)
         return b"".join((*parts, b"]}]}" if nodes else b"]}"))
+
+
+def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> AnthropicMessages:
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    return AnthropicMessages(
+        http, clock, Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
+    )
 
 
 def _fragment(node: Node, before: Node | None) -> bytes:

@@ -1,11 +1,13 @@
 """One POST to a provider: its address and key, the data of its events, and its refusals as our errors."""
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import field
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -13,9 +15,9 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
 from hone.core.model import Piece, Reply
 from hone.core.regex import regex
+from hone.core.transcript import Node
 from hone.core.value import dataclass
 from hone.models.http import Http
-from hone.models.sse import Events
 
 _OVERFLOW = regex(
     r"context.?length|context.?window|context size|maximum context|too many (input )?tokens"
@@ -25,6 +27,7 @@ _OVERFLOW = regex(
 )
 _EXCERPT = 300
 _MOST = 2**40
+_LIMIT = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +126,57 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
     if value.replace(".", "", 1).isdecimal():
         return float(value)
-    from email.utils import parsedate_to_datetime
-
     try:
         return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
     except (ValueError, TypeError):
         return None
+
+
+class Events:
+    """Fed with bytes as they come, gives the data of every event that is complete."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > _LIMIT:
+            raise Unreachable("The provider sent an endless line.")
+        for line in (each.rstrip(b"\r") for each in lines):
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                yield b"\n".join(self._data)
+                self._data.clear()
+
+    def end(self) -> Iterator[bytes]:
+        """A last event without its blank line, as some servers end."""
+        yield from self.feed(b"\n\n")
+
+
+class Joined:
+    """`encode` gives the bytes of a node; whatever stands before it is fixed, since nodes form a chain."""
+
+    def __init__(self, encode: Callable[[Node, Node | None], bytes]) -> None:
+        self._encode = encode
+        self._known: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
+
+    def join(self, nodes: Sequence[Node], shared: int = 0) -> bytes:
+        """All nodes up to the last one. What is known up to a node among the first `shared` stays known, for
+        the parent goes on from there; a conversation of its own needs only its latest bytes."""
+        if not nodes:
+            return b""
+        start = len(nodes)
+        while start and nodes[start - 1] not in self._known:
+            start -= 1
+        known = self._known[nodes[start - 1]] if start else b""
+        new = (
+            self._encode(nodes[index], nodes[index - 1] if index else None)
+            for index in range(start, len(nodes))
+        )
+        whole = b"".join((known, *new))
+        if start > shared:
+            del self._known[nodes[start - 1]]
+        self._known[nodes[-1]] = whole
+        return whole

@@ -22,9 +22,9 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, assembled, count, exchange, refusal
+from hone.models.endpoint import Endpoint, Joined, assembled, count, exchange, refusal
 from hone.models.http import Http
-from hone.models.joined import Joined
+from hone.models.providers import Provider
 
 _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_calls": Finish.CALLS}
 _encode = msgspec.json.encode
@@ -67,6 +67,12 @@ class OpenAIChat:
             ]
         system = {"role": "system", "content": prefix.system}
         return _encode(fields)[:-1] + b',"messages":[' + _encode(system)
+
+
+def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> OpenAIChat:
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
+    return OpenAIChat(http, clock, endpoint, cache_key=provider.caches_by_key)
 
 
 def _fragment(node: Node, _: Node | None) -> bytes:

@@ -1,11 +1,14 @@
 """Which model to talk to: the providers we know, and what is present on this machine."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from hone.core.clock import Clock
 from hone.core.errors import ModelError, SettingsError
+from hone.core.loading import import_object
+from hone.core.model import Model
 from hone.core.value import dataclass
 from hone.models.http import Http
 
@@ -53,6 +56,16 @@ KNOWN = (
     Provider("llamacpp", "http://127.0.0.1:8080/v1", local=True),
     Provider("vllm", "http://127.0.0.1:8000/v1", local=True),
 )
+
+
+ADAPTERS = {"anthropic": "hone.models.anthropic:connect", "openai": "hone.models.openai:connect"}
+"""Wire formats by name. Only the one that is used is loaded."""
+
+
+def connect(provider: Provider, environ: Mapping[str, str], http: Http, clock: Clock) -> Model:
+    """Make a model that speaks the provider's wire format."""
+    adapter: Callable[[Provider, str, str, Http, Clock], Model] = import_object(ADAPTERS[provider.format])
+    return adapter(provider, address(provider, environ), environ.get(provider.key, ""), http, clock)
 
 
 class _Entry(msgspec.Struct):

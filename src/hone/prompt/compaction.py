@@ -61,7 +61,7 @@ def state(nodes: Sequence[Node], tool: str) -> State | None:
     return None
 
 
-def shortened(transcript: Transcript, cut: Cut, notes: str, kept: State | None, now: datetime) -> Transcript:
+def shorten(transcript: Transcript, cut: Cut, notes: str, kept: State | None, now: datetime) -> Transcript:
     """First message, notes, task state as the call that set it, the last question, the tail."""
     first, tail = transcript.nodes[transcript.examples], transcript.nodes[cut.end :]
     trust = min(Trust.AGENT, lowest(node.trust_floor for node in transcript.nodes[: cut.end]))
@@ -78,7 +78,7 @@ def shortened(transcript: Transcript, cut: Cut, notes: str, kept: State | None, 
     return short
 
 
-def unseeded(transcript: Transcript) -> Transcript:
+def drop_examples(transcript: Transcript) -> Transcript:
     """Without the examples it began with: where room is short, they go first."""
     short = Transcript(transcript.root)
     for node in transcript.nodes[transcript.examples :]:

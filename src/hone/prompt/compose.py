@@ -24,7 +24,7 @@ def compose(
     return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))
 
 
-def ordered(
+def order_sections(
     plugins: Iterable[str] = (), skills: str = "", instructions: str = "", journal: str = "", around: str = ""
 ) -> tuple[str, ...]:
     """All sections, what changes least first; empty ones are left out later."""

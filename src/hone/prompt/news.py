@@ -14,7 +14,7 @@ _ENDING = 160
 """Room for the line that counts what was left out."""
 
 
-def news(news: News) -> SystemNote | None:
+def describe_news(news: News) -> SystemNote | None:
     """Withdrawn things first: not to know of them does the most harm."""
     items = ["\n".join(item(sentence)) for sentence in (*_journal(news), *_skills(news))]
     if not items:
@@ -24,7 +24,7 @@ def news(news: News) -> SystemNote | None:
     return SystemNote("\n".join((heading, *_fitting(items, LIMIT - len(heading)))), news.upto)
 
 
-def known(messages: Iterable[Message]) -> int | None:
+def find_known(messages: Iterable[Message]) -> int | None:
     """The last change that a conversation was told of without a gap: a note that was cut out of its middle
     takes along what the later ones rest on. None if it was never told of any."""
     upto = None

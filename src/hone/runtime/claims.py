@@ -1,12 +1,11 @@
 """Who works on what: a kernel lock that goes with the process that holds it, not a time that can expire."""
 
-import fcntl
-import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hone.core.errors import StoreError
+from hone.files.locks import acquire, is_locked, release
 
 FOLDER = "locks"
 
@@ -14,9 +13,12 @@ FOLDER = "locks"
 @contextmanager
 def claim(home: Path, name: str) -> Iterator[bool]:
     """False if somebody else has it, in this process or another. The file goes with the claim."""
-    path = home / FOLDER / f"{name}.lock"
+    path = _path(home, name)
     try:
-        handle = _locked(path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle: int | None = acquire(path, wait=False)
+    except BlockingIOError:
+        handle = None
     except OSError as error:
         raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
     if handle is None:
@@ -27,7 +29,11 @@ def claim(home: Path, name: str) -> Iterator[bool]:
     finally:
         with suppress(OSError):  # a file that stays excludes nobody
             path.unlink()
-        os.close(handle)
+        release(handle)
+
+
+def is_claimed(home: Path, name: str) -> bool:
+    return is_locked(_path(home, name))
 
 
 def sweep(home: Path, wanted: Collection[str]) -> None:
@@ -39,19 +45,5 @@ def sweep(home: Path, wanted: Collection[str]) -> None:
                     continue
 
 
-def _locked(path: Path) -> int | None:
-    """A file that its last holder has taken away meanwhile excludes nobody any more: then again."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(handle).st_nlink:
-                return handle
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        except OSError:
-            os.close(handle)
-            raise
-        os.close(handle)
+def _path(home: Path, name: str) -> Path:
+    return home / FOLDER / f"{name}.lock"

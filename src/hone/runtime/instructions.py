@@ -3,12 +3,12 @@
 The first of AGENTS.md, CLAUDE.md and .hone/instructions.md that is there; folders above are not looked at.
 """
 
-import os
 from pathlib import Path
 
 from hone.core.errors import Refused
 from hone.core.messages import digest
 from hone.core.value import dataclass
+from hone.files.opening import open_file
 from hone.runtime.trust import Folders, OwnersList
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
@@ -59,7 +59,7 @@ def _read(path: Path, folder: Path) -> bytes:
         raise Refused("is a link out of this folder")
     if not real.is_file():
         raise Refused("is not a file")
-    with os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+    with open_file(real) as file:
         data = file.read(LIMIT + 1)
     if len(data) > LIMIT:
         raise Refused(f"is longer than {LIMIT:,} bytes")

@@ -3,15 +3,13 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 
 from hone.core.clock import Clock
 from hone.core.model import Connection, Model
 from hone.core.part import Connect
-from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.priced import PRICES, Price, Priced
-from hone.models.providers import KNOWN, Provider, address, choose
+from hone.models.providers import KNOWN, Provider, choose, connect
 from hone.models.retrying import Patience, Retrying
 from hone.settings import Settings
 
@@ -69,19 +67,5 @@ class ModelFactory:
         return Retrying(Priced(model, price), self._clock, Patience(tries=self._settings.tries))
 
     def _adapter(self, provider: Provider, name: str) -> Model:
-        key = self._environ.get(provider.key, "")
-        url = address(provider, self._environ)
-        adapter: Model
-        if provider.format == "anthropic":
-            headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-            endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
-            adapter = import_module("hone.models.anthropic").AnthropicMessages(
-                self.http, self._clock, endpoint
-            )
-        else:
-            headers = {"authorization": f"Bearer {key}"} if key else {}
-            endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
-            adapter = import_module("hone.models.openai").OpenAIChat(
-                self.http, self._clock, endpoint, cache_key=provider.caches_by_key
-            )
+        adapter = connect(provider, self._environ, self.http, self._clock)
         return self.patient(adapter, self.price(name))

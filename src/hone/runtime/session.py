@@ -18,8 +18,7 @@ from hone.core.jobs import Count, Topic, Topics
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
-from hone.core.permit import Permit
-from hone.core.permits import COMPACT, DELEGATE
+from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.tool import Toolbox
 from hone.core.tool_context import Ask, nobody
@@ -30,9 +29,17 @@ from hone.core.value import dataclass
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
-from hone.models.windowed import Windowed
-from hone.prompt.compaction import Cut, digest, plan, question, shortened, state, unseeded
-from hone.prompt.news import known
+from hone.models.wrappers import Windowed
+from hone.prompt.compaction import (
+    Cut,
+    digest,
+    drop_examples,
+    plan,
+    question,
+    shorten,
+    state,
+)
+from hone.prompt.news import find_known
 from hone.runtime.triggers import count, explain, summarize
 
 CHILD_CALLS = 30
@@ -247,7 +254,7 @@ class Session:
             return f"Notes now stand for {gone:,} older messages, which are kept in the store."
         if not examples:
             return ""
-        await uninterrupted(self._replace(unseeded(self.transcript)))
+        await uninterrupted(self._replace(drop_examples(self.transcript)))
         return f"The {examples} messages with examples were taken out; they are kept in the store."
 
     async def _summarise(self, cut: Cut, focus: str, examples: int) -> None:
@@ -256,7 +263,7 @@ class Session:
         turn = await self.fork(COMPACT, Origin.COMPACT, Limits(calls=1), cut.end).send(asked)
         notes = turn.text if turn.stop in (Stop.ANSWERED, Stop.BUDGET) else digest(gone[1:])
         now = self._services.clock.now()
-        short = shortened(self.transcript, cut, notes, state(gone, TASKS), now)
+        short = shorten(self.transcript, cut, notes, state(gone, TASKS), now)
         await uninterrupted(self._replace(short))
 
     async def _replace(self, short: Transcript) -> None:
@@ -333,7 +340,7 @@ class Session:
     async def _note(self, aside: str) -> SystemNote | None:
         """What goes with the user's words: the news, and what was asked for. The first one of a conversation
         says, if nothing else, up to where its prefix knows."""
-        told = known(self.transcript)
+        told = find_known(self.transcript)
         since = self._informed if told is None else told
         news = await self._services.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since

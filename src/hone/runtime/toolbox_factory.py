@@ -15,17 +15,13 @@ from hone.runtime.guardrails import Guard, Thresholds
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings
-from hone.tools.capped import Capped
 from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
-from hone.tools.folder_scoped import FolderScoped
-from hone.tools.home_protected import HomeProtected
-from hone.tools.labelled import Labelled
-from hone.tools.safe import SafeTool
 from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
+from hone.tools.wrappers import Capped, FolderScoped, HomeProtected, Labelled, SafeTool
 
 if TYPE_CHECKING:
     from hone.runtime.danger import Danger

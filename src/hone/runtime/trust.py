@@ -1,14 +1,13 @@
 """What the owner allows: trusted folders and approved commands, kept in short lists."""
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from hone.core.errors import StoreError
 from hone.core.tool_context import Answer, Ask, Question
 from hone.core.trust import Trust
-from hone.files.atomic import draft
+from hone.files.atomic import write
 
 
 class OwnersList:
@@ -33,12 +32,7 @@ class OwnersList:
 
     def _write(self, items: Iterable[str]) -> None:
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with draft(self.path.parent, 0o600) as (file, path):
-                file.write(json.dumps(sorted(items), indent=1, ensure_ascii=False).encode())
-                file.flush()
-                os.fsync(file.fileno())
-                path.replace(self.path)
+            write(self.path, json.dumps(sorted(items), indent=1, ensure_ascii=False).encode())
         except OSError as error:
             raise StoreError(f"{self.path} cannot be written: {error.strerror}.") from error
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from shutil import which
 
 from hone.core.clock import Clock, SystemClock
 from hone.core.value import dataclass
+from hone.sandbox.modes import Bubblewrap, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
 from hone.sandbox.spec import (
@@ -22,6 +24,7 @@ from hone.sandbox.spec import (
     SandboxSpec,
     SandboxUnavailable,
 )
+from hone.sandbox.trial import bait
 
 _DEADLINE = 20.0
 _NOT_ROOT = "run Hone as an ordinary user"
@@ -62,11 +65,6 @@ def known_modes() -> list[SandboxMode]:
     """The ones there are, the strictest first."""
     if sys.platform != "linux":
         return []
-    from shutil import which
-
-    from hone.sandbox.bubblewrap import Bubblewrap
-    from hone.sandbox.fence import LandlockFence
-
     root = os.geteuid() == 0
     down = ", root's rights dropped" if root else ""
     found = [SandboxMode(f"landlock{down}", ALL, LandlockFence(drop=root).wrap)]
@@ -136,8 +134,6 @@ class Sandbox:
 
     async def examine(self, mode: SandboxMode, cell: SandboxSpec) -> ProbeResult:
         """Runs the mode once."""
-        from hone.sandbox.trial import bait
-
         output = Output(Spill(Path(os.devnull), ""))
         try:
             tmp = mode.wrap([], cell).tmp

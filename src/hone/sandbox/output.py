@@ -1,12 +1,12 @@
 """What a process says, as far as it fits in memory: its beginning and its end, and a file for the whole."""
 
 import codecs
-import os
 from io import FileIO
 from pathlib import Path
 
 from hone.core.regex import regex
 from hone.core.value import dataclass
+from hone.files.opening import create_file
 
 _COLOUR = regex(r"\x1b\[[0-9;:]*m")
 
@@ -66,8 +66,7 @@ class Output:
             return
         try:
             if self._file is None:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                self._file = FileIO(os.open(self._spill.path, flags, 0o600), "wb")
+                self._file = FileIO(create_file(self._spill.path), "wb")
             self._kept += self._file.write(data[: self._spill.most - self._kept])
         except OSError as error:
             self._trouble = (error.strerror or str(error)).lower()

@@ -4,7 +4,6 @@ Outside lies bait that everybody may touch, so that only the cell can be what st
 """
 
 import os
-import secrets
 import shutil
 import socket
 import tempfile
@@ -55,7 +54,7 @@ class Bait:
 @contextmanager
 def bait(cell: SandboxSpec) -> Iterator[Bait]:
     """Raises OSError where there is no place for it."""
-    name = f"hone-{secrets.token_hex(8)}"
+    name = f"hone-{os.urandom(8).hex()}"
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hone-bait-", dir=_place(cell)))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)

@@ -5,6 +5,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from hone.core.clock import Clock, SystemClock
 from hone.sandbox.choice import Sandbox, SandboxChoice
@@ -32,8 +34,6 @@ class Workspace:
 
     def scratch(self) -> Path:
         if self._scratch is None:
-            from tempfile import mkdtemp
-
             self._scratch = Path(mkdtemp(prefix="hone-")).resolve()
             (self._scratch / "home").mkdir()
         return self._scratch
@@ -68,8 +68,6 @@ class Workspace:
 
 def cleared(folder: Path) -> None:
     """A command may have left folders that nobody may enter, and links that must not be followed."""
-    from shutil import rmtree
-
     for root, names, _ in os.walk(folder):
         for name in names:
             path = os.path.join(root, name)

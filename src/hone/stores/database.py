@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 import apsw
 
 from hone.core.errors import Corrupt, StoreError
+from hone.files.opening import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
 
@@ -127,7 +128,7 @@ class Database:
 def create(path: Path) -> None:
     """Only the owner may read it; SQLite gives the files it puts beside it the same rights."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(create_file(path))
     except FileExistsError:
         # Left alone: to open and close it here would drop the locks that this process holds on it.
         return

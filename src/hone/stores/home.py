@@ -30,7 +30,7 @@ class Stores:
 
     sessions: Sessions
     ledger: Ledger
-    shelf: SkillCatalog
+    catalog: SkillCatalog
     jobs: Jobs
     recall: Recall
     curator_runs: CuratorRuns

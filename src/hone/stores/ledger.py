@@ -116,11 +116,13 @@ class SqliteLedger:
             return {}
         return await self._database.read(partial(_contents, digests=tuple(digests)))
 
-    async def prints(self, targets: Collection[Target]) -> Mapping[tuple[Target, str], PublishedFile]:
+    async def published_files(
+        self, targets: Collection[Target]
+    ) -> Mapping[tuple[Target, str], PublishedFile]:
         return await self._database.read(partial(_prints, targets=tuple(targets)))
 
-    async def printed(self, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        await self._database.write(partial(_print, prints=dict(prints)))
+    async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
+        await self._database.write(partial(_publish, files=dict(files)))
 
     async def unsound(self) -> Sequence[str]:
         """For whoever examines the database: where it is not what the changes say. Reads all of it."""
@@ -243,8 +245,8 @@ def _prints(
         ) from error
 
 
-def _print(connection: apsw.Connection, prints: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-    for (target, path), made in prints.items():
+def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
+    for (target, path), made in files.items():
         key = (sound(target), sound(path))
         if made is None:
             connection.execute(UNPRINT, key)

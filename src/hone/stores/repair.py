@@ -18,6 +18,7 @@ from hone.core.errors import Corrupt, StoreError
 from hone.core.jobs import JobId
 from hone.core.messages import digest
 from hone.core.value import dataclass
+from hone.files.atomic import sync_folder
 from hone.stores import blank, ledger, loose, passages, queue, salvage
 from hone.stores import curator_runs as rounds
 from hone.stores.database import PATIENCE, Database, connect, create, migrate, plainly
@@ -295,11 +296,7 @@ def _replace(path: Path, copy: Path, kept: Path) -> None:
     if log.exists() and log.stat().st_size:
         os.replace(log, kept.with_name(f"{kept.name}-wal"))
     os.replace(copy, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def _clear(copy: Path) -> None:

@@ -82,11 +82,11 @@ class SqliteSkillCatalog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def uncarded(self) -> Sequence[str]:
+    async def unsummarized(self) -> Sequence[str]:
         return await self._database.read(_uncarded)
 
-    async def card(self, cards: Mapping[str, SkillSummary]) -> None:
-        await self._database.write(partial(_card, cards=dict(cards)))
+    async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
+        await self._database.write(partial(_card, cards=dict(summaries)))
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         return await self._database.read(partial(_list, archived=archived))
@@ -122,7 +122,7 @@ class SqliteSkillCatalog:
     async def days(self) -> Mapping[str, frozenset[date]]:
         return await self._database.read(_days)
 
-    async def tallies(self) -> Mapping[str, UsageCounts]:
+    async def usage_counts(self) -> Mapping[str, UsageCounts]:
         return await self._database.read(_tallies)
 
 

@@ -5,6 +5,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,8 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.visible import amend
 from hone.core.visible import find as seen
-from hone.files.atomic import draft
+from hone.files.atomic import draft, sync, sync_folder
+from hone.files.opening import open_file
 from hone.tools.define import tool
 
 LARGEST = 64 * 2**20
@@ -105,7 +107,7 @@ def load(path: Path) -> bytes:
     """The content of a regular file. Raises OSError, also for what is no file."""
     _insist(os.stat(path))  # opening a device can already do something
     # A pipe put there meanwhile must not block; it is turned down below.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open_file(path, follow=True) as file:
         status = os.fstat(file.fileno())
         _insist(status)
         if status.st_size > LARGEST:
@@ -133,10 +135,10 @@ def store(path: Path, data: bytes) -> int | None:
         if old:
             _dress(file.fileno(), old)
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        sync(file)
         temporary.replace(target)
-    _settle(target.parent)
+    with contextlib.suppress(PermissionError):  # a folder one may write to and not read
+        sync_folder(target.parent)
     return old.st_size if old else None
 
 
@@ -160,19 +162,7 @@ def _dress(file: int, like: os.stat_result) -> None:
     os.fchmod(file, stat.S_IMODE(like.st_mode))
 
 
-def _settle(folder: Path) -> None:
-    """Makes a new name in the folder survive a power cut."""
-    with contextlib.suppress(PermissionError):  # a folder one may write to and not read
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _nearby(path: Path) -> str:
-    from difflib import get_close_matches
-
     try:
         names = get_close_matches(path.name, os.listdir(path.parent), n=3)
     except OSError:
@@ -258,8 +248,6 @@ def _ambiguous(text: str, starts: list[int]) -> str:
 
 def _closest(text: str, find: str) -> str:
     """The lines that look most like the first line to be found."""
-    from difflib import get_close_matches
-
     wanted = next((line.strip() for line in find.split("\n") if line.strip()), "")[:200]
     lines: dict[str, str] = {}
     for number, line in enumerate(_lines(text)[:20_000], 1):
@@ -284,8 +272,6 @@ def _difference(before: list[str], after: list[str]) -> str:
 
 
 def _hunks(old: list[str], new: list[str], start: int) -> Iterator[str]:
-    from difflib import SequenceMatcher
-
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]
         yield f"@@ -{start + first + 1},{last - first} +{start + second + 1},{end - second} @@"

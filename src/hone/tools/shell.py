@@ -1,9 +1,11 @@
-"""The terminal: commands in a cell, a working directory that lasts, and processes in the background."""
+"""The terminal and execute_code: commands in a cell, a working directory that lasts, background processes."""
 
 import os
+import signal
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Literal
 
 import msgspec
@@ -11,18 +13,16 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.messages import sound
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool
+from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import dataclass
-from hone.sandbox.choice import Sandbox
-from hone.sandbox.process import Running
+from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
+from hone.sandbox.process import Ended, Running
 from hone.sandbox.spec import PATH, SandboxUnavailable
 from hone.sandbox.workspace import Workspace
-from hone.tools.code import code_tool
 from hone.tools.define import tool
 from hone.tools.doubts import ApprovalRules, Judge, Network, refused
-from hone.tools.results import named, told
 
 LONGEST = 100_000
 """Bytes of a command; the system takes a little more in one argument."""
@@ -36,6 +36,7 @@ _SCRIPT = (
     'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 is gone)"; }; '
     'eval "$1"'
 )
+_SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Shell:
 
     def __post_init__(self) -> None:
         self.place = str(self.bench.folder)
-        self.tools = (_terminal(self), _process(self), code_tool(self.bench, self.rules))
+        self.tools = (_terminal(self), _process(self), _code(self.bench, self.rules))
 
     async def close(self) -> None:
         self.jobs.clear()
@@ -88,8 +89,6 @@ class Shell:
         return f"p{self._last}"
 
     def argv(self, command: str) -> list[str]:
-        from shutil import which
-
         shell = which("bash", path=PATH) or "/bin/sh"
         return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.bench.folder)]
 
@@ -165,3 +164,65 @@ def _process(shell: Shell) -> Tool:
         return Outcome(f"{job.running.output.text()}\n[{job.state}]", trust=job.trust)
 
     return process
+
+
+def _code(bench: Workspace, rules: ApprovalRules) -> Tool:
+    @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, kind=ToolKind.CODE, network_flag="network")
+    async def execute_code(
+        context: ToolContext,
+        code: str,
+        timeout: Annotated[int, "seconds", msgspec.Meta(ge=1, le=3600)] = 60,
+        network: bool = False,
+    ) -> Outcome:
+        """Run Python in a sandbox. Shows what it prints and the value of the last line."""
+        code = sound(code)
+        choice = await bench.choice()
+        place = str(bench.folder)
+        no = await rules.refusal(context, code, choice, place=place, network=network, code=True)
+        if no:
+            return no
+        try:
+            launch = bench.launch([bench.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
+            ended = await bench.run(launch, "execute_code", timeout, code.encode())
+        except (OSError, ValueError, SandboxUnavailable) as error:
+            return refused(f"Not run: {error}.")
+        trust = rules.trust(choice, network=network)
+        return told(ended, choice, timeout, network=network, trust=trust)
+
+    return execute_code
+
+
+def told(
+    ended: Ended, choice: SandboxChoice, timeout: float, *, network: bool, trust: Trust, place: str = ""
+) -> Outcome:
+    """`place` is where the shell stands now, if that changed."""
+    failed = ended.timed_out or ended.code != 0
+    facts = [_ending(ended, timeout), f"{ended.seconds:.1f} s"]
+    if place:
+        facts.append(f"now in {place}")
+    if failed and choice.mode is not NONE:
+        facts.append(walls(network=network))
+    return Outcome(f"{_closed(ended.output)}[{'; '.join(facts)}]", failed, trust)
+
+
+def walls(*, network: bool) -> str:
+    reach = "" if network else ", no network"
+    return f"in a sandbox: writes only in the working folder and $TMPDIR, files of others hidden{reach}"
+
+
+def named(code: int) -> str:
+    """An exit code, with the signal it stands for."""
+    try:
+        return f"exit code {code} ({signal.Signals(code - 128).name})" if code > 128 else f"exit code {code}"
+    except ValueError:
+        return f"exit code {code}"
+
+
+def _ending(ended: Ended, timeout: float) -> str:
+    if ended.timed_out:
+        return f"stopped after {timeout:g} s, with everything it started"
+    return named(ended.code)
+
+
+def _closed(output: str) -> str:
+    return output if not output or output.endswith("\n") else f"{output}\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
-from hone.files.atomic import draft, sweep
+from hone.files.atomic import sweep, write
 
 FILE = "serve.key"
 STAY = 12 * 3600
@@ -28,11 +28,7 @@ def stored(home: Path) -> str:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(home)
         if not os.path.lexists(path):
-            with draft(home, 0o600) as (file, new):
-                file.write(f"{key}\n".encode())
-                file.flush()
-                os.fsync(file.fileno())
-                os.link(new, path)  # a whole one or none, and never over another server's
+            write(path, f"{key}\n".encode(), over=False)  # never over another server's
             return key
     except FileExistsError:
         return _read(path)  # another server was faster

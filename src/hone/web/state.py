@@ -10,8 +10,7 @@ from hone.core.clock import Clock
 from hone.core.errors import HoneError, StoreError
 from hone.core.events import Curated, Event, Learned
 from hone.core.ledger import START
-from hone.knowledge.descriptions import told
-from hone.knowledge.learned import line
+from hone.knowledge.descriptions import describe, summarize
 from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.keys import Keys
@@ -70,7 +69,7 @@ class ServerState:
             learned = await self._learned.get()
             kind, data = shown(learned)
             with suppress(HoneError):
-                data = {**data, "line": line(await told(self.hone.keeper, learned.entries), "")}
+                data = {**data, "line": summarize(await describe(self.hone.keeper, learned.entries), "")}
             self.bus.publish(EVERYWHERE, kind, data)
             if self.open_sessions.find(learned.job.session):
                 self.bus.publish(learned.job.session, kind, data)

@@ -14,10 +14,10 @@ from hone.core.trust import Trust
 from hone.features.curator.consolidation import moves, read
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
-from hone.knowledge.drafts import Batch
+from hone.knowledge.folding import Batch
 from hone.knowledge.journal import Add, Remove, ReplaceEntry
 from hone.knowledge.keeper import OWNER, Keeper, KeeperRules
-from hone.knowledge.skills.document import written
+from hone.knowledge.skills.document import write_document
 from hone.knowledge.skills.folder import Archive, Create, Patch, Restore, WriteFile
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
@@ -94,9 +94,9 @@ async def kept(root: Path, merges: LearningMode = LearningMode.AUTO) -> AsyncIte
 async def shelved(it: Kept) -> None:
     """Three changes: two skills, one of them with two files."""
     for name in MERGED[:2]:
-        text = written(name, f"About {name}.", f"# Steps\nOf {name}.")
-        await it.keeper.shelve(name, Create(text, SkillOrigin.AGENT), OWNER)
-    await it.keeper.shelve(NAME, WriteFile("references/more.md", b"Short.\n"), OWNER)
+        text = write_document(name, f"About {name}.", f"# Steps\nOf {name}.")
+        await it.keeper.edit_skill(name, Create(text, SkillOrigin.AGENT), OWNER)
+    await it.keeper.edit_skill(NAME, WriteFile("references/more.md", b"Short.\n"), OWNER)
 
 
 async def furnished(root: Path) -> None:
@@ -118,7 +118,7 @@ async def proposed(root: Path) -> None:
 
 
 SHELVED, NOTED, PLANNED, WAITING = map(ChangeId, (3, 4, 4, 6))
-BAKING = written("bread-baking", "Bake bread.", "# Steps\nKnead, then wait.")
+BAKING = write_document("bread-baking", "Bake bread.", "# Steps\nKnead, then wait.")
 
 journal = Deeds(
     "journal",
@@ -137,9 +137,9 @@ skills = Deeds(
     furnished,
     kept,
     (
-        lambda it: it.keeper.shelve("bread-baking", Create(BAKING, SkillOrigin.AGENT), OWNER),
-        lambda it: it.keeper.shelve("bread-baking", Patch("Knead, then wait.", "Knead twice."), OWNER),
-        lambda it: it.keeper.shelve("bread-baking", WriteFile("references/rye.md", b"Rye.\n"), OWNER),
+        lambda it: it.keeper.edit_skill("bread-baking", Create(BAKING, SkillOrigin.AGENT), OWNER),
+        lambda it: it.keeper.edit_skill("bread-baking", Patch("Knead, then wait.", "Knead twice."), OWNER),
+        lambda it: it.keeper.edit_skill("bread-baking", WriteFile("references/rye.md", b"Rye.\n"), OWNER),
     ),
     Kept.view,
 )
@@ -156,8 +156,8 @@ archive = Deeds(
     furnished,
     kept,
     (
-        lambda it: it.keeper.shelve(NAME, Archive(), OWNER),
-        lambda it: it.keeper.shelve(NAME, Restore(), OWNER),
+        lambda it: it.keeper.edit_skill(NAME, Archive(), OWNER),
+        lambda it: it.keeper.edit_skill(NAME, Restore(), OWNER),
     ),
     Kept.view,
 )

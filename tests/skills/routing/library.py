@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hone.knowledge.skills.document import written
+from hone.knowledge.skills.document import write_document
 
 FOLDER = Path(__file__).parent
 HABITS = (
@@ -65,7 +65,7 @@ def _skill(activity: dict[str, str], setting: dict[str, str]) -> Skill:
     name = _name(activity["slug"], setting["slug"])
     random = Random(name)
     return Skill(
-        name, written(name, _description(activity, setting, random), _body(activity, setting, random))
+        name, write_document(name, _description(activity, setting, random), _body(activity, setting, random))
     )
 
 

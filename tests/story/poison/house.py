@@ -219,5 +219,7 @@ async def house(home: Path, folder: Path, channel: str, *, cold: bool) -> AsyncI
 async def furnish(hone: Hone) -> None:
     keeper = hone.keeper
     await keeper.note([(USER, Add(TEA))], OWNER)
-    await keeper.shelve(BREWING, Create(document(BREWING, "brewing tea.", WARM), SkillOrigin.AGENT), OWNER)
-    await keeper.shelve(BREWING, WriteFile(LEAVES, b"Green and black.\n"), OWNER)
+    await keeper.edit_skill(
+        BREWING, Create(document(BREWING, "brewing tea.", WARM), SkillOrigin.AGENT), OWNER
+    )
+    await keeper.edit_skill(BREWING, WriteFile(LEAVES, b"Green and black.\n"), OWNER)

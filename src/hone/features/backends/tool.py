@@ -18,7 +18,7 @@ from hone.features.backends.evaluation import compare, describe
 from hone.features.backends.mirror import FOLDER
 from hone.features.backends.reminding import TRUST, label, stored
 from hone.knowledge.metadata import metadata as described
-from hone.knowledge.tools import ACTORS, told
+from hone.knowledge.tools import ACTORS, answer
 from hone.tools.define import tool
 
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
@@ -58,9 +58,9 @@ def backend_tool(hone: Hone, backend: Backend, user_id: str, source: Source | No
                 case "delete":
                     return await access.delete(context, key)
                 case "info":
-                    return told("\n".join(await describe(hone)))
+                    return answer("\n".join(await describe(hone)))
                 case "evaluate":
-                    return told(await compare(hone))
+                    return answer(await compare(hone))
         except (BackendError, Refused) as error:
             return Outcome(str(error), failed=True, trust=access.worth(Trust.AGENT))
 
@@ -89,7 +89,7 @@ class Access:
         facts = {**more, **described(_author(context)), TRUST: trust.name.lower()}
         memo = await self.backend.store(self.user_id, key, value, facts)
         again = "" if memo.created_at == memo.updated_at else " in the place of what was there"
-        return told(f"Stored under {memo.key!r}{again}.")
+        return answer(f"Stored under {memo.key!r}{again}.")
 
     async def retrieve(self, key: str) -> Outcome:
         found = await self.backend.retrieve(self.user_id, key)
@@ -119,8 +119,8 @@ class Access:
                 return Outcome(f"There is nothing under {key!r}.", failed=True, trust=Trust.AGENT)
             case Deleted.HIDDEN:
                 hidden = "It is given to nobody any more, but the service still keeps it."
-                return told(f"Hidden: {key!r}. {hidden}")
-        return told(f"Deleted: {key!r}.")
+                return answer(f"Hidden: {key!r}. {hidden}")
+        return answer(f"Deleted: {key!r}.")
 
     def worth(self, best: Trust) -> Trust:
         return Trust.FOREIGN if self.backend.is_cloud else best

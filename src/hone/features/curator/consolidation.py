@@ -16,11 +16,10 @@ from hone.core.regex import regex
 from hone.core.screen import screen
 from hone.core.skill import ARCHIVED, DOCUMENT, ORIGIN, PROJECT, SkillOrigin
 from hone.core.visible import one_line
-from hone.knowledge.drafts import Move
-from hone.knowledge.folding import Files
-from hone.knowledge.skills.document import FENCE, parse, validate, written
-from hone.knowledge.skills.facts import SET, parted
-from hone.knowledge.skills.naming import classed, shape
+from hone.knowledge.folding import Files, Move
+from hone.knowledge.skills.document import FENCE, parse, validate, write_document
+from hone.knowledge.skills.facts import SET, split_facts
+from hone.knowledge.skills.naming import check_class, check_name
 
 LONGEST = 300_000
 """Characters of an answer."""
@@ -114,7 +113,7 @@ def _sources(merging: Merging, shelf: Mapping[str, Files], others: frozenset[str
     if into in others:
         raise Refused(f"The skill {into} is protected or archived; nothing can be merged into it.")
     if into not in shelf:
-        classed(into)
+        check_class(into)
     sources = tuple(dict.fromkeys((*((into,) if into in shelf else ()), *named)))
     for name in sources:
         _known(name, shelf)
@@ -142,12 +141,12 @@ def _reason(text: str) -> str:
 def _merge(
     merging: Merging, sources: Mapping[str, Files], grounds: Mapping[str, tuple[ChangeId, ...]]
 ) -> list[Move]:
-    into, before = shape(merging.into), sources.get(merging.into, {})
+    into, before = check_name(merging.into), sources.get(merging.into, {})
     after = dict(before) or _born(sources)
     links: dict[str, str] = {}
     for name, files in sources.items():
         links[name] = _keep(after, f"{MERGED}/{name}", ".md", files[DOCUMENT])
-        for path, data in parted(files)[0].items():
+        for path, data in split_facts(files)[0].items():
             if path != DOCUMENT and name != into:
                 _carry(after, name, path, data)
     body = screen(merging.body).text.strip()
@@ -200,7 +199,7 @@ def _document(merging: Merging, body: str, links: Mapping[str, str]) -> bytes:
         else ""
     )
     description = screen(merging.description).text.strip()
-    return written(merging.into, description, body + more).encode()
+    return write_document(merging.into, description, body + more).encode()
 
 
 def _faithful(into: str, body: str, sources: Mapping[str, Files], after: Files) -> None:
@@ -241,7 +240,7 @@ def _whole(into: str, sources: Mapping[str, Files], after: Files, links: Mapping
     """The last look before a plan counts: every byte of every source is there, and its text is linked."""
     document, there = after[DOCUMENT].decode(), set(after.values())
     for name, files in sources.items():
-        lost = [path for path, data in parted(files)[0].items() if data not in there]
+        lost = [path for path, data in split_facts(files)[0].items() if data not in there]
         if lost or after.get(links[name]) != files[DOCUMENT] or links[name] not in document:
             raise Refused(f"The new {into} would not keep all of {name}; nothing was done.")
 

@@ -72,7 +72,7 @@ async def load_skills(library: Library) -> CuratedSkills:
 
 
 def is_own(skill: ListedSkill) -> bool:
-    return skill.birth is SkillOrigin.AGENT and not skill.pinned and not skill.archived
+    return skill.origin is SkillOrigin.AGENT and not skill.pinned and not skill.archived
 
 
 def _is_curators(entry: Entry) -> bool:
@@ -132,7 +132,7 @@ def question(known: CuratedSkills, text: Callable[[str], str]) -> str:
     """Return what a model is asked: which of these skills should be one."""
     room, parts = WHOLE, [text("curate")]
     for name, listed in sorted(known.listed.items()):
-        head = f"# {name} ({listed.tally.uses:,} uses)"
+        head = f"# {name} ({listed.counts.uses:,} uses)"
         shown = visible(known.shelf[name][DOCUMENT].decode())
         room -= len(shown)
         if room >= 0:

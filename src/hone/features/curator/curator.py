@@ -27,7 +27,7 @@ from hone.core.ledger import (
     Evidence,
     skill,
 )
-from hone.core.permits import CURATE
+from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
@@ -38,10 +38,10 @@ from hone.features.curator.curated_skills import CuratedSkills, is_own, load_ski
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
-from hone.knowledge.drafts import Batch, Move
+from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
 from hone.learning.budget import USUAL, Bounds, spent
-from hone.models.metered import Metered
+from hone.models.wrappers import Metered
 from hone.prompt.review import text
 from hone.runtime.claims import claim
 from hone.runtime.session import Session, SessionDeps, new_id
@@ -160,7 +160,7 @@ class Curator:
     async def preview(self, *, again: bool = False) -> Preview:
         """The same thoughts, on a ledger that nobody else sees."""
         thought = await self._think("dry run", await self._deps.runs.runs(), again=again)
-        library, _ = self._deps.library.staged()
+        library, _ = self._deps.library.stage()
         reasons: list[str] = []
 
         async def close(

@@ -58,7 +58,7 @@ async def figures(call: OperationCall[Span, Nothing]) -> dict[str, Any]:
     skills = await state.hone.library.listed(archived=True)
     active = [each for each in skills if not each.archived]
     aged = await state.hone.part(CuratorPart).curator.ages()
-    births = sorted({each.birth for each in skills})
+    origins = sorted({each.origin for each in skills})
     return {
         "days": daily(spendings, today, call.query.days),
         "skills": {
@@ -66,7 +66,7 @@ async def figures(call: OperationCall[Span, Nothing]) -> dict[str, Any]:
             "pinned": sum(each.pinned for each in active),
             "stale": sum(each.grade is not Grade.ACTIVE for each in aged),
             "archived": len(skills) - len(active),
-            "by_origin": {birth: sum(each.birth is birth for each in active) for birth in births},
+            "by_origin": {origin: sum(each.origin is origin for each in active) for origin in origins},
         },
     }
 

@@ -1,13 +1,12 @@
 """The curator's reports as Markdown in the home: one for each run, and the mark that it is paused."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from hone.core.curation import CuratorRun
 from hone.core.errors import StoreError
 from hone.core.visible import visible
-from hone.files.atomic import draft
+from hone.files.atomic import write
 
 FOLDER, PAUSED = "curator", "paused"
 
@@ -33,8 +32,8 @@ class Reports:
     def print(self, *runs: CuratorRun) -> None:
         for run in runs:
             try:
-                self._write(f"round-{run.id:04}.md", markdown(run))
-            except OSError:
+                write(self._folder / f"round-{run.id:04}.md", markdown(run).encode())
+            except (OSError, StoreError):
                 return
 
     def catch_up(self, runs: Sequence[CuratorRun]) -> None:
@@ -43,7 +42,7 @@ class Reports:
 
     def pause(self) -> None:
         try:
-            self._write(PAUSED, "The curator begins no round by itself while this file is here.\n")
+            write(self._folder / PAUSED, b"The curator begins no round by itself while this file is here.\n")
         except OSError as error:
             raise StoreError(f"{self._folder / PAUSED} cannot be written: {error.strerror}.") from error
 
@@ -52,11 +51,3 @@ class Reports:
             (self._folder / PAUSED).unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{self._folder / PAUSED} cannot be removed: {error.strerror}.") from error
-
-    def _write(self, name: str, text: str) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with draft(self._folder, 0o600) as (file, path):
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-            path.replace(self._folder / name)

@@ -88,7 +88,7 @@ def plan(
     young = _young(calendar, used, changed)
     aged = []
     for skill in sorted(skills, key=lambda each: each.name):
-        if skill.birth is SkillOrigin.AGENT and not skill.pinned and not skill.archived:
+        if skill.origin is SkillOrigin.AGENT and not skill.pinned and not skill.archived:
             unused = calendar.since(young.get(skill.name, calendar.total))
             aged.append(Aged(skill.name, unused, _grade(unused, terms)))
     return tuple(aged)

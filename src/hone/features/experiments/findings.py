@@ -98,7 +98,7 @@ async def _proposed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
     if waiting:
         return _ask(waiting[0].id)
     if lesson.kind is LessonKind.SKILL:
-        return _ask((await keeper.shelve(lesson.name, Archive(), _author(finding))).id)
+        return _ask((await keeper.edit_skill(lesson.name, Archive(), _author(finding))).id)
     [made] = await keeper.note([(target, Remove(subject.entry))], _author(finding))
     return _ask(made.id)
 

@@ -1,7 +1,6 @@
 """From a session to a task: its request, what was said before, and the files it began with."""
 
 import json
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -16,6 +15,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.features.experiments.values import Check, Task
+from hone.files.opening import open_file
 
 LARGEST, MOST, WHOLE = 200_000, 200, 2_000_000
 """Bytes of a file, files of a task, bytes of all of them."""
@@ -162,9 +162,8 @@ def _text(folder: Path, path: str) -> str:
     real = (folder / path).resolve()
     if not real.is_relative_to(folder.resolve()):
         raise Refused(f"{path} leads out of {folder}. Name others with --files.")
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with open(os.open(real, flags), "rb") as file:
+        with open_file(real) as file:
             text = file.read(LARGEST + 1).decode()
     except (OSError, UnicodeDecodeError):
         raise Refused(f"{path} is not a text that can be read. Name others with --files.") from None

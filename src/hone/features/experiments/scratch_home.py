@@ -70,7 +70,7 @@ async def furnish(hone: Hone, home: Path, contents: HomeContents) -> None:
             place.write_text(text, "utf-8")
             await hone.keeper.text(target)
     for name, files in sorted(contents.skills.items()):
-        await hone.keeper.shelve(name, folder.SetFiles(files), OWNER)
+        await hone.keeper.edit_skill(name, folder.SetFiles(files), OWNER)
     if contents.template:
         await hone.part(TemplatesPart).store.add(replace(contents.template, uses=(), effect=None))
 

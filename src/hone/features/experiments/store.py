@@ -4,7 +4,6 @@ A run is a line of its own that is on the disk before the next one begins. What 
 line is cut off.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -24,7 +23,8 @@ from hone.core.regex import regex
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import described, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
-from hone.files.atomic import draft
+from hone.files.atomic import append_durably, write
+from hone.files.locks import acquire, release
 from hone.sandbox.workspace import cleared
 
 FOLDER, TASK = "experiments", "task.json"
@@ -59,10 +59,9 @@ class Studies:
         """Raises Conflict if there is one of that name."""
         folder = self.place(task.name)
         with _writing(folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if (folder / TASK).exists():
                 raise Conflict(f"There is an experiment {task.name} already. Choose another name.")
-            _write(folder / TASK, described(task))
+            write(folder / TASK, described(task))
 
     def task(self, name: str) -> Task:
         """Raises Missing, or Corrupt for a file that is not as it was written."""
@@ -109,14 +108,14 @@ class Studies:
         path = self._path(new)
         if not path.exists():
             with _writing(path.parent):
-                _write(path, _head(new))
+                write(path, _head(new))
             return new
         known = _read(path)
         if known.pairs == new.pairs:
             return known
         with _writing(path.parent):
             changed = replace(known, pairs=new.pairs)
-            _write(path, _head(changed) + b"".join(map(_line, known.runs)))
+            write(path, _head(changed) + b"".join(map(_line, known.runs)))
         return changed
 
     def append(self, study: Study, run: Run) -> Study:
@@ -124,13 +123,8 @@ class Studies:
         path = self._path(study)
         if any(run.place == each.place for each in _read(path).runs):
             raise Conflict(f"Pair {run.pair} has been run {run.arm} it already; nothing was stored.")
-        with _writing(path.parent), open(path, "rb+") as file:
-            data = file.read()
-            file.truncate(data.rfind(b"\n") + 1)
-            file.seek(0, os.SEEK_END)
-            file.write(_line(run))
-            file.flush()
-            os.fsync(file.fileno())
+        with _writing(path.parent):
+            append_durably(path, _line(run))
         return replace(study, runs=(*study.runs, run))
 
     def of(self, kind: LessonKind, name: str) -> list[Study]:
@@ -142,12 +136,17 @@ class Studies:
     @contextmanager
     def busy(self, name: str) -> Iterator[None]:
         """Only one process at a time works on an experiment; its lock goes with it."""
-        with _opened(self.place(name) / ".lock") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise Refused(f"Another process is at work on experiment {name}.") from None
+        path = self.place(name) / ".lock"
+        try:
+            handle = acquire(path, wait=False)
+        except BlockingIOError:
+            raise Refused(f"Another process is at work on experiment {name}.") from None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+        try:
             yield
+        finally:
+            release(handle)
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
@@ -183,26 +182,6 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror}.") from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _write(path: Path, data: bytes) -> None:
-    with draft(path.parent, 0o600) as (file, new):
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        new.replace(path)
 
 
 def _line(value: Run | dict[str, Any]) -> bytes:

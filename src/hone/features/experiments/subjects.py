@@ -14,9 +14,9 @@ from hone.features.templates.part import TemplatesPart
 from hone.features.templates.template_file import examples_digest
 from hone.features.templates.values import Template
 from hone.knowledge import places
-from hone.knowledge.journal import entries, normal
+from hone.knowledge.journal import entries, normalize
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.sections import come
+from hone.knowledge.sections import find_new_entries
 from hone.knowledge.skills.facts import content_digest, facts
 from hone.knowledge.snapshots import journals
 
@@ -35,7 +35,7 @@ async def find(hone: Hone, folder: Path, kind: LessonKind, name: str) -> Subject
     match kind:
         case LessonKind.SKILL:
             files = await hone.library.files(name)
-            if facts(files).birth is SkillOrigin.BUNDLED:
+            if facts(files).origin is SkillOrigin.BUNDLED:
                 raise Refused(f"{name} comes with Hone: there is no Hone without it to compare with.")
             return Subject(Lesson(kind, name, content_digest(files)))
         case LessonKind.TEMPLATE:
@@ -52,7 +52,7 @@ async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
     target = Target(subject.lesson.name) if entry else skill(subject.lesson.name)
     for each in await keeper.ledger.entries(target=target):
         made = each.change.standing is ChangeState.ACTIVE and each.change.deltas
-        if made and (not entry or subject.entry in await come(keeper, each)):
+        if made and (not entry or subject.entry in await find_new_entries(keeper, each)):
             return each.id
     return None
 
@@ -60,7 +60,7 @@ async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
 async def _entry(keeper: Keeper, folder: Path, wanted: str) -> tuple[Target, str]:
     if wanted.isascii() and wanted.isdigit():
         return await _by_change(keeper, ChangeId(int(wanted)))
-    words = normal(wanted)
+    words = normalize(wanted)
     known = [
         (target, each) for target in journals(folder) for each in entries(await keeper.text(target)) if words
     ]
@@ -80,7 +80,7 @@ async def _by_change(keeper: Keeper, id: ChangeId) -> tuple[Target, str]:
     if not places.is_journal(target):
         raise Refused(f"Change {id} is about {target}, not about an entry of the journal.")
     there = entries(await keeper.text(target))
-    came = [each for each in await come(keeper, change) if each in there]
+    came = [each for each in await find_new_entries(keeper, change) if each in there]
     if len(came) == 1:
         return target, came[0]
     if came:

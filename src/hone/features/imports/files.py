@@ -10,10 +10,10 @@ from typing import BinaryIO
 from hone.core.errors import HoneError
 from hone.core.visible import one_line
 from hone.features.imports.conversation import ImportReport, Row
+from hone.files.opening import open_file
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of a line."""
-_PLAIN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def find(path: Path, below: str, pattern: str) -> list[Path]:
@@ -38,11 +38,11 @@ def _age(path: Path) -> float:
 
 def opened(path: Path) -> BinaryIO:
     """Raises OSError; a pipe or device is not waited for."""
-    handle = os.open(path, _PLAIN)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
+    file = open_file(path, follow=True)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
         raise OSError(0, "it is no plain file", str(path))
-    return open(handle, "rb")
+    return file
 
 
 def rows(file: BinaryIO, name: str, report: ImportReport) -> Iterator[tuple[int, Row]]:

@@ -18,7 +18,7 @@ from hone.core.messages import (
     sound,
 )
 from hone.core.messages import user as said
-from hone.core.normalize import settle
+from hone.core.normalize import normalize
 from hone.core.secrets import redact
 from hone.core.trust import Trust
 from hone.core.visible import visible
@@ -132,9 +132,9 @@ class _Pairs:
         if not any(isinstance(part, ToolCall) for part in parts):
             return tuple(parts)
         number, reply = len(self._placed), Message(Role.ASSISTANT, tuple(parts))
-        settled = settle(reply, self._near(reply, number), number).message
+        settled = normalize(reply, self._near(reply, number), number).message
         if any(call.id in self._ids for call in settled.calls):
-            settled = settle(reply, self._ids, number).message
+            settled = normalize(reply, self._ids, number).message
         for theirs, call in zip(reply.calls, settled.calls, strict=True):
             self._open[call.id] = theirs.id
             self._ids.add(call.id)

@@ -17,9 +17,9 @@ from hone.features.imports.files import opened
 from hone.features.imports.hermes import entries, plain_skill
 from hone.knowledge import journal, places
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.skills.document import DESCRIPTION, written
+from hone.knowledge.skills.document import DESCRIPTION, write_document
 from hone.knowledge.skills.folder import Install
-from hone.knowledge.skills.install import pack
+from hone.knowledge.skills.install import plan_folder
 
 TOOL = "import"
 FILES: Mapping[str, Target] = {"MEMORY.md": MEMORY, "USER.md": USER}
@@ -104,7 +104,7 @@ def _folders(top: Path) -> Iterator[Path]:
 
 
 def _skill(folder: Path) -> ImportProposal:
-    parcel = pack(folder, adapt=_adapted)
+    parcel = plan_folder(folder, adapt=_adapted)
     parts = sorted((path, digest(data)) for path, data in parcel.files.items())
     edit = Install(parcel.files, str(folder.resolve()))
     return ImportProposal(skill(parcel.name), edit, digest(repr(parts).encode()), "Hermes' skills")
@@ -114,7 +114,7 @@ def _adapted(text: str) -> str:
     """Its front matter says more than the open format knows; what is not name or description goes."""
     name, description, body = plain_skill(text)
     fit = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")
-    return written(fit, description[:DESCRIPTION], body)
+    return write_document(fit, description[:DESCRIPTION], body)
 
 
 async def fresh(keeper: Keeper, proposals: Sequence[ImportProposal]) -> list[ImportProposal]:
@@ -129,7 +129,9 @@ async def fresh(keeper: Keeper, proposals: Sequence[ImportProposal]) -> list[Imp
         each
         for each in proposals
         if each.mark not in made[each.target]
-        and not (isinstance(each.edit, journal.Add) and journal.normal(each.edit.text) in held[each.target])
+        and not (
+            isinstance(each.edit, journal.Add) and journal.normalize(each.edit.text) in held[each.target]
+        )
     ]
 
 
@@ -156,5 +158,5 @@ async def _made(keeper: Keeper, proposal: ImportProposal) -> Entry:
         trust_floor=Trust.FOREIGN,
     )
     if isinstance(proposal.edit, Install):
-        return await keeper.shelve(places.name_of(proposal.target), proposal.edit, author)
+        return await keeper.edit_skill(places.name_of(proposal.target), proposal.edit, author)
     return (await keeper.note([(proposal.target, proposal.edit)], author))[0]

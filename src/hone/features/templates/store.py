@@ -1,7 +1,6 @@
 """Templates as files of the home: for the owner only, written as a whole, and read with care."""
 
 import asyncio
-import fcntl
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,9 @@ from hone.core.regex import regex
 from hone.core.visible import one_line
 from hone.features.templates.template_file import filed, unfiled
 from hone.features.templates.values import Template
-from hone.files.atomic import draft
+from hone.files.atomic import settle, write
+from hone.files.locks import acquire, release
+from hone.files.opening import open_file
 
 FOLDER = "templates"
 AUTO = "auto"
@@ -100,9 +101,8 @@ class Templates:
             raise StoreError(f"{self.folder} cannot be read: {error.strerror}.") from error
 
     def _read(self, path: Path) -> Template:
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with open(os.open(path, flags), "rb") as file:
+            with open_file(path) as file:
                 data = file.read(LARGEST + 1)
         except FileNotFoundError:
             raise Missing(f"There is no template {path.stem}. See hone templates list.") from None
@@ -131,7 +131,7 @@ class Templates:
                 raise Missing(f"There is no template {path.stem}.") from None
             except OSError as error:
                 raise StoreError(f"{path} cannot be removed: {error.strerror}.") from error
-            self._settle(path)
+            settle(path)
 
     def _change(self, path: Path, change: Callable[[Template], Template]) -> None:
         with self._locked():
@@ -145,42 +145,16 @@ class Templates:
         """One writer at a time, in whatever process."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            handle = os.open(self.folder / ".lock", flags, 0o600)
+            handle = acquire(self.folder / ".lock")
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be written: {error.strerror}.") from error
         try:
-            self._wait(handle)
             yield
         finally:
-            os.close(handle)
-
-    def _wait(self, handle: int) -> None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError as error:
-            raise StoreError(f"{self.folder} cannot be locked: {error.strerror}.") from error
+            release(handle)
 
     def _write(self, path: Path, template: Template) -> None:
         try:
-            with draft(self.folder, 0o600) as (file, new):
-                file.write(filed(template))
-                file.flush()
-                os.fsync(file.fileno())
-                new.replace(path)
+            write(path, filed(template))
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}. It is as it was.") from error
-        self._settle(path)
-
-    def _settle(self, path: Path) -> None:
-        """Makes a change of names survive a power cut."""
-        try:
-            handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        except OSError as error:
-            raise StoreError(
-                f"{path} was changed, but a power cut may take that back ({error.strerror})."
-            ) from error

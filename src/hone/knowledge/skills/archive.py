@@ -1,4 +1,4 @@
-"""An archive (zip, tar, tar.gz) as cargo, read in memory: nothing of it is laid out on the disk."""
+"""An archive (zip, tar, tar.gz) as a source tree, read in memory: nothing of it is laid out on the disk."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ from typing import IO
 from hone.core.errors import Refused
 from hone.core.visible import one_line
 from hone.knowledge.skills.paths import FILE_BYTES
-from hone.knowledge.skills.source_tree import SourceTree, hostile, refuse
+from hone.knowledge.skills.source_tree import SourceTree, find_fault, refuse
 
 LARGEST = 64 * 2**20
 """Bytes of an archive, and of all that is unpacked from it."""
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def opened(path: Path) -> SourceTree:
+def open_archive(path: Path) -> SourceTree:
     """What is in it, by name. Raises Refused, with every member that no honest archive has."""
     if path.stat().st_size > LARGEST:
         raise Refused(f"{one_line(str(path), 200)} is larger than {LARGEST:,} bytes; nothing was installed.")
@@ -70,7 +70,7 @@ def _sorted_out(members: Iterator[tuple[str, int, str]]) -> Listing:
         if number > MEMBERS:
             raise Refused(f"The archive has more than {MEMBERS:,} members; nothing was installed.")
         path = "/".join(part for part in name.split("/") if part not in ("", "."))
-        if reason := hostile(name) or ("is there twice" if path in sizes or path in faults else ""):
+        if reason := find_fault(name) or ("is there twice" if path in sizes or path in faults else ""):
             wrong.append(f"{name!r} {reason}")
         elif fault:
             faults[path] = fault
@@ -85,7 +85,7 @@ def _zip(path: Path) -> Listing:
         return _sorted_out(
             (info.orig_filename, info.file_size, _zip_fault(info))
             for info in archive.infolist()
-            if not info.is_dir() or hostile(info.orig_filename)
+            if not info.is_dir() or find_fault(info.orig_filename)
         )
 
 
@@ -118,7 +118,7 @@ def _tar(path: Path) -> Listing:
         return _sorted_out(
             (member.name, member.size, _tar_fault(member))
             for member in archive
-            if not member.isdir() or hostile(member.name)
+            if not member.isdir() or find_fault(member.name)
         )
 
 

@@ -19,7 +19,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def files(name: str) -> Mapping[str, bytes]:
-    """Its files and where it comes from; nothing if none of this name comes with Hone."""
+    """Return its files and where it comes from; nothing if none of this name comes with Hone."""
     if name not in names():
         return MappingProxyType({})
     folder = _FOLDER / name
@@ -32,14 +32,14 @@ def files(name: str) -> Mapping[str, bytes]:
 
 
 @cache
-def card(name: str) -> SkillSummary:
-    return parse(files(name)[DOCUMENT].decode()).card
+def summary(name: str) -> SkillSummary:
+    return parse(files(name)[DOCUMENT].decode()).summary
 
 
 @cache
 def listed() -> tuple[ListedSkill, ...]:
-    """By name, without tallies."""
+    """Return them by name, without counts."""
     return tuple(
-        ListedSkill(name, card(name).description, digest(files(name)[DOCUMENT]), SkillOrigin.BUNDLED)
+        ListedSkill(name, summary(name).description, digest(files(name)[DOCUMENT]), SkillOrigin.BUNDLED)
         for name in names()
     )

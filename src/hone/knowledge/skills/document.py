@@ -1,23 +1,21 @@
 """SKILL.md in and out: front matter of the open Agent Skills format, and a body."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT, SkillSummary
 from hone.core.value import dataclass
-from hone.knowledge.skills.naming import shape
+from hone.knowledge.skills.naming import check_name
 from hone.knowledge.skills.paths import DOCUMENT_CHARACTERS, accept, weigh
-
-if TYPE_CHECKING:
-    from yaml import Event, Node
 
 FENCE = "---"
 FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-DESCRIPTION, COMPATIBILITY, DEEPEST = 1_024, 500, 4
+DESCRIPTION, COMPATIBILITY = 1_024, 500
 EXAMPLE = "---\nname: release-notes\ndescription: What it does, and when to use it.\n---\n\nThe steps."
 
 # A plain YAML scalar that is its own value: nothing in it could be a comment, a key or a quote.
@@ -38,7 +36,7 @@ class Document:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def card(self) -> SkillSummary:
+    def summary(self) -> SkillSummary:
         return SkillSummary(self.name, " ".join(self.description.split()), self.body)
 
 
@@ -50,9 +48,9 @@ def parse(text: str) -> Document:
             "move detail into references/."
         )
     front, body = _split(text)
-    fields = _simple(front) or _yaml(front)
+    fields = _simple(front) or _read_yaml(front)
     document = Document(
-        shape(_string(fields, "name")),
+        check_name(_string(fields, "name")),
         _string(fields, "description").strip(),
         body,
         {key: value for key, value in fields.items() if key not in FIELDS[:2]},
@@ -63,14 +61,14 @@ def parse(text: str) -> Document:
 
 def validate(name: str, files: Mapping[str, bytes]) -> Document:
     """Every rule for a whole folder: name, document, paths, sizes. Raises Refused with advice."""
-    shape(name)
+    check_name(name)
     if DOCUMENT not in files:
         raise Refused(f"The skill {name} has no {DOCUMENT}; it would look like this:\n{EXAMPLE}")
     for path in files:
         if path != DOCUMENT and not path.startswith("@"):
             accept(path)
     weigh(files)
-    document = parse(decoded(DOCUMENT, files[DOCUMENT]))
+    document = parse(decode(DOCUMENT, files[DOCUMENT]))
     if document.name != name:
         raise Refused(
             f"The front matter says `name: {document.name}`, and the skill's folder is {name}; "
@@ -79,7 +77,7 @@ def validate(name: str, files: Mapping[str, bytes]) -> Document:
     return document
 
 
-def decoded(path: str, data: bytes) -> str:
+def decode(path: str, data: bytes) -> str:
     """Raises Refused if it is not text."""
     try:
         return data.decode()
@@ -87,12 +85,10 @@ def decoded(path: str, data: bytes) -> str:
         raise Refused(f"{path} is not text in UTF-8; save it as such.") from None
 
 
-def written(name: str, description: str, body: str) -> str:
+def write_document(name: str, description: str, body: str) -> str:
     """A document of these parts; `parse` gives them back."""
     plain = f"description: {description}"
     if _LINE.fullmatch(plain) is None or not description.isprintable() or FENCE in description:
-        import json
-
         plain = f"description: {json.dumps(description, ensure_ascii=False)}"
     return f"{FENCE}\nname: {name}\n{plain}\n{FENCE}\n\n{body.strip()}\n"
 
@@ -129,68 +125,11 @@ def _simple(front: str) -> dict[str, Any] | None:
     return fields
 
 
-def _yaml(front: str) -> dict[str, Any]:
-    import yaml
+def _read_yaml(front: str) -> dict[str, Any]:
+    # The reader takes 23 ms to load, and the skills that come with Hone do without it: not at every start.
+    from hone.knowledge.skills.front_matter import read
 
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    try:
-        _vet(yaml.parse(front, loader))
-        value = _value(yaml.compose(front, loader))
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem", None) or "it cannot be read"
-        raise Refused(
-            f"The front matter of SKILL.md is not valid YAML ({where}); put special signs in quotes."
-        ) from None
-    if not isinstance(value, dict):
-        raise Refused(f"The front matter of SKILL.md must be lines of `key: value`, like this:\n{EXAMPLE}")
-    return value
-
-
-def _vet(events: Iterable["Event"]) -> None:
-    """Before anything is built: the C reader goes down a nest of any depth, and takes the process with it."""
-    from yaml import CollectionEndEvent, CollectionStartEvent
-
-    depth = 0
-    for event in events:
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if depth > DEEPEST:
-            raise Refused("The front matter of SKILL.md is nested too deeply.")
-        if isinstance(event, CollectionStartEvent) and event.flow_style:
-            raise Refused(
-                "The front matter of SKILL.md may not use { } or [ ]; write one item a line instead."
-            )
-        if any(getattr(event, name, None) is not None for name in ("tag", "anchor")):
-            raise Refused("The front matter of SKILL.md may use no YAML tags, anchors or aliases.")
-
-
-def _value(node: "Node | None") -> Any:
-    """Every scalar as the text it is. What a strict reader refuses is refused here, too."""
-    import yaml
-
-    match node:
-        case None:
-            return ""
-        case yaml.ScalarNode(value="<<" | "=") if not node.style:
-            raise Refused(
-                f"The front matter of SKILL.md holds {node.value}, which YAML uses; put it in quotes."
-            )
-        case yaml.ScalarNode():
-            return str(node.value)
-        case yaml.SequenceNode():
-            return [_value(item) for item in node.value]
-        case yaml.MappingNode():
-            return _mapping(node)
-    raise Refused("The front matter of SKILL.md holds something that is neither text, list nor mapping.")
-
-
-def _mapping(node: Any) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for key, value in node.value:
-        name = _value(key)
-        if not isinstance(name, str) or name in fields:
-            raise Refused(f"The front matter of SKILL.md names {name!r} twice, or it is not a plain key.")
-        fields[name] = _value(value)
-    return fields
+    return read(front, EXAMPLE)
 
 
 def _string(fields: Mapping[str, Any], key: str) -> str:

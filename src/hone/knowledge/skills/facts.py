@@ -37,7 +37,7 @@ _PROGRAMS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    birth: SkillOrigin
+    origin: SkillOrigin
     pinned: bool = False
     archived: bool = False
     project: str = ""
@@ -51,45 +51,45 @@ def facts(files: Mapping[str, bytes]) -> Facts:
         raise Refused(f"A skill has no fact named {', '.join(unknown)}.")
     try:
         texts = {name: files[name].decode() for name in NAMES if name in files}
-        birth = SkillOrigin(texts.get(ORIGIN, ""))
+        origin = SkillOrigin(texts.get(ORIGIN, ""))
     except ValueError:
         raise Refused(f"The fact {ORIGIN} must be one of {', '.join(SkillOrigin)}.") from None
     if any(files.get(name, SET) != SET for name in (PINNED, ARCHIVED)):
         raise Refused(f"The facts {PINNED} and {ARCHIVED} are {SET.decode()} or not there.")
     words = (texts.get(name, "") for name in (PROJECT, SOURCE, APPROVED))
-    return Facts(birth, PINNED in texts, ARCHIVED in texts, *words)
+    return Facts(origin, PINNED in texts, ARCHIVED in texts, *words)
 
 
-def seal(files: Mapping[str, bytes]) -> str:
+def digest_files(files: Mapping[str, bytes]) -> str:
     """One digest for a whole folder, whatever is known of it beside its files."""
     return digest(
-        "".join(f"{digest(data)} {path}\n" for path, data in sorted(parted(files)[0].items())).encode()
+        "".join(f"{digest(data)} {path}\n" for path, data in sorted(split_facts(files)[0].items())).encode()
     )
 
 
 def content_digest(files: Mapping[str, bytes]) -> str:
     """Digest what a skill says: its files, not who made it or whether it is pinned."""
-    return digest(canonical({path: digest(data) for path, data in parted(files)[0].items()}).encode())
+    return digest(canonical({path: digest(data) for path, data in split_facts(files)[0].items()}).encode())
 
 
-def parted(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+def split_facts(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """The files, and the facts as they are kept."""
     known = {path: data for path, data in files.items() if path.startswith("@")}
     return {path: data for path, data in files.items() if path not in known}, known
 
 
-def protected(name: str, skill: Facts | ListedSkill | None, actor: Actor) -> str:
+def find_protection(name: str, skill: Facts | ListedSkill | None, actor: Actor) -> str:
     """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
     that is not there yet. What an experiment proposes waits in any case. Raises Refused where the actor may
     not even propose one."""
     if skill is None or actor in (Actor.OWNER, Actor.AGENT, Actor.EXPERIMENT):
         return ""
-    kind = "pinned" if skill.pinned else str(skill.birth)
-    if skill.pinned or skill.birth in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
+    kind = "pinned" if skill.pinned else str(skill.origin)
+    if skill.pinned or skill.origin in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
         raise Refused(
             f"The skill {name} is {kind} and protected; change another one that fits, or save nothing."
         )
-    if skill.birth is SkillOrigin.AGENT:
+    if skill.origin is SkillOrigin.AGENT:
         return ""
     if actor is Actor.CURATOR:
         raise Refused(

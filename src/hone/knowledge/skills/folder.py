@@ -9,9 +9,9 @@ from hone.core.messages import digest
 from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, SkillOrigin
 from hone.core.value import dataclass
 from hone.core.visible import amend, find, one_line
-from hone.knowledge.skills.document import decoded, validate
-from hone.knowledge.skills.facts import SET, facts, parted, seal
-from hone.knowledge.skills.naming import classed, shape
+from hone.knowledge.skills.document import decode, validate
+from hone.knowledge.skills.facts import SET, digest_files, facts, split_facts
+from hone.knowledge.skills.naming import check_class, check_name
 from hone.knowledge.skills.paths import LONGEST_PATH, accept, check
 
 Files = Mapping[str, bytes]
@@ -23,7 +23,7 @@ class Create:
 
     kind: ClassVar[ChangeKind] = ChangeKind.CREATE
     text: str
-    birth: SkillOrigin
+    origin: SkillOrigin
     project: str = ""
 
 
@@ -131,10 +131,10 @@ Edit = (
 def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     """What the skill holds after the edit; an empty mapping stands for no skill. Raises Refused with advice,
     or Conflict if it is no longer what the editor saw."""
-    shape(name)
+    check_name(name)
     match edit:
         case Create() | Install():
-            after = _born(name, files, edit)
+            after = _create(name, files, edit)
         case SetFiles():
             after = dict(edit.files)
         case ReplaceSkill():
@@ -147,7 +147,7 @@ def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     return after
 
 
-def _born(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
+def _create(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
     if files and not (isinstance(edit, Install) and _is_installed(files)):
         raise Refused(_taken(name, files))
     if isinstance(edit, Install):
@@ -157,24 +157,24 @@ def _born(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]:
             )
         pinned = {PINNED: files[PINNED]} if PINNED in files else {}
         known = {ORIGIN: SkillOrigin.INSTALLED.encode(), SOURCE: _encoded(edit.source), **pinned}
-        return {**edit.files, **known, APPROVED: seal(edit.files).encode()}
-    if edit.birth not in (SkillOrigin.USER, SkillOrigin.AGENT):
-        raise Refused(f"A skill is created by the user or the agent; {edit.birth} ones come from elsewhere.")
-    classed(name)
+        return {**edit.files, **known, APPROVED: digest_files(edit.files).encode()}
+    if edit.origin not in (SkillOrigin.USER, SkillOrigin.AGENT):
+        raise Refused(f"A skill is created by the user or the agent; {edit.origin} ones come from elsewhere.")
+    check_class(name)
     project = {PROJECT: _encoded(edit.project)} if edit.project else {}
-    return {DOCUMENT: _encoded(edit.text), ORIGIN: edit.birth.encode(), **project}
+    return {DOCUMENT: _encoded(edit.text), ORIGIN: edit.origin.encode(), **project}
 
 
 def _is_installed(files: Files) -> bool:
     known = facts(files)
-    return known.birth is SkillOrigin.INSTALLED and not known.archived
+    return known.origin is SkillOrigin.INSTALLED and not known.archived
 
 
 def _taken(name: str, files: Files) -> str:
     known = facts(files)
     if known.archived:
         return f"There is an archived skill named {name}; restore it and change it, or choose another name."
-    if known.birth is SkillOrigin.BUNDLED:
+    if known.origin is SkillOrigin.BUNDLED:
         return f"A skill named {name} comes with Hone; choose another name."
     return f"There is a skill named {name} already; patch or edit it, or choose another name."
 
@@ -184,7 +184,7 @@ def _present(name: str, files: Files) -> Files:
         raise Refused(
             f"There is no skill named {name}; create it, or look for the right one with skills_list."
         )
-    if facts(files).birth is SkillOrigin.BUNDLED:
+    if facts(files).origin is SkillOrigin.BUNDLED:
         raise Refused(f"The skill {name} comes with Hone and stays as it is; create one of another name.")
     return files
 
@@ -221,7 +221,7 @@ def _flagged(name: str, files: Files, fact: str, word: str, *, on: bool) -> dict
 
 
 def _uninstalled(name: str, files: Files) -> dict[str, bytes]:
-    if facts(files).birth is not SkillOrigin.INSTALLED:
+    if facts(files).origin is not SkillOrigin.INSTALLED:
         raise Refused(f"The skill {name} was not installed; archive it instead.")
     return {}
 
@@ -229,14 +229,14 @@ def _uninstalled(name: str, files: Files) -> dict[str, bytes]:
 def _replaced(name: str, files: Files, edit: ReplaceSkill) -> dict[str, bytes]:
     if any(path.startswith("@") for path in edit.files):
         raise Refused(f"The folder of the skill {name} holds a file whose name begins with @; take it out.")
-    known = parted(_present(name, files))[1] if files else {ORIGIN: SkillOrigin.USER.encode()}
+    known = split_facts(_present(name, files))[1] if files else {ORIGIN: SkillOrigin.USER.encode()}
     return {**edit.files, **known}
 
 
 def _patched(name: str, files: Files, edit: Patch) -> bytes:
     _there(name, files, edit.path if edit.path == DOCUMENT else accept(edit.path))
     _unchanged(name, files, edit.path, edit.seen)
-    text = decoded(edit.path, files[edit.path])
+    text = decode(edit.path, files[edit.path])
     places = find(text, edit.find)
     if len(places) != 1:
         count = f"{len(places)} times" if places else "nowhere"
@@ -248,7 +248,7 @@ def _patched(name: str, files: Files, edit: Patch) -> bytes:
 
 def _there(name: str, files: Files, path: str) -> None:
     if path not in files:
-        others = ", ".join(sorted(parted(files)[0]))
+        others = ", ".join(sorted(split_facts(files)[0]))
         raise Refused(f"The skill {name} has no {one_line(path, LONGEST_PATH)}; it has {others}.")
 
 

@@ -1,4 +1,4 @@
-"""A git repository as cargo: fetched bare and shallow, read object by object, never checked out.
+"""A git repository as a source tree: fetched bare and shallow, read object by object, never checked out.
 
 So nothing of it runs: no hook, no filter, no submodule, and no link is made that something could follow.
 """
@@ -16,7 +16,7 @@ from time import monotonic
 from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.visible import one_line
-from hone.knowledge.skills.source_tree import SourceTree, hostile, refuse
+from hone.knowledge.skills.source_tree import SourceTree, find_fault, refuse
 
 PATIENCE = 120.0
 """Seconds."""
@@ -47,7 +47,7 @@ def address(source: str) -> str:
 
 
 @contextmanager
-def fetched(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
+def fetch(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
     """Its files, and the commit they are of. Raises Refused with git's own words."""
     if not _ADDRESS.fullmatch(url) or ref.startswith("-"):
         raise Refused("A repository is named by https://…, ssh://…, file://… or user@host:path.")
@@ -59,10 +59,10 @@ def fetched(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
         commit = _git(folder, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
         if not _COMMIT.fullmatch(commit):
             raise Refused("The repository has no commit to install from.")
-        yield _cargo(folder, commit), commit
+        yield _source_tree(folder, commit), commit
 
 
-def _cargo(folder: Path, commit: str) -> SourceTree:
+def _source_tree(folder: Path, commit: str) -> SourceTree:
     sizes: dict[str, int] = {}
     faults: dict[str, str] = {}
     objects: dict[str, str] = {}
@@ -75,7 +75,7 @@ def _cargo(folder: Path, commit: str) -> SourceTree:
             faults[path] = _KINDS[mode]
         else:
             sizes[path] = int(size)
-    refuse(f"{path!r} {hostile(path)}" for path in (*sizes, *faults) if hostile(path))
+    refuse(f"{path!r} {find_fault(path)}" for path in (*sizes, *faults) if find_fault(path))
 
     def read(paths: Sequence[str]) -> Mapping[str, bytes]:
         return {path: _git(folder, "cat-file", "blob", objects[path]) for path in paths}

@@ -15,8 +15,8 @@ _ALL = "\nThese are all; `skills_list` with a query finds the one that fits."
 
 
 def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> str:
-    """The first in rank that fit into the budget, printed by name; empty if there are none or no room. How
-    many there are besides is not said: each new one would change the bytes of every prompt."""
+    """Return the first in rank that fit into the budget, sorted by name; empty if there are none or no
+    room. How many there are besides is not said: each new one would change the bytes of every prompt."""
     room = budget - len(_HEAD.encode()) - len(max(_MORE, _ALL, key=len).encode()) - 1
     lines: dict[str, str] = {}
     for listed in ranked:

@@ -11,11 +11,10 @@ from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.knowledge.skills.document import FENCE, decoded, parse, validate
+from hone.files.opening import FOLDER, open_file
+from hone.knowledge.skills.document import FENCE, decode, parse, validate
 from hone.knowledge.skills.paths import BYTES, DEEPEST, FILE_BYTES, FILES
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _ABOUT = regex(r"(?:license|licence|copying|notice|readme|changelog|changes)(?:\.[a-z]+)?", re.IGNORECASE)
 """Files beside the document that are for people: the agent does without them."""
 _NAME = regex(r"^name:.*$", re.MULTILINE)
@@ -31,21 +30,21 @@ class InstallPlan:
     left: tuple[str, ...] = ()
 
 
-def pack(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> InstallPlan:
+def plan_folder(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> InstallPlan:
     """The folder as a skill named as its document says, or `name`. `adapt` makes the document one of the open
     format, if it is another one. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
         raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is no skill.")
-    return parcel(*_gathered(folder), name, adapt)
+    return plan_install(*_gathered(folder), name, adapt)
 
 
-def parcel(
+def plan_install(
     files: dict[str, bytes], left: tuple[str, ...], name: str = "", adapt: Callable[[str], str] = str
 ) -> InstallPlan:
     """Files from wherever as a skill. Raises Refused with advice."""
     if DOCUMENT not in files:
         raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
-    text = adapt(decoded(DOCUMENT, files[DOCUMENT]))
+    text = adapt(decode(DOCUMENT, files[DOCUMENT]))
     files[DOCUMENT] = text.encode()
     document = parse(text)
     if name and name != document.name:
@@ -66,7 +65,7 @@ def _gathered(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     files: dict[str, bytes] = {}
     left: list[str] = []
     try:
-        handle = os.open(folder, _FOLDER)
+        handle = os.open(folder, FOLDER)
         try:
             for path, data in _walk(handle, ""):
                 if data is None:
@@ -110,7 +109,7 @@ def _walk(folder: int, parent: str) -> Iterator[tuple[str, bytes | None]]:
 def _below(folder: int, name: str, path: str) -> Iterator[tuple[str, bytes | None]]:
     if path.count("/") > DEEPEST:
         raise Refused(f"{one_line(path, 200)} lies too deep for a skill; move its files up.")
-    inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+    inner = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folder)
     try:
         yield from _walk(inner, f"{path}/")
     finally:
@@ -118,7 +117,7 @@ def _below(folder: int, name: str, path: str) -> Iterator[tuple[str, bytes | Non
 
 
 def _content(folder: int, name: str, path: str) -> bytes:
-    with open(os.open(name, _FILE, dir_fd=folder), "rb") as file:
+    with open_file(name, folder=folder) as file:
         data = file.read(FILE_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     if len(data) > FILE_BYTES:
         raise Refused(

@@ -57,7 +57,7 @@ _FRAME = regex(
 )
 
 
-def shape(name: str) -> str:
+def check_name(name: str) -> str:
     """The name as it is, if its letters are right. Raises Refused."""
     if len(name) > LONGEST or SHAPE.fullmatch(name) is None:
         raise Refused(
@@ -67,9 +67,9 @@ def shape(name: str) -> str:
     return name
 
 
-def classed(name: str) -> str:
+def check_class(name: str) -> str:
     """The name as it is, if it is right and stands for a class of task. Raises Refused."""
-    if flaw := _flaw(shape(name)):
+    if flaw := _flaw(check_name(name)):
         raise Refused(f"A skill named {name} would not be found again: {flaw}. {ADVICE}.")
     return name
 

@@ -45,12 +45,12 @@ def rank(query: str, candidates: Sequence[Candidate]) -> list[ListedSkill]:
     as a hint between equals, and how much its name promises that nobody asked for."""
     if not candidates:
         return []
-    cards = [_Card.of(listed, body) for listed, body, _ in candidates]
-    task = _Task.of(query, cards)
+    summaries = [_Words.of(listed, body) for listed, body, _ in candidates]
+    task = _Task.of(query, summaries)
     best = max(score for _, _, score in candidates) or 1.0
     scored = [
-        (-task.fit(card, score / best), listed.name, listed)
-        for card, (listed, _, score) in zip(cards, candidates, strict=True)
+        (-task.fit(summary, score / best), listed.name, listed)
+        for summary, (listed, _, score) in zip(summaries, candidates, strict=True)
     ]
     return [listed for _, _, listed in sorted(scored, key=lambda item: item[:2])]
 
@@ -66,7 +66,7 @@ def similar(
 
 
 @dataclass(frozen=True, slots=True)
-class _Card:
+class _Words:
     """The stems of a skill. `front` are those of name and description."""
 
     name: frozenset[str]
@@ -74,7 +74,7 @@ class _Card:
     all: frozenset[str]
 
     @classmethod
-    def of(cls, listed: ListedSkill, body: str) -> "_Card":
+    def of(cls, listed: ListedSkill, body: str) -> "_Words":
         name = _stems(listed.name)
         front = name | _stems(listed.description)
         return cls(name - _LINKS, front, front | _stems(body[:_READ]))
@@ -88,30 +88,30 @@ class _Task:
     hints: dict[str, float]
 
     @classmethod
-    def of(cls, query: str, cards: Sequence[_Card]) -> "_Task":
+    def of(cls, query: str, summaries: Sequence[_Words]) -> "_Task":
         tokens = _tokens(query)
-        counts = Counter(stem for card in cards for stem in card.all)
+        counts = Counter(stem for summary in summaries for stem in summary.all)
         told = {_stem(token) for token in tokens if not _is_common(token)}
         hints = {_stem(token) for token in tokens if len(token) > 1} - told
-        weights = {stem: log(1 + len(cards) / (1 + counts[stem])) for stem in told | hints}
+        weights = {stem: log(1 + len(summaries) / (1 + counts[stem])) for stem in told | hints}
         return cls({stem: weights[stem] for stem in told}, {stem: weights[stem] for stem in hints})
 
-    def fit(self, card: _Card, found: float) -> float:
+    def fit(self, summary: _Words, found: float) -> float:
         """`found` is the store's score as a part of the best one; what is in no store has none."""
-        covered = self._covered(card)
-        hinted = sum(weight for stem, weight in self.hints.items() if stem in card.all)
+        covered = self._covered(summary)
+        hinted = sum(weight for stem, weight in self.hints.items() if stem in summary.all)
         return (
             _FOUND * (found or covered)
             + _COVERED * covered
             + _HINTED * hinted / (sum(self.hints.values()) or 1.0)
-            - _SURPLUS * len(card.name - self.told.keys())
+            - _SURPLUS * len(summary.name - self.told.keys())
         )
 
-    def _covered(self, card: _Card) -> float:
+    def _covered(self, summary: _Words) -> float:
         told = sum(
-            weight * (1.0 if stem in card.front else _BODY)
+            weight * (1.0 if stem in summary.front else _BODY)
             for stem, weight in self.told.items()
-            if stem in card.all
+            if stem in summary.all
         )
         return told / (sum(self.told.values()) or 1.0)
 

@@ -6,7 +6,7 @@ from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
 from hone.core.value import dataclass
 from hone.core.visible import one_line
-from hone.knowledge.skills.install import InstallPlan, is_left, parcel
+from hone.knowledge.skills.install import InstallPlan, is_left, plan_install
 from hone.knowledge.skills.paths import BYTES, FILE_BYTES, FILES
 
 SHOWN = 20
@@ -21,20 +21,20 @@ class SourceTree:
     read: Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
-def pick(cargo: SourceTree, folder: str = "", name: str = "") -> InstallPlan:
+def pick(tree: SourceTree, folder: str = "", name: str = "") -> InstallPlan:
     """The skill in `folder`, or the only one there is. Raises Refused with advice."""
-    root = _root(cargo, folder.strip("/"))
-    paths = {path.removeprefix(root): path for path in (*cargo.sizes, *cargo.faults) if path.startswith(root)}
+    root = _root(tree, folder.strip("/"))
+    paths = {path.removeprefix(root): path for path in (*tree.sizes, *tree.faults) if path.startswith(root)}
     left = tuple(sorted(path for path in paths if is_left(path)))
     wanted = {path: paths[path] for path in sorted(paths) if path not in left}
-    _sound(cargo, wanted)
-    data = cargo.read(tuple(wanted.values()))
-    return parcel({path: data[whole] for path, whole in wanted.items()}, left, name)
+    _sound(tree, wanted)
+    data = tree.read(tuple(wanted.values()))
+    return plan_install({path: data[whole] for path, whole in wanted.items()}, left, name)
 
 
-def _root(cargo: SourceTree, folder: str) -> str:
+def _root(tree: SourceTree, folder: str) -> str:
     """What the skill's paths begin with."""
-    documents = [path for path in (*cargo.sizes, *cargo.faults) if path.rpartition("/")[2] == DOCUMENT]
+    documents = [path for path in (*tree.sizes, *tree.faults) if path.rpartition("/")[2] == DOCUMENT]
     roots = sorted({path.removesuffix(DOCUMENT) for path in documents})
     if folder:
         if f"{folder}/" not in roots:
@@ -54,10 +54,10 @@ def _named(roots: Sequence[str]) -> str:
     return f"There are: {shown}{more}." if roots else "There is none."
 
 
-def _sound(cargo: SourceTree, wanted: Mapping[str, str]) -> None:
+def _sound(tree: SourceTree, wanted: Mapping[str, str]) -> None:
     """Before a byte is read."""
-    faults = {path: cargo.faults[whole] for path, whole in wanted.items() if whole in cargo.faults}
-    sizes = {path: cargo.sizes[whole] for path, whole in wanted.items() if whole in cargo.sizes}
+    faults = {path: tree.faults[whole] for path, whole in wanted.items() if whole in tree.faults}
+    sizes = {path: tree.sizes[whole] for path, whole in wanted.items() if whole in tree.sizes}
     most = f"is larger than {FILE_BYTES:,} bytes"
     faults |= {path: most for path, size in sizes.items() if size > FILE_BYTES}
     refuse(f"{path} {fault}" for path, fault in sorted(faults.items()))
@@ -74,7 +74,7 @@ def refuse(faults: Iterable[str]) -> None:
         raise Refused(f"Nothing was installed. A skill holds plain files only:{listed}{more}")
 
 
-def hostile(path: str) -> str:
+def find_fault(path: str) -> str:
     """Why no honest archive has such a path; empty if one may."""
     if "\0" in path or "\\" in path or any(ord(letter) < 32 for letter in path):
         return "has signs in its name that are no part of a path"

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
@@ -13,9 +14,6 @@ from hone.core.value import dataclass
 from hone.models.http.framing import Garbled, ResponseStart
 from hone.models.http.proxy import Proxy, spell
 from hone.models.http.route import Route
-
-if TYPE_CHECKING:
-    import ssl
 
 _BUFFER = 256 * 1024
 _PATIENCE = 2.0
@@ -219,10 +217,8 @@ def _check(line: HeldConnection, hop: Route | Proxy, address: str) -> None:
 
 
 @cache
-def trust() -> "ssl.SSLContext":
+def trust() -> ssl.SSLContext:
     """The system's certificates, or those of SSL_CERT_FILE: 25 ms that only https:// has to pay, once."""
-    import ssl
-
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -255,8 +251,6 @@ def _label(hop: Route | Proxy) -> str:
 
 
 def _explain(error: OSError, hop: Route | Proxy) -> str:
-    import ssl
-
     name = _label(hop)
     match error:
         case ssl.SSLCertVerificationError():

@@ -1,8 +1,11 @@
 """The proxy that the environment asks for. Nothing is parsed before a request needs it."""
 
+import ipaddress
 import socket
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import field
+from urllib.parse import unquote, urlsplit
 
 from hone.core.errors import Rejected
 from hone.core.value import dataclass
@@ -64,8 +67,6 @@ def spell(host: str, port: int) -> str:
 
 
 def parse_proxy(url: str) -> Proxy:
-    from urllib.parse import unquote, urlsplit
-
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port
@@ -78,8 +79,6 @@ def parse_proxy(url: str) -> Proxy:
     secure = parts.scheme == "https"
     credentials = ""
     if parts.username is not None:
-        from base64 import b64encode
-
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         credentials = "Basic " + b64encode(pair.encode()).decode()
     return Proxy(secure, parts.hostname, port or (443 if secure else 80), credentials)
@@ -103,8 +102,6 @@ def _exempts(entry: str, host: str, port: int) -> bool:
 
 
 def _in_network(host: str, network: str) -> bool:
-    import ipaddress
-
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
     except ValueError:

@@ -1,7 +1,7 @@
 """Reading the web: web_fetch for one page, and web_search where a search engine is configured."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlencode
 
 import msgspec
@@ -12,10 +12,9 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.value import dataclass
 from hone.tools.define import tool
+from hone.tools.web.charsets import decode
 from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
-
-if TYPE_CHECKING:
-    from hone.tools.web.readable import Readable
+from hone.tools.web.readable import Readable, readable
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIPPET = 400
@@ -95,12 +94,9 @@ def _shown(answer: FetchedPage, offset: int, limits: PageLimits) -> Outcome:
     return Outcome("\n\n".join(parts), failed=failed)
 
 
-def _page(answer: FetchedPage) -> "Readable | None":
+def _page(answer: FetchedPage) -> Readable | None:
     if answer.body is None:
         return None
-    from hone.tools.web.charsets import decode
-    from hone.tools.web.readable import Readable, readable
-
     text = decode(answer.body, answer.content_type)
     if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
         return readable(text, answer.url)

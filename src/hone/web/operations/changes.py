@@ -9,9 +9,9 @@ import msgspec
 from hone.core.errors import Conflict
 from hone.core.ledger import Actor, ChangeId, Entry
 from hone.core.messages import canonical, digest
-from hone.knowledge.descriptions import WAITS, Told, data, diff, stat, told
+from hone.knowledge.descriptions import WAITS, DescribedChange, data, describe, diff, stat
 from hone.knowledge.snapshots import journals
-from hone.runtime.evidence_text import words
+from hone.knowledge.sources import quote
 from hone.web.operation import Nothing, Operation, OperationCall
 from hone.web.state import ServerState
 
@@ -33,7 +33,7 @@ class Approval(msgspec.Struct, frozen=True):
     seen: str
 
 
-def row(change: Told) -> dict[str, Any]:
+def row(change: DescribedChange) -> dict[str, Any]:
     made = change.entry.change
     return {
         **data(change),
@@ -59,9 +59,9 @@ def _contents(entry: Entry) -> list[list[str | None]]:
 async def rows(state: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """With each that waits `others` that are answered with it, so that they are shown with it."""
     keeper, found = state.hone.keeper, []
-    for change in await told(keeper, entries):
+    for change in await describe(keeper, entries):
         group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
-        others = await told(keeper, [each for each in group if each.id != change.entry.id])
+        others = await describe(keeper, [each for each in group if each.id != change.entry.id])
         found.append({**row(change), "others": [row(each) for each in others], "seen": seen(group)})
     return found
 
@@ -97,7 +97,7 @@ async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     entry = await hone.ledger.entry(_id(call))
     [change] = await rows(call.state, [entry])
     grounds = [
-        {**each, "words": await words(hone.sessions, evidence)}
+        {**each, "words": await quote(hone.sessions, evidence)}
         for each, evidence in zip(change["evidence"], entry.change.author.evidence, strict=True)
     ]
     return {**change, "evidence": grounds}

@@ -8,7 +8,6 @@ from starlette.responses import StreamingResponse
 
 from hone.core.errors import Refused
 from hone.core.tool_context import Answer
-from hone.runtime.preload import use
 from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
@@ -57,7 +56,7 @@ async def say(call: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
 async def _say(state: ServerState, open_session: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
     if not text.strip():
         raise Refused("A message needs words.")
-    aside = await use(state.hone.library, skills, open_session.session.id) if skills else ""
+    aside = await state.hone.library.use(skills, open_session.session.id) if skills else ""
     await state.open_sessions.start(open_session, Words(text, aside=aside, watched=True))
     return {"session": open_session.session.id, "messages": len(open_session.session.transcript)}
 

@@ -10,7 +10,7 @@ from hone.core.ledger import skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.skills.facts import content_digest, facts, parted
+from hone.knowledge.skills.facts import content_digest, facts, split_facts
 from hone.knowledge.skills.folder import (
     Archive,
     Create,
@@ -71,11 +71,11 @@ def _row(each: ListedSkill) -> dict[str, Any]:
     return {
         "name": each.name,
         "description": each.description,
-        "origin": each.birth,
+        "origin": each.origin,
         "pinned": each.pinned,
         "archived": each.archived,
         "project": each.project,
-        "usage": _usage(each.tally),
+        "usage": _usage(each.counts),
     }
 
 
@@ -85,25 +85,25 @@ async def listed(call: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
     if not query.query.strip():
         every = await library.listed(archived=query.archived)
         return {"skills": [_row(each) for each in every if each.archived is query.archived]}
-    tallies = await library.tallies()
+    counts = await library.usage_counts()
     found = await library.search(query.query, FOUND)
-    return {"skills": [_row(replace(each, tally=tallies.get(each.name, each.tally))) for each in found]}
+    return {"skills": [_row(replace(each, counts=counts.get(each.name, each.counts))) for each in found]}
 
 
 async def one(call: OperationCall[History, Nothing]) -> dict[str, Any]:
     """A skill with its files, what it was used for, what experiments found, and its history."""
     library, name = call.state.hone.library, call.path["name"]
     held = await library.files(name)
-    known, files = facts(held), parted(held)[0]
+    known, files = facts(held), split_facts(held)[0]
     history = await library.keeper.ledger.entries(target=skill(name), limit=call.query.limit)
     return {
         "name": name,
-        "origin": known.birth,
+        "origin": known.origin,
         "pinned": known.pinned,
         "archived": known.archived,
         "project": known.project,
         "source": known.source,
-        "usage": _usage((await library.tallies()).get(name, UsageCounts())),
+        "usage": _usage((await library.usage_counts()).get(name, UsageCounts())),
         "measured": await call.state.hone.findings("skill", name, content_digest(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
         "history": await rows(call.state, history),
@@ -161,7 +161,7 @@ async def mark(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def _shelve(state: ServerState, name: str, edit: Edit) -> dict[str, Any]:
-    [made] = await rows(state, [await state.hone.keeper.shelve(name, edit, OWNER)])
+    [made] = await rows(state, [await state.hone.keeper.edit_skill(name, edit, OWNER)])
     return made
 
 

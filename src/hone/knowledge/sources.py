@@ -1,12 +1,19 @@
-"""Withdrawing a source withdraws what was derived from it."""
+"""What changes rest on: the words that were said, and how to withdraw a source with all that was derived from
+it."""
 
 from collections.abc import Sequence
 
-from hone.core.errors import Refused, StoreError
+from hone.core.errors import Corrupt, Missing, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, ChangeKind, ChangeState, Entry
+from hone.core.ledger import Actor, ChangeKind, ChangeState, Entry, Evidence
+from hone.core.ports import Sessions
+from hone.core.transcript import Node
 from hone.core.value import dataclass
+from hone.core.visible import one_line
 from hone.knowledge.keeper import Keeper
+
+LONGEST = 300
+"""Letters that are shown of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +24,9 @@ class Withdrawn:
     left: tuple[tuple[Entry, str], ...]
 
 
-async def derived(keeper: Keeper, session: SessionId, message: int | None = None) -> Sequence[Entry]:
-    """The changes in effect, or waiting, that rest on a session or on one of its messages, newest first."""
+async def find_derived(keeper: Keeper, session: SessionId, message: int | None = None) -> Sequence[Entry]:
+    """Return the changes in effect, or waiting, that rest on a session or on one of its messages, newest
+    first."""
     every = await keeper.ledger.entries()
     tainted = {entry.id for entry in every if _rests(entry, session, message)}
     while more := {
@@ -31,7 +39,7 @@ async def derived(keeper: Keeper, session: SessionId, message: int | None = None
 
 
 async def withdraw(keeper: Keeper, entries: Sequence[Entry]) -> Withdrawn:
-    """Newest first, so that each meets what it left."""
+    """Undo or reject changes, newest first, so that each meets what it left."""
     done: list[Entry] = []
     left: list[tuple[Entry, str]] = []
     for entry in entries:
@@ -56,3 +64,24 @@ def _rests(entry: Entry, session: SessionId, message: int | None) -> bool:
 
 def _sources(entry: Entry) -> set[int]:
     return {*entry.change.sources, *([entry.change.about] if entry.change.about else [])}
+
+
+async def quote(sessions: Sessions, evidence: Evidence) -> str:
+    """Return what was said, in quotes; in brackets why it cannot be told."""
+    try:
+        nodes = (await sessions.load(evidence.session)).transcript.nodes
+    except Missing:
+        return "(the session is gone)"
+    except Corrupt as error:
+        return f"({error})"
+    at = evidence.message - 1
+    # A conversation that was shortened counts its messages anew; the digest still tells which one is meant.
+    for node in (*nodes[at : at + 1], *nodes):
+        if node.digest == evidence.digest:
+            return f"“{one_line(_said(node), LONGEST)}”"
+    return "(the session no longer has it)"
+
+
+def _said(node: Node) -> str:
+    message = node.message
+    return message.text or (message.result.text if message.result else "")

@@ -1,8 +1,4 @@
-"""A cell as a command line of bubblewrap: namespaces of its own and only what it may see mounted in them.
-
-Started by root, the command runs as a uid that owns nothing (see `descent`): what it may use is then staged
-where that uid can reach it, and bound from there.
-"""
+"""A cell as a command line of bubblewrap, and as rules for Landlock."""
 
 import os
 import resource
@@ -11,6 +7,7 @@ from pathlib import Path
 
 from hone.core.value import dataclass
 from hone.sandbox.spec import (
+    DEVICES,
     ETC,
     PROCESSES,
     SYSTEM,
@@ -33,11 +30,18 @@ TMP = Path("/tmp")
 _ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 _PEOPLE = ("/etc/passwd", "/etc/group")
 _KEPT = ("--die-with-parent", "--new-session")
+_FACTS = (
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version"),
+    *("/proc/filesystems", "/proc/sys/kernel", "/proc/sys/vm", "/sys/devices/system/cpu"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """The programs a bubble is made with. `drop` for root."""
+    """Namespaces of its own for a command, and only what it may see mounted in them. `drop` for root.
+
+    Started by root, the command runs as a uid that owns nothing (see `descent`): what it may use is then
+    staged where that uid can reach it, and bound from there."""
 
     bwrap: str
     prlimit: str | None
@@ -143,3 +147,29 @@ def _pinned(path: Path, plan: MountPlan, taken: Sequence[Path], pinned: set[Path
 
 def _covered(path: Path) -> tuple[str, ...]:
     return ("--tmpfs", str(path)) if os.path.isdir(path) else ("--ro-bind", "/dev/null", str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class LandlockFence:
+    """For machines without bubblewrap: needs no program and no namespace. `drop` for root.
+
+    The command sees the whole tree of files and their names, but opens only what the cell has. Nothing can be
+    taken away inside a folder that is allowed: a cell with something sealed or hidden in it does not hold
+    here. Of /etc it opens what any user may open: to many programs a file that is there and refused is an
+    error."""
+
+    drop: bool
+
+    def wrap(self, argv: Sequence[str], cell: SandboxSpec) -> Launch:
+        check(cell)
+        trees = [str(path) for path in owned(cell)]
+        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*cell.readable, *cell.sealed)))
+        settings = [("folder", str(cell.folder)), *limits(), ("limit", f"RLIMIT_NPROC={PROCESSES}")]
+        settings += [("read", path) for path in readable]
+        settings += [("write", path) for path in trees]
+        settings += [("device", path) for path in DEVICES]
+        if cell.network:
+            settings.append(("network", "yes"))
+        if self.drop:
+            settings += [("drop", str(NOBODY)), *(("own", path) for path in trees)]
+        return Launch("landlock", tuple(argv), tuple(settings), str(cell.scratch or cell.folder))

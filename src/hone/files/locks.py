@@ -1,0 +1,57 @@
+"""Locks on files, between threads and processes. The kernel releases one when its process ends.
+
+Whoever waits for a lock blocks: in asynchronous code, do that in a thread.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def acquire(path: Path, *, wait: bool = True) -> int:
+    """Lock the file at `path`, made if need be, and return its descriptor for `release`. Raises OSError; that
+    is BlockingIOError if somebody else holds the lock and `wait` is False."""
+    while True:
+        handle = os.open(path, _FLAGS, 0o600)
+        try:
+            lock(handle, wait=wait)
+            if _is_at(path, handle):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # its last holder removed the file meanwhile, and the next one would lock another
+
+
+def release(handle: int) -> None:
+    with suppress(OSError):  # then it goes with the descriptor
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has that, too
+    os.close(handle)
+
+
+def lock(handle: int, *, wait: bool = True) -> None:
+    """Lock an open file until it is closed. Raises as `acquire` does."""
+    fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether some process holds the lock. A file that a killed process left is locked by nobody."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle))
+    except FileNotFoundError:
+        return False

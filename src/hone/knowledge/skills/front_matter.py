@@ -1,0 +1,70 @@
+"""Front matter that needs a YAML reader: what is more than one `key: value` a line."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from hone.core.errors import Refused
+
+DEEPEST = 4
+
+
+def read(front: str, example: str) -> dict[str, Any]:
+    """Return the fields of front matter; lists and mappings of texts are allowed, nothing else that YAML has.
+    Raises Refused with advice, and the example."""
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        _vet(yaml.parse(front, loader))
+        value = _value(yaml.compose(front, loader))
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem", None) or "it cannot be read"
+        raise Refused(
+            f"The front matter of SKILL.md is not valid YAML ({where}); put special signs in quotes."
+        ) from None
+    if not isinstance(value, dict):
+        raise Refused(f"The front matter of SKILL.md must be lines of `key: value`, like this:\n{example}")
+    return value
+
+
+def _vet(events: Iterable[yaml.Event]) -> None:
+    """Before anything is built: the C reader goes down a nest of any depth, and takes the process with it."""
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise Refused("The front matter of SKILL.md is nested too deeply.")
+        if isinstance(event, yaml.CollectionStartEvent) and event.flow_style:
+            raise Refused(
+                "The front matter of SKILL.md may not use { } or [ ]; write one item a line instead."
+            )
+        if any(getattr(event, name, None) is not None for name in ("tag", "anchor")):
+            raise Refused("The front matter of SKILL.md may use no YAML tags, anchors or aliases.")
+
+
+def _value(node: yaml.Node | None) -> Any:
+    """Every scalar as the text it is. What a strict reader refuses is refused here, too."""
+    match node:
+        case None:
+            return ""
+        case yaml.ScalarNode(value="<<" | "=") if not node.style:
+            raise Refused(
+                f"The front matter of SKILL.md holds {node.value}, which YAML uses; put it in quotes."
+            )
+        case yaml.ScalarNode():
+            return str(node.value)
+        case yaml.SequenceNode():
+            return [_value(item) for item in node.value]
+        case yaml.MappingNode():
+            return _mapping(node)
+    raise Refused("The front matter of SKILL.md holds something that is neither text, list nor mapping.")
+
+
+def _mapping(node: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in node.value:
+        name = _value(key)
+        if not isinstance(name, str) or name in fields:
+            raise Refused(f"The front matter of SKILL.md names {name!r} twice, or it is not a plain key.")
+        fields[name] = _value(value)
+    return fields

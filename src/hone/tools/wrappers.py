@@ -1,0 +1,178 @@
+"""Tools around tools: what goes wrong becomes a result, secrets stay out, paths stay where they may lead."""
+
+import asyncio
+import json
+import re
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hone.core.messages import ToolCall, digest, sound
+from hone.core.permit import Effect
+from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.tool_context import ToolContext
+from hone.core.trust import Trust
+from hone.core.value import dataclass
+from hone.core.visible import visible
+from hone.files.atomic import write
+from hone.tools.files import located
+
+_FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+_FRAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SafeTool:
+    """What a tool raises becomes a result, and no result shows secrets or hides letters."""
+
+    tool: Tool
+    redact: Callable[[str], str]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        try:
+            outcome = await self.tool.run(call, context)
+        except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
+            outcome = Outcome(f"{call.name} failed.\n{_last_lines(error)}", failed=True)
+        return self._cleared(outcome)
+
+    def _cleared(self, outcome: Outcome) -> Outcome:
+        """A search for secrets that fails withholds the result."""
+        try:
+            return replace(outcome, text=visible(self.redact(outcome.text)))
+        except _FAULTS as error:
+            reason = f"it could not be searched for secrets ({type(error).__name__})"
+        return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)
+
+
+def _last_lines(error: Exception) -> str:
+    return "".join(traceback.format_exception(error, limit=-_FRAMES)).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """A cap on what a result may weigh in the history: the rest goes to a file. Goes around SafeTool, never
+    inside it: the file must not hold what the history may not."""
+
+    tool: Tool
+    folder: Path
+    limit: int = 20_000
+    """In characters, the note about what was left out included."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        outcome = await self.tool.run(call, context)
+        if len(outcome.text) <= self.limit:
+            return outcome
+        where = await asyncio.to_thread(self._spill, outcome.text)
+        return replace(outcome, text=cut(outcome.text, where, self.limit))
+
+    def _spill(self, text: str) -> str:
+        try:
+            return f"whole result in {keep(self.folder, self.spec.name, text)}"
+        except OSError as error:
+            return f"the rest could not be kept ({error.strerror})"
+
+
+def keep(folder: Path, name: str, text: str) -> Path:
+    """Writes the text to a file that only its owner can read, once per content."""
+    data = sound(text).encode()
+    path = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:64]}-{digest(data)[:16]}.txt"
+    write(path, data, durable=False)
+    return path
+
+
+def cut(text: str, where: str, limit: int) -> str:
+    """Head and tail of the text with a note between them, together within the limit."""
+    room = max(0, limit - len(_note(len(text), where)))
+    head, tail = room - room // 2, room // 2
+    note = _note(len(text) - room, where)
+    return f"{text[:head]}{note}{text[len(text) - tail :]}"[:limit]
+
+
+def _note(count: int, where: str) -> str:
+    return f"\n… {count:,} characters left out; {where} …\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels a result with the trust of the path it came from: the call's `path`, or the folder where it has
+    none. Where it cannot be told, nothing better than foreign is claimed."""
+
+    tool: Tool
+    folder: Path
+    label: Callable[[Path], Trust]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        outcome = await self.tool.run(call, context)
+        place = _path(self.folder, call.arguments)
+        return replace(outcome, trust=Trust.FOREIGN if place is None else self.label(place))
+
+
+@dataclass(frozen=True, slots=True)
+class FolderScoped:
+    """A tool that takes a `path` and stays below some folders: for whoever works where nobody watches.
+    Relative paths start at the first of the folders."""
+
+    tool: Tool
+    folders: tuple[Path, ...]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        if self._is_inside(call.arguments):
+            return await self.tool.run(call, context)
+        reason = f"only what lies below {self.folders[0]} can be read and written here."
+        return Outcome(f"Not done: {reason}", failed=True, trust=Trust.AGENT)
+
+    def _is_inside(self, arguments: str) -> bool:
+        """By where the path really leads, links followed. Where it cannot be told, it is not."""
+        real = _path(self.folders[0], arguments, real=True)
+        return real is not None and any(real.is_relative_to(each.resolve()) for each in self.folders)
+
+
+@dataclass(frozen=True, slots=True)
+class HomeProtected:
+    """A file in the home that changes counts as edited by the owner. So whoever is not the owner must not
+    change one: it would be known without a question."""
+
+    tool: Tool
+    folder: Path
+    home: Path
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        if Effect.WRITE in self.spec.effects and self._is_inside(call.arguments):
+            reason = f"{self.home} is where Hone keeps what it knows; use memory or skill_manage."
+            return Outcome(f"Not written: {reason}", failed=True, trust=Trust.AGENT)
+        return await self.tool.run(call, context)
+
+    def _is_inside(self, arguments: str) -> bool:
+        """By where the path really leads, links followed. Where it cannot be told, it is."""
+        real = _path(self.folder, arguments, real=True)
+        return real is None or real.is_relative_to(self.home.resolve())
+
+
+def _path(folder: Path, arguments: str, *, real: bool = False) -> Path | None:
+    """The `path` of a call, `real` with links followed; None where it cannot be told."""
+    try:
+        path = located(folder, json.loads(arguments or "{}").get("path", "."))
+        return path.resolve() if real else path
+    except (ValueError, TypeError, AttributeError, OSError, RuntimeError):
+        return None
