@@ -94,7 +94,7 @@ DOORS = {
     },
     "keeper.undo": {
         "cli/demo.py Demo._undo",
-        "cli/undo.py undo.act",
+        "cli/pending.py undo.act",
         "cli/slash.py _undo",
         "knowledge/sources.py withdraw",
         "web/operations/changes.py undo",

@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hone.core.permit import REVIEW
+
 import hone
-from hone.core.permits import REVIEW
 from hone.core.topics import TOPICS
 
 WEATHER = """

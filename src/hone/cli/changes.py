@@ -8,8 +8,7 @@ from hone.core.events import Curated, Learned
 from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
 from hone.knowledge import descriptions
-from hone.knowledge.descriptions import SHELL, DescribedChange, Sign, describe, rows, stat
-from hone.knowledge.descriptions import summarize as learned_line
+from hone.knowledge.descriptions import SHELL, DescribedChange, Sign, describe, rows, stat, summarize
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import MARK
 from hone.knowledge.keeper import Keeper
@@ -118,7 +117,7 @@ async def learned_lines(keeper: Keeper, learned: Learned | Curated, show: str, w
     if show == "off":
         return []
     changes = await describe(keeper, learned.entries)
-    first = learned_line(changes, way, "learned" if isinstance(learned, Learned) else "curator")
+    first = summarize(changes, way, "learned" if isinstance(learned, Learned) else "curator")
     if show != "verbose":
         return [first] if first else []
     return [first or f"✎ {NOTHING}", *indented(row for each in changes for row in account(each))]

@@ -70,7 +70,6 @@ async def resting(
 
 async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
     """Withdraws, says so, and gives the exit code."""
-
     result = await withdraw(keeper, entries)
     for made in result.entries:
         answered = "taken back" if made.change.kind is ChangeKind.UNDO else "turned down"

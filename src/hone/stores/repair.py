@@ -19,7 +19,6 @@ from hone.core.jobs import JobId
 from hone.core.messages import digest
 from hone.core.value import dataclass
 from hone.files.atomic import sync_folder
-from hone.stores import blank, ledger, loose, passages, queue, salvage
 from hone.stores import curator_runs as rounds
 from hone.stores import jobs, ledger, passages, salvage
 from hone.stores.database import PATIENCE, Database, connect, create, migrate, plainly

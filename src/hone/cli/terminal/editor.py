@@ -22,6 +22,7 @@ from hone.cli.terminal.completion import is_eager, offers
 from hone.cli.terminal.keyboard import LEAVING
 from hone.cli.terminal.screen import DRAWING, Surroundings, TurnDrawing, draw, status_line
 from hone.core.events import Emit
+from hone.files.atomic import append
 from hone.registry import load
 
 PAINTED = {"prompt": "bold", "bottom-toolbar": "noreverse dim"}
@@ -146,13 +147,8 @@ class KeptHistory(History):
                 yield text
 
     def store_string(self, string: str) -> None:
-        line = f"{json.dumps(string)}\n".encode()
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+            append(self._path, f"{json.dumps(string)}\n".encode())
         except OSError as error:
             self._tell(error)
 
