@@ -1,7 +1,6 @@
 """A1-A4, A6, A7: one turn, told as what a user could see of it."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
+from hone.core.value import replace
 from hone.loop import RunContext, run
 from hone.models.scripted import Scripted, lines
 from hone.models.wrappers import Faulty

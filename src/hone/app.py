@@ -7,7 +7,6 @@ sandbox and no memory backend.
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
@@ -33,6 +32,7 @@ from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
+from hone.core.value import replace
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules

@@ -7,8 +7,9 @@ wrapper around a Model or a Tool instead.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from itertools import groupby
+
+from msgspec import Struct
 
 from hone.core.agent import Agent
 from hone.core.budget import Budget
@@ -25,7 +26,7 @@ from hone.core.tool_context import UNNAMED, Ask, Spawn, ToolContext, childless, 
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 
 Fallback = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
@@ -42,8 +43,7 @@ _CUT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(Struct, frozen=True):
     """Where a run writes: what must last, and what may be shown."""
 
     keep: Keep

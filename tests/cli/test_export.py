@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -15,6 +14,7 @@ from hone.core.prefix import Prefix
 from hone.core.secrets import redact
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.runtime.export import to_json, to_markdown
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind
 from hone.core.messages import digest
 from hone.core.ports import Header
 from hone.core.topics import NAMES as TOPICS
+from hone.core.value import replace
 from hone.runtime.triggers import configure_topics, count
 from hone.settings import Learning
 from hone.stores.home import Stores

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +34,7 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.stores.ledger import SqliteLedger
 from tests.contract.kinds import KINDS, all_kinds, kept, sqlite
 

@@ -1,7 +1,7 @@
 """What every search promises, line by line of the port."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from hone.core.recall import Query, Recall, SearchResult
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import replace
 from tests.contract.kinds import KINDS, kept
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)

@@ -1,7 +1,6 @@
 """What every store of the curator's rounds promises, and that both of them say the same."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.messages import digest, sound
+from hone.core.value import replace
 from hone.stores.home import Stores
 from tests.contract.kinds import KINDS, kept
 from tests.given import NOON

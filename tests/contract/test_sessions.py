@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +35,7 @@ from hone.core.topics import NAMES
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.stores.sqlite import SqliteSessions
 from tests.contract.kinds import KINDS as STORES
 from tests.contract.kinds import all_kinds, kept

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +29,7 @@ from hone.core.skill import (
     SkillSummary,
     UsageCounts,
 )
+from hone.core.value import replace
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.skill_catalog import SqliteSkillCatalog

@@ -7,7 +7,6 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from hone.core.ports import Header
 from hone.core.skill import DOCUMENT
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.files.tree import FileTree
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from hone.core.ledger import (
 )
 from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, entries

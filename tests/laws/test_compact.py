@@ -1,7 +1,6 @@
 """A5: a shortened conversation is valid, keeps first and last words and its task list, and gains no trust."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -11,6 +10,7 @@ from hone.core.messages import Message, Role, ToolCall, answer, assistant
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.prompt.compaction import MARK, digest, plan, shorten, state
 from hone.tools.todo import todos
 from tests.given import NOON, conversations, trusts

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.features.traces.export import Tree, choose, export, gather
 from hone.features.traces.restore import RestoreState, compare, read, restore
 from hone.runtime.export import Clean

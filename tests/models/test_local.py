@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from hone.core.permit import REVIEW, USER, Effect
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.turn import Origin, Stop
+from hone.core.value import replace
 from hone.features.local_models.fetching import Package, command, fetch_with, installer
 from hone.features.local_models.local import Local
 from hone.features.local_models.weights import ENGINE, SMOLLM2, ModelCache, ModelFiles, Weights

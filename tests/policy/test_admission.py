@@ -3,7 +3,6 @@
 import base64
 import codecs
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from hone.core.messages import ToolCall, answer, assistant, user
 from hone.core.screen import screen
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.knowledge.admission import LearningMode, Verdict, judge
 from hone.knowledge.evidence import locate
 from tests.conftest import Figures

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
+from hone.core.value import replace
 from hone.runtime.guardrails import Attempt, CallCounts, Guard, Thresholds, refusal, tally, warning
 from tests.tools.calls import EMPTY, Puppet
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,6 +15,7 @@ from hone.core.secrets import redact
 from hone.core.tool import ToolKind, ToolSpec
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
 from hone.features.templates.values import Example, Template, Work
 from hone.knowledge.skills.similar import words

@@ -1,10 +1,9 @@
 """E3: warm or digest is arithmetic on age, model and price."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.value import replace
 from hone.learning.budget import DIGEST_SHARE, SMALL, Reading, is_warm
 
 amounts = st.floats(0, 1e6)

@@ -1,6 +1,5 @@
 """H3: a conversation that begins with a template says so, and every provider takes it."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,6 +10,7 @@ from hone.core.messages import Message, Role, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
+from hone.core.value import replace
 from hone.features.templates.seeding import HEADING, seeded
 from hone.features.templates.values import Template
 from hone.models.anthropic import AnthropicMessages

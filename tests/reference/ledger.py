@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 
 from hone.core.curation import CuratorRun, CuratorRunId
@@ -32,6 +31,7 @@ from hone.core.skill import (
     SkillSummary,
     UsageCounts,
 )
+from hone.core.value import replace
 from hone.stores import checks
 from hone.stores import words as wording
 from hone.stores.skill_catalog import WEIGHTS

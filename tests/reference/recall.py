@@ -1,5 +1,6 @@
 """Search over the sessions in the memory of this process: the reference, which reads everything each time."""
 
+from dataclasses import dataclass
 from math import log
 
 from hone.core.ids import SessionId
@@ -8,7 +9,6 @@ from hone.core.ports import StoredSession
 from hone.core.recall import Hit, Passage, Query, SearchResult, said, stem
 from hone.core.transcript import Node
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 from hone.stores.passages import indexed
 from hone.stores.question import ParsedQuestion, parse, plain, words
 from hone.stores.ranking import KIN, NEAR

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hone.core.ids import SessionId
@@ -14,6 +13,7 @@ from hone.core.ports import Header, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.stores import jobs as stages
 from hone.stores import rules
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hone.core.clock import ManualClock
@@ -13,6 +13,7 @@ from hone.core.jobs import Job, JobId, State
 from hone.core.ledger import Entry
 from hone.core.part import Part
 from hone.core.topics import NAMES
+from hone.core.value import replace
 from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
 from hone.learning.review import Reviewer
 from hone.models.wrappers import Aside, unhindered

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -20,6 +19,7 @@ from hone.core.ports import Header
 from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.features.curator.consolidation import LONGEST
 from hone.features.curator.curator import FEW, OFF, SAME, WAITS
 from hone.knowledge.admission import LearningMode

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from hone.core.prefix import Prefix
 from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.features.experiments.checks import holds
 from hone.features.experiments.findings import beside, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +20,7 @@ from hone.core.messages import user as words
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop
+from hone.core.value import replace
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import MET, OWNER
 from hone.knowledge.skills.folder import Create, Patch

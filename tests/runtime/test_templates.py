@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from hypothesis import given
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.features.templates.store import Templates
 from hone.features.templates.template_file import filed, from_dict, to_dict, unfiled
 from hone.features.templates.values import Example, Template, Work

@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hone.core.permit import REVIEW
-
 import hone
+from hone.core.permit import REVIEW
 from hone.core.topics import TOPICS
 
 WEATHER = """

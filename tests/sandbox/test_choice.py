@@ -6,12 +6,12 @@ import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hone.core.clock import SystemClock
+from hone.core.value import replace
 from hone.sandbox import seccomp
 from hone.sandbox.choice import NONE, Sandbox, known_modes, unconfined
 from hone.sandbox.modes import NOBODY

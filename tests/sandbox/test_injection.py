@@ -4,12 +4,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from hone.core.value import replace
 from hone.sandbox.choice import known_modes
 from hone.sandbox.spec import Launch, SandboxSpec
 from tests.conftest import Figures, Tier

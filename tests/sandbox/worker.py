@@ -13,11 +13,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hone.core.clock import SystemClock
+from hone.core.value import replace
 from hone.sandbox.choice import NONE, Sandbox, known_modes
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run

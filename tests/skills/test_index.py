@@ -1,11 +1,10 @@
 """The skills in the prompt: within the budget, by rank, printed by name, and nothing in it can be forged."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.skill import ListedSkill
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge.skills import bundled
 from hone.knowledge.skills.index import BUDGET, WIDTH, index

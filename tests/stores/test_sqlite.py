@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,6 +37,7 @@ from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Evidence, Ta
 from hone.core.messages import assistant
 from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.knowledge.journal import Add, Edit, ReplaceEntry
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.fake_provider import FakeProvider

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, SupportsIndex
 
@@ -17,6 +16,7 @@ from hone.core.tool import Outcome, Tool
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
+from hone.core.value import replace
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper, KeeperRules

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hone.core.clock import Clock
@@ -10,6 +10,7 @@ from hone.core.permit import USER, Permit
 from hone.core.tool import Outcome
 from hone.core.tool_context import Answer, Question, ToolContext
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.runtime.danger import danger
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice, unconfined
 from hone.sandbox.spec import ALL, Claim, SandboxMode, SandboxSpec

@@ -6,11 +6,12 @@ What was edited by hand is taken in, and what cannot be used is named.
 import asyncio
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from hone.core.errors import HoneError, Missing
 from hone.core.ledger import SKILL, ChangeState, Entry, skill
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
-from hone.core.value import dataclass
 from hone.files.tree import FileKind, FileTree
 from hone.knowledge import places
 from hone.knowledge.folding import Files
@@ -22,8 +23,7 @@ from hone.knowledge.skills.naming import check_name
 MANY = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Inspected:
+class Inspected(Struct, frozen=True):
     """`taken` are the changes that the owner's hand edits have become."""
 
     name: str

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli.changes import diff
@@ -15,7 +16,6 @@ from hone.cli.skill_text import report, secrets
 from hone.core.errors import Refused
 from hone.core.ledger import Entry, skill
 from hone.core.skill import SkillOrigin
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
@@ -29,8 +29,7 @@ from hone.knowledge.skills.source_tree import pick
 ALONE = "Nobody can be asked here: say --yes."
 
 
-@dataclass(frozen=True, slots=True)
-class InstallOptions:
+class InstallOptions(Struct, frozen=True):
     """What the owner wants: the skill in the `folder` of a source, as of `ref`, under a name.
     `seal` is the digest it must have, if one was given."""
 

@@ -5,12 +5,13 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from msgspec import Struct
+
 from hone.core.events import CallEnded, CallStarted, Curated, Event, Heard, Learned, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
 from hone.core.turn import Stop, Turn
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 
 WIDE = 100
@@ -18,8 +19,7 @@ TELLING = ("path", "command", "pattern", "query", "url", "name", "glob")
 """Arguments that tell most about a call, best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(Struct, frozen=True):
     """Each method gives the text back as it is unless `colour` is on. Texts are made visible before."""
 
     colour: bool = False
@@ -45,8 +45,7 @@ def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
     return Paint(stream.isatty() and not plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """`aside` is made of whole lines; `answer` ends the line it is on before an aside comes."""
 
     answer: str = ""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from textwrap import wrap
 
 import click
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli.changes import NOTHING, learned_lines, line
@@ -22,7 +23,6 @@ from hone.core.jobs import Job, JobId, State, Topics
 from hone.core.model import Usage, total
 from hone.core.ports import StoredSession
 from hone.core.topics import NAMES
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import descriptions
 from hone.knowledge.descriptions import DescribedChange, describe
@@ -60,8 +60,7 @@ def reviews(ctx: click.Context, limit: int, as_json: bool) -> None:
         click.echo("There was no review yet. Start one: hone review")
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """A review with what was said in it, as far as that is still there, and what it changed."""
 
     report: Report

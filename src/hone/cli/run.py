@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 import click
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
@@ -15,7 +16,6 @@ from hone.core.events import Emit, Event, Notice
 from hone.core.model import total
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
-from hone.core.value import dataclass
 from hone.core.visible import visible
 
 EPILOG = """\b
@@ -70,8 +70,7 @@ def run(
     return perform(chosen, RunTask(words, voice, skills), as_json=as_json, quiet=quiet)
 
 
-@dataclass(frozen=True, slots=True)
-class RunTask:
+class RunTask(Struct, frozen=True):
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
 
     words: str

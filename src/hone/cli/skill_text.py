@@ -1,12 +1,12 @@
 """Skills found and as text: a table, the head of one, what a folder would bring."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from hone.cli.output import lay_out
 from hone.cli.render import WIDE, Paint
 from hone.core.screen import screen
 from hone.core.skill import ListedSkill, UsageCounts
+from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.knowledge.library import Library
 from hone.knowledge.skills.facts import Facts, touches_scripts

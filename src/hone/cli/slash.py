@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli import changes, reviews, skill_text
@@ -17,7 +19,6 @@ from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.regex import regex
 from hone.core.topics import NAMES
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
@@ -45,16 +46,14 @@ class ChatState:
         return self.hone.keeper
 
 
-@dataclass(frozen=True, slots=True)
-class SlashRequest:
+class SlashRequest(Struct, frozen=True):
     """What a command has to say to the agent: the user's words, and what Hone tells with them."""
 
     words: str
     aside: str
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     act: Callable[[ChatState, str], Awaitable[str | SlashRequest]]
     help: str
     argument: str = ""

@@ -1,18 +1,18 @@
 """Who acts: a prefix, a model, tools, and what it may do with them."""
 
-from dataclasses import replace
 from typing import Self
+
+from msgspec import Struct
 
 from hone.core.messages import ToolCall
 from hone.core.model import Model
 from hone.core.permit import Permit
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool, Toolbox
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     calls: int = 90
     """Model calls a turn."""
     last_question: str = (
@@ -21,8 +21,7 @@ class Limits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     prefix: Prefix
     model: Model
     toolbox: Toolbox

@@ -1,12 +1,11 @@
 """Memory that is kept by key and user, outside the journal: what a backend promises, and what it keeps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from hone.core.value import dataclass
+from msgspec import Struct
 
 LIMIT = 10
 """Memos that a query gives unless told otherwise."""
@@ -14,8 +13,7 @@ KEYS = 100
 """Keys in a list unless told otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryItem:
+class MemoryItem(Struct, frozen=True):
     """What is kept under a key for one user. `updated_at` is `created_at` until it is stored again."""
 
     key: str
@@ -23,11 +21,10 @@ class MemoryItem:
     user_id: str
     created_at: datetime
     updated_at: datetime
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(Struct, frozen=True):
     """True if a backend can be used; if it cannot, `why` is a plain sentence that says what to do."""
 
     why: str = ""

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NewType, Protocol
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, ChangeState, Entry
-from hone.core.value import dataclass
 
 CuratorRunId = NewType("CuratorRunId", int)
 
 UNNUMBERED = CuratorRunId(0)
 
 
-@dataclass(frozen=True, slots=True)
-class CuratorRun:
+class CuratorRun(Struct, frozen=True):
     """`session` is where a model was asked, `library` a digest of the skills it was asked about, `error` why
     it came to no answer that could be used. `report` is Markdown."""
 

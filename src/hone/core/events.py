@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from hone.core.curation import CuratorRun
 from hone.core.jobs import Job
 from hone.core.ledger import Entry
@@ -9,57 +11,48 @@ from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.tool import Outcome
 from hone.core.turn import Turn
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """The user's words are stored, as the last of so many messages; the turn begins."""
 
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True):
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnded:
+class CallEnded(Struct, frozen=True):
     call: ToolCall
     outcome: Outcome
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """One model call was answered."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One plain sentence for the user, not for the model."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(Struct, frozen=True):
     turn: Turn
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(Struct, frozen=True):
     """A review has ended: what it changed, and what waits for the owner."""
 
     job: Job
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Curated:
+class Curated(Struct, frozen=True):
     """The curator has ended a round: what it changed, and what waits for the owner."""
 
     round: CuratorRun

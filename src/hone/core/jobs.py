@@ -10,7 +10,6 @@ from msgspec import Struct
 from hone.core.ids import SessionId
 from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
 from hone.core.permit import REVIEW, Effect
-from hone.core.value import dataclass
 
 JobId = NewType("JobId", int)
 
@@ -59,8 +58,7 @@ class Topic(Struct, frozen=True):
     """What a review of it may do, within the permit of all reviews."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A review of the first `messages` of a session. `tree` is the conversation all its branches and forks
     come from. `why` is what set it off. `review` is the session of its last try, `cached` the share of that
     session's first request which the provider had in its cache."""

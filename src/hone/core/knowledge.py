@@ -1,12 +1,12 @@
 """What is known at a moment, and what has become known since: the values a prompt is made of."""
 
+from msgspec import Struct
+
 from hone.core.ledger import START, ChangeId
 from hone.core.skill import ListedSkill
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The entries of the journal, the skills that are first in rank, and how many there are in all. `upto` is
     the last change that is in it."""
 
@@ -18,8 +18,7 @@ class Snapshot:
     upto: ChangeId = START
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """The difference to an earlier moment. `added` and `removed` are (memory | user | project, entry);
     `skills` are new or have changed, `gone` are no longer there."""
 

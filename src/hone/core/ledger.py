@@ -9,9 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 
 ChangeId = NewType("ChangeId", int)
 Target = NewType("Target", str)
@@ -92,8 +93,7 @@ class ChangeState(StrEnum):
     """Waits for the owner: in no prompt, in no file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A message that a change rests on: where it is, what it was worth, what it said (by digest)."""
 
     session: SessionId
@@ -102,8 +102,7 @@ class Evidence:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """One content before and after, by digest; None: it is not there."""
 
     path: str
@@ -111,8 +110,7 @@ class Delta:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(Struct, frozen=True):
     """Who makes a change, from where, and what it rests on. `trust_floor` is the lowest label in the
     conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences."""
 
@@ -127,8 +125,7 @@ class Author:
     quotes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """`cause` says why it waits. `about` is the change that this one undoes, approves, rejects or confirms.
     What is not `confirmed` rests on nothing the owner said or did. Changes of one `group` are undone,
     approved and rejected together; their deltas name every content of their targets, those that stay as they
@@ -146,8 +143,7 @@ class Change:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A change in its place. `settled` is the latest change about it: it was approved, rejected, undone or
     confirmed."""
 
@@ -157,8 +153,7 @@ class Entry:
     settled: ChangeId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedFile:
+class PublishedFile(Struct, frozen=True):
     """A content as it was last put on the disk, and by what to know that file again."""
 
     digest: str

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from hone.core.regex import regex
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 
 
 class Role(StrEnum):
@@ -18,20 +19,17 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     media_type: str
     data: str
     """Base64, as it goes over the wire."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Struct, frozen=True):
     """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning it shows to nobody."""
 
     text: str
@@ -39,8 +37,7 @@ class Thinking:
     sealed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """`arguments` is the text of one JSON object, in the bytes the model chose."""
 
     id: str
@@ -48,15 +45,13 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     call: str
     text: str
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SystemNote:
+class SystemNote(Struct, frozen=True):
     """What Hone itself adds to a user's turn, apart from the user's words; one without text is not sent. It
     tells of changes in what is known, `upto` this one, to whoever knows those up to `since`."""
 
@@ -65,8 +60,7 @@ class SystemNote:
     since: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reminder:
+class Reminder(Struct, frozen=True):
     """What a memory backend has to a user's words, beside them and apart from a note. `label` is the name of
     what it is worth: data that somebody stored once."""
 
@@ -93,8 +87,7 @@ _PARTS: Mapping[str, type[Part]] = {
 _KINDS = {part: kind for kind, part in _PARTS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """`template` names the one that a message is an example from: it never happened in its conversation, so
     nothing is learned from it, and no search finds it."""
 
@@ -219,7 +212,7 @@ def digest(data: bytes) -> str:
 
 def encode(message: Message) -> bytes:
     parts = [
-        {"kind": _KINDS[type(part)]} | {name: getattr(part, name) for name in part.__slots__}
+        {"kind": _KINDS[type(part)]} | {name: getattr(part, name) for name in part.__struct_fields__}
         for part in message.parts
     ]
     marked = {"template": message.template} if message.template else {}

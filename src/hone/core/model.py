@@ -4,10 +4,11 @@ from collections.abc import AsyncGenerator, Iterable
 from enum import StrEnum
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.core.messages import Message
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
-from hone.core.value import dataclass
 
 
 class Finish(StrEnum):
@@ -19,8 +20,7 @@ class Finish(StrEnum):
     FILTERED = "filtered"
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one call. `input` counts the whole prompt, `cached` and `written` the parts of it that were
     read from and put into the provider's cache. `cost` is in US dollars, None if no price is known."""
 
@@ -44,26 +44,22 @@ def total(usages: Iterable[Usage]) -> Usage:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingPiece:
+class ThinkingPiece(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Struct, frozen=True):
     """What was streamed so far is void; the reply begins again after `delay` seconds."""
 
     reason: str
     delay: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     message: Message
     finish: Finish = Finish.DONE
     usage: Usage = Usage()
@@ -78,8 +74,7 @@ class Model(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """A model that can be asked. `window` is how many tokens a conversation may take; 0: as set in hone.toml.
     `plain`: it has little judgment, and gets a few lines and no tools. `local`: it runs on this machine."""
 

@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+
+from msgspec import Struct
 
 from hone.core.messages import Message, Part, Text, Thinking, ToolCall, sound
 from hone.core.regex import regex
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 _NAME = regex(r"[A-Za-z0-9_-]{1,64}")
 _ID = regex(r"[A-Za-z0-9_-]{1,40}")
@@ -16,8 +17,7 @@ _DEPTH = 100
 """Readers of JSON give up at 128 levels or more."""
 
 
-@dataclass(frozen=True, slots=True)
-class NormalizedReply:
+class NormalizedReply(Struct, frozen=True):
     """`faults` says, by call id, why a call cannot be run as the model wrote it."""
 
     message: Message

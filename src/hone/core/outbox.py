@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.core.ledger import ChangeId
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxItem:
+class OutboxItem(Struct, frozen=True):
     """A change that waits to be told, and how often that was tried."""
 
     change: ChangeId
     tries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxStatus:
+class OutboxStatus(Struct, frozen=True):
     """How many wait, how many the backend will never take, and the last error."""
 
     waiting: int = 0

@@ -5,7 +5,7 @@ The only operation narrows. Permits list their effects: a new one is granted to 
 
 from enum import StrEnum
 
-from hone.core.value import dataclass
+from msgspec import Struct
 
 
 class Effect(StrEnum):
@@ -21,8 +21,7 @@ class Effect(StrEnum):
     SPAWN = "spawn"
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True):
     """`attended` tells whether somebody is there to be asked; if not, every question is a no. `read_only`
     allows only tools that change nothing."""
 

@@ -4,20 +4,20 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Job, Topics
 from hone.core.model import Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 
 IMPORTED = "imported"
 """In the place of a provider: a conversation with another agent, which nobody here has gone on with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """What a session is called and where it comes from. A fork or branch has a `parent`, with whom it shares
     the first `shared` messages."""
 
@@ -30,15 +30,13 @@ class Header:
     shared: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
+class StoredSession(Struct, frozen=True):
     header: Header
     prefix: Prefix
     transcript: Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
+class SessionSummary(Struct, frozen=True):
     """A line in a list of sessions. `opening` is the beginning of the first words the user said."""
 
     header: Header
@@ -54,8 +52,7 @@ class SessionSummary:
         return name if provider == IMPORTED and self.header.parent is None else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(Struct, frozen=True):
     """One model call: when, by which model, for whom, how much."""
 
     at: datetime

@@ -1,25 +1,25 @@
 """What a provider caches before the first message. Fixed when a session starts, reused on every resume."""
 
 import json
-from dataclasses import field
 from typing import Any, Self
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from hone.core.messages import canonical, digest
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(Struct, frozen=True):
     """`tools` and `sampling` are canonical JSON text, so that equal prefixes are equal bytes."""
 
     model: str
     system: str
     tools: tuple[str, ...] = ()
     sampling: str = "{}"
-    digest: str = field(init=False, compare=False)
+    digest: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digest", digest(self.encode()))
+        force_setattr(self, "digest", digest(self.encode()))
 
     @property
     def provider(self) -> str:

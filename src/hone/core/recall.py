@@ -6,18 +6,18 @@ from functools import lru_cache
 from typing import Protocol
 from unicodedata import combining, normalize
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role
 from hone.core.ports import Header
 from hone.core.regex import regex
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 
 LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """`words` is a whole question, or words, "phrases" and prefix*. `since` and `until` bound when it was
     said; `today` is what "last week" is counted from. Messages with a digest in `seen` are left out: whoever
     asks has them before their eyes."""
@@ -30,8 +30,7 @@ class Query:
     seen: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A message by its number in its session; `text` is what was said, not yet shortened."""
 
     number: int
@@ -41,8 +40,7 @@ class Passage:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A passage with its neighbours in the session where it was first said. `tree` is the conversation that
     this session is, or is a branch or fork of. `left` tells that the session has gone on without this
     message, for which notes stand by now."""
@@ -56,8 +54,7 @@ class Hit:
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """Best first. `tried` are the terms that were looked for, `dropped` those that were not: words of every
     sentence. `waiting` counts the older messages that cannot be found yet."""
 

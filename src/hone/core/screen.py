@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
+from msgspec import Struct
+
 from hone.core.regex import regex
 from hone.core.secrets import redact
-from hone.core.value import dataclass
 from hone.core.visible import bare, visible
 
 HIDDEN = "it has hidden characters"
@@ -98,8 +99,7 @@ _PLAIN = regex(r"[A-Za-z\u00c0-\u024f]")
 _FANCY = regex("[\U0001d400-\U0001d7ff]{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Screened:
+class Screened(Struct, frozen=True):
     """`text` hides nothing; `secrets` are the kinds that were recognised; each of `flags` completes "…, so it
     waits"."""
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import log2
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 TOKENS = (
     ("Anthropic key", r"sk-ant-[\w-]{20,}"),
@@ -106,8 +107,7 @@ BLOCK = rf"{_HEAD}(?:{_BODY}{_FOOT}|{_CUT})|{_PUTTY}"
 Judge = Callable[[re.Match[str], str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class SecretSpan:
+class SecretSpan(Struct, frozen=True):
     """Where a value is a secret: what follows one of the anchors, which are in lower case. The last group of
     the pattern is the value, and the judge looks at it once more."""
 

@@ -5,9 +5,10 @@ from datetime import date
 from enum import StrEnum
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
-from hone.core.value import dataclass
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
@@ -27,8 +28,7 @@ class SkillOrigin(StrEnum):
     AGENT = "agent"
 
 
-@dataclass(frozen=True, slots=True)
-class SkillSummary:
+class SkillSummary(Struct, frozen=True):
     """What the front matter says, and the words of the body, for search."""
 
     name: str
@@ -36,8 +36,7 @@ class SkillSummary:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsageCounts:
+class UsageCounts(Struct, frozen=True):
     """How often, and when for the last time. Looks of reviews and the curator are counted apart."""
 
     views: int = 0
@@ -50,8 +49,7 @@ class UsageCounts:
     corrected: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSkill:
+class ListedSkill(Struct, frozen=True):
     """A skill in a list. `digest` is that of its document."""
 
     name: str

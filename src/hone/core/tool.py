@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from hone.core.messages import ToolCall
 from hone.core.permit import Effect
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 
 if TYPE_CHECKING:
     from hone.core.tool_context import ToolContext
@@ -23,8 +24,7 @@ class ToolKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """`text` is what the model reads, `trust` the best label it may carry."""
 
     text: str
@@ -32,8 +32,7 @@ class Outcome:
     trust: Trust = Trust.FOREIGN
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters.
     `network_flag` names the boolean argument that lets a call reach the network."""
 

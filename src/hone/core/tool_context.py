@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 from hone.core.agent import Agent
 from hone.core.events import Emit
 from hone.core.ids import SessionId
@@ -11,7 +13,6 @@ from hone.core.messages import ToolCall
 from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop, Turn
-from hone.core.value import dataclass
 
 
 class Answer(StrEnum):
@@ -21,8 +22,7 @@ class Answer(StrEnum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """`detail` is, to the byte, what will be done; `pattern` is what "always" would cover."""
 
     text: str
@@ -51,8 +51,7 @@ UNNAMED = Header(SessionId(""), datetime.fromtimestamp(0, UTC))
 UNASKED = ToolCall("", "", "{}")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """`transcript` ends with the reply that made the `call`. `header` tells which conversation it is, and
     whose."""
 

@@ -5,32 +5,33 @@ kept beside the content, outside the hash.
 """
 
 from collections.abc import Iterator
-from dataclasses import field, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Self
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, ToolCall, answer, assistant, digest, encode
 from hone.core.trust import Trust, lowest
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Node:
+class Node(Struct, frozen=True, eq=False, weakref=True):
     message: Message
     trust: Trust
     at: datetime
     parent: str
-    encoded: bytes = field(repr=False)
+    encoded: bytes
     digest: str
     hash: str
-    trust_floor: Trust = field(init=False, repr=False)
+    trust_floor: Trust = Trust.FOREIGN
     """The lowest label of what is in it: of the words, and of a reminder beside them."""
 
     def __post_init__(self) -> None:
         reminder = self.message.reminder
-        object.__setattr__(self, "trust_floor", min(self.trust, reminder.trust) if reminder else self.trust)
+        force_setattr(self, "trust_floor", min(self.trust, reminder.trust) if reminder else self.trust)
 
     @classmethod
     def make(cls, parent: str, message: Message, trust: Trust, at: datetime) -> Self:
@@ -43,8 +44,7 @@ def chained(parent: str, content: str) -> str:
     return digest(f"{parent}\n{content}".encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """`shared` counts the nodes a fork has in common with its parent; 0 for a conversation of its own."""
 
     root: str
@@ -113,8 +113,7 @@ class Transcript:
         return (*results, assistant(f"(no answer: {reason})"))
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A conversation that a review reads, as it was when the review became due."""
 
     session: SessionId

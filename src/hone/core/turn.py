@@ -1,12 +1,13 @@
 """The value of a run: what was said, what it cost, how it ended."""
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Self
 
+from msgspec import Struct
+
 from hone.core.model import Usage
 from hone.core.transcript import Node
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 
 class Origin(StrEnum):
@@ -27,8 +28,7 @@ class Stop(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     origin: Origin
     nodes: tuple[Node, ...] = ()
     usage: tuple[Usage, ...] = ()

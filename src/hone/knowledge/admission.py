@@ -2,15 +2,16 @@
 look like is only a hint."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ledger import Actor, Author, ChangeState
 from hone.core.screen import screen
 from hone.core.trust import Trust, lowest
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.knowledge import journal
 from hone.knowledge.quoting import quotes
 from hone.knowledge.skills import folder
@@ -35,8 +36,7 @@ class LearningMode(StrEnum):
     OFF = "off"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """`cause` says why a change waits; what is `confirmed` rests on what the owner said or did."""
 
     standing: ChangeState

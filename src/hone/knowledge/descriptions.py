@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from difflib import unified_diff
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from hone.core.ledger import SKILL, ChangeKind, ChangeState, Entry, Target
 from hone.core.messages import digest
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import journal, places
 from hone.knowledge.folding import Step, load_steps
@@ -29,8 +30,7 @@ SHELL, CHAT = "hone ", "/"
 """How a command is called where the line is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedChange:
+class DescribedChange(Struct, frozen=True):
     """A change with what it did; `fate` is what became of it, in a few words. `others` are answered or undone
     with it."""
 

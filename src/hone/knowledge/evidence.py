@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
@@ -10,7 +12,6 @@ from hone.core.messages import Message, Role
 from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.knowledge.language import sentences
 
@@ -24,8 +25,7 @@ _SIGNS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "
 _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """`quotes` are the owner's words among it, to the ends of their sentences."""
 
     evidence: tuple[Evidence, ...]

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager, nullcontext
 from enum import Enum, auto
 from typing import TypeVar
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
 from hone.core.ledger import Actor, Author, Change, ChangeKind, Ledger, PublishedFile, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
-from hone.core.value import dataclass
 from hone.files.tree import FileKind, FileTree, Glance, Sight
 from hone.knowledge import folding, journal, places
 from hone.knowledge.folding import Files
@@ -37,8 +38,7 @@ class FileState(Enum):
     """Somebody wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True):
     """`held` is what the ledger says, `published` what was last put there, `found` what lies there now."""
 
     held: str | None
@@ -64,8 +64,7 @@ def _gone(held: str | None, published: PublishedFile | None) -> FileState:
     return FileState.STALE if published is None else FileState.MISSING
 
 
-@dataclass(frozen=True, slots=True)
-class ReadState:
+class ReadState(Struct, frozen=True):
     """One place of a target, as it lies on the disk."""
 
     place: str

@@ -3,12 +3,13 @@ back, what it would do now."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ledger import Author, Change, ChangeId, ChangeKind, Delta, Ledger, Target
 from hone.core.messages import digest
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge.admission import Verdict
 from hone.knowledge.journal import lines
@@ -25,8 +26,7 @@ async def load(ledger: Ledger, target: Target) -> Files:
     return {path: contents[each] for path, each in holding.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One content before and after; None: it is not there."""
 
     path: str
@@ -73,8 +73,7 @@ def deltas(made: Sequence[Step]) -> tuple[tuple[Delta, ...], dict[str, bytes]]:
     return tuple(Delta(step.path, named(step.before), named(step.after)) for step in made), contents
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A change that is not yet recorded."""
 
     target: Target
@@ -86,8 +85,7 @@ class Draft:
     sources: tuple[ChangeId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A skill as it shall be, and as it was when that was decided."""
 
     name: str
@@ -98,8 +96,7 @@ class Move:
     sources: tuple[ChangeId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Moves that are made together or not at all, and so undone. `counted`: they follow from counting, and
     bring no new words."""
 

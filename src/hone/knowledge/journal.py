@@ -8,32 +8,30 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
+from msgspec import Struct
+
 from hone.core.errors import Conflict, Refused
 from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
-from hone.core.value import dataclass
 from hone.core.visible import visible
 
 MARK, INDENT = "- ", "  "
 FENCES = ("```", "~~~")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Some lines of the file, to the byte. `entry` is what they say; None for prose."""
 
     raw: str
     entry: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Add:
+class Add(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.ADD
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceEntry:
+class ReplaceEntry(Struct, frozen=True):
     """`match` is the entry, or a part that no other entry has."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.REPLACE
@@ -41,14 +39,12 @@ class ReplaceEntry:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.REMOVE
     match: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetText:
+class SetText(Struct, frozen=True):
     """The whole text, as the owner, an undo or a merge makes it. `seen` is the digest of what the editor saw;
     empty: any."""
 

@@ -7,9 +7,10 @@ next one to look at it publishes again.
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, Refused, StoreError
@@ -29,7 +30,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.skill import ARCHIVED
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 from hone.files.tree import FileTree
 from hone.knowledge import folding, journal, places
@@ -44,8 +45,7 @@ from hone.knowledge.staging import StagedLedger
 OWNER = Author(Actor.OWNER)
 
 
-@dataclass(frozen=True, slots=True)
-class KeeperRules:
+class KeeperRules(Struct, frozen=True):
     """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
     what the curator rewrites. `closed` says why nothing can be changed, if so."""
 

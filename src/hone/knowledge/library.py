@@ -1,9 +1,10 @@
 """All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
@@ -18,7 +19,7 @@ from hone.core.skill import (
     SkillSummary,
     UsageCounts,
 )
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Files
@@ -33,8 +34,7 @@ FIRST = 80
 """How many skills compete for a place in the prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """The skills that are first in rank, how many there are in all, and the places on the disk that say
     whether this still holds."""
 

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from hone.core.value import dataclass
+from msgspec import Struct
+
 from hone.knowledge.journal import blocks, lines
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(Struct, frozen=True):
     """A stretch that both sides changed, each in its own way."""
 
     base: tuple[str, ...]
@@ -17,8 +17,7 @@ class Clash:
     theirs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """In a clash `theirs` was taken; whoever cannot have that looks at `clashes`."""
 
     text: str
@@ -70,8 +69,7 @@ def _whole(pieces: list[str]) -> list[str]:
     return [piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces]
 
 
-@dataclass(frozen=True, slots=True)
-class _Hunk:
+class _Hunk(Struct, frozen=True):
     """These pieces of the base give way to new ones."""
 
     start: int

@@ -8,10 +8,11 @@ sentences as a whole, and between the same words.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
 
 from hone.core.regex import regex
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.knowledge.language import (
     AND,
     BESIDE_NE,
@@ -70,8 +71,7 @@ def quotes(entry: str, owner: Sequence[str]) -> bool:
     return bool(said) and any(_supports(list(_sentences(text)), said) for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """Its content words in their order; what turns the meaning is a word, too, and a mark. `spare` ones may
     be left out."""
 
@@ -84,8 +84,7 @@ class Clause:
         return [word for word in self.words if word not in self.marks] or list(self.words)
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     clauses: tuple[Clause, ...]
     tells: bool
     """It does not ask, and can be read."""

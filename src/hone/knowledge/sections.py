@@ -1,20 +1,20 @@
 """The parts of the journal as they stand, each entry with the change it came with."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from hone.core.ledger import ChangeKind, ChangeState, Entry, Target
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.knowledge import places
 from hone.knowledge.journal import blocks, entries, size
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of the journal as it stands. `brought` are the changes that its entries came with."""
 
     target: Target

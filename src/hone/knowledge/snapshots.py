@@ -6,11 +6,12 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
 from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, ChangeState, Entry, Target, project
 from hone.core.skill import ARCHIVED, DOCUMENT
-from hone.core.value import dataclass
 from hone.core.waiting import SingleFlight
 from hone.files.tree import TICK, Seen, Sight
 from hone.knowledge import places
@@ -21,8 +22,7 @@ TRIES = 5
 """How often what is known is read while others change it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What was known in a folder, and how its places looked then."""
 
     snapshot: Snapshot

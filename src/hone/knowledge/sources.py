@@ -3,12 +3,13 @@ it."""
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from hone.core.errors import Corrupt, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, ChangeKind, ChangeState, Entry, Evidence
 from hone.core.ports import Sessions
 from hone.core.transcript import Node
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.keeper import Keeper
 
@@ -16,8 +17,7 @@ LONGEST = 300
 """Letters that are shown of a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawn:
+class Withdrawn(Struct, frozen=True):
     """What was taken back or turned down, and what could not be, with the reason."""
 
     entries: tuple[Entry, ...]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
+from msgspec import Struct
+
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, ChangeState, Entry, Target, project
 from hone.core.permit import Effect
@@ -12,7 +14,6 @@ from hone.core.tool_context import ToolContext
 from hone.core.transcript import Source
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge import journal, places
 from hone.knowledge.evidence import locate
@@ -31,8 +32,7 @@ Part = Literal["memory", "user", "project"]
 Proof = Annotated[list[str], "exact words from this conversation it rests on, or message numbers like #7"]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEdit:
+class MemoryEdit(Struct, frozen=True):
     action: Literal["add", "replace", "remove"]
     target: Part = "memory"
     text: str = ""

@@ -8,9 +8,10 @@ everything. Once the cache is cold, or under another model, the fork costs `toke
 
 from datetime import datetime
 
+from msgspec import Struct
+
 from hone.core.ports import Sessions
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 
 LEARNING = (Origin.REVIEW, Origin.CURATOR)
 DIGEST_SHARE = 0.2
@@ -19,8 +20,7 @@ SMALL = 8_000
 """Tokens of a conversation that is not worth a digest: what that leaves out is worth more than it costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What a run may take: model calls, tokens, seconds; and all runs of a day, in US dollars or, where no
     price is known, in tokens. `lasts` is how long a provider keeps a prompt in its cache."""
 
@@ -50,8 +50,7 @@ async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """`age`: seconds since the conversation's last request. `lasts`: how long the provider keeps what it
     read. Prices are for a token, in any currency; None where no price is known."""
 

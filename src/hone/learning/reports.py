@@ -5,6 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, Jobs, Topics
@@ -12,7 +14,6 @@ from hone.core.ledger import NO_SESSION
 from hone.core.model import Usage, total
 from hone.core.ports import Sessions
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 from hone.knowledge.library import Library
 from hone.runtime.claims import is_claimed
 
@@ -33,8 +34,7 @@ class Home(Protocol):
     def library(self) -> Library: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """`usage` is what each call of its last try took; `waiting` is how many of its changes wait."""
 
     job: Job

@@ -5,8 +5,9 @@ nothing but its job, and starts again from nothing.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
@@ -23,7 +24,7 @@ from hone.core.topics import TOPICS
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
@@ -38,8 +39,7 @@ TRIES = 3
 """How often a review is begun before it counts as failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewDeps:
+class ReviewDeps(Struct, frozen=True):
     """What a reviewer works with. `agent` is who had the conversation, or whom reviews were routed to; `wall`
     goes around every tool."""
 

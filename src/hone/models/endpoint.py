@@ -3,20 +3,19 @@
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
 from hone.core.model import Piece, Reply
 from hone.core.regex import regex
 from hone.core.transcript import Node
-from hone.core.value import dataclass
 from hone.models.http import Http
 
 _OVERFLOW = regex(
@@ -30,14 +29,16 @@ _MOST = 2**40
 _LIMIT = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """`variable` is the environment variable that holds the key, for the sentence that asks for it."""
 
     provider: str
     url: str
-    headers: Mapping[str, str] = field(repr=False, default_factory=dict)
+    headers: Mapping[str, str] = {}
     variable: str = ""
+
+    def __repr__(self) -> str:
+        return f"Endpoint(provider={self.provider!r}, url={self.url!r}, variable={self.variable!r})"
 
 
 async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) -> AsyncGenerator[bytes, None]:

@@ -2,16 +2,16 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
+
+from msgspec import Struct
 
 from hone.core.model import Model, Piece, Reply, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """US dollars for a million tokens: fresh input, output, read from the cache, written to the cache."""
 
     input: float

@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, SettingsError
 from hone.core.loading import import_object
 from hone.core.model import Model
-from hone.core.value import dataclass
 from hone.models.http import Http
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """`key` and `address` name environment variables; `default` is the model when only the key is there."""
 
     name: str
@@ -68,11 +67,11 @@ def connect(provider: Provider, environ: Mapping[str, str], http: Http, clock: C
     return adapter(provider, address(provider, environ), environ.get(provider.key, ""), http, clock)
 
 
-class _Entry(msgspec.Struct):
+class _Entry(Struct):
     id: str
 
 
-class _Listing(msgspec.Struct):
+class _Listing(Struct):
     data: list[_Entry]
 
 

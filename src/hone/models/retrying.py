@@ -3,16 +3,16 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overloaded, Unusable
 from hone.core.model import Model, Piece, Reply, Restart
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """Waits `first`, twice that, four times that … seconds, or what the provider asks for up to `longest`."""
 
     tries: int = 4

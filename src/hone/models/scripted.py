@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usag
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.transcript import Transcript
+from hone.core.value import replace
 
 Script = Callable[[Sequence[Message]], Message | Reply]
 """All messages of the conversation so far → what to say next."""

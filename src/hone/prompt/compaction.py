@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.messages import Message, Role, ToolCall, assistant, user
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust, lowest
-from hone.core.value import dataclass
 
 MARK = "(Notes on the conversation so far; the messages they stand for were taken out.)"
 GO_ON = "Go on from there."
@@ -24,8 +25,7 @@ State = tuple[ToolCall, Node]
 """A call that set the state of a task, and the message with its result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """The first message stays, what follows up to `end` is summarised, `end …` stay. `asked` is the last user
     message if it is among those that would go: it stays, too. Examples of a template go without a summary."""
 

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 _OPERATORS = ";|&()<>\n"
 _ENDS = frozenset({";", "|", "&", "(", ")", "\n"})
@@ -28,8 +29,7 @@ _ASSIGNMENT = regex(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _DEPTH = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     """One program with its words. `piped` names the programs it is fed by, `targets` the files it writes by
     redirection; `elevated` if a tool for other people's rights stands before it."""
 

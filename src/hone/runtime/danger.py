@@ -8,13 +8,13 @@ import os
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.runtime.commands import Simple, simple_commands
 
 
-@dataclass(frozen=True, slots=True)
-class Danger:
+class Danger(Struct, frozen=True):
     """`reason` completes "It …"; `pattern` is what an answer for always would cover: these very commands."""
 
     reason: str

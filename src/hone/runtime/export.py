@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from typing import Any
+
+from msgspec.structs import asdict
 
 from hone.core.ids import SessionId
 from hone.core.messages import (
@@ -96,7 +97,7 @@ def _message(number: int, node: Node, clean: Clean) -> dict[str, Any]:
 
 
 def _part(part: Part, clean: Clean) -> dict[str, Any]:
-    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    values = asdict(part)
     if isinstance(part, ToolCall):
         values["arguments"] = cleaned(part.arguments, clean)
     elif not isinstance(part, Image):

@@ -16,36 +16,34 @@ that raises counts as a failure. 0 switches a threshold off. Calls that run toge
 
 import json
 from collections.abc import Sequence
-from dataclasses import field, replace
+
+from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, Toolbox, ToolSpec
 from hone.core.tool_context import ToolContext
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     same_call: tuple[int, int] = (2, 5)
     same_tool: tuple[int, int] = (3, 8)
     same_result: tuple[int, int] = (2, 5)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """A call that was made. `arguments` are canonical; `writes` is declared by the tool."""
 
     tool: str
     arguments: str
     failed: bool
     readonly: bool = False
-    result: str = field(default="", repr=False)
+    result: str = ""
     writes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallCounts:
+class CallCounts(Struct, frozen=True):
     same_call: int = 0
     same_tool: int = 0
     same_result: int = 0
@@ -131,8 +129,7 @@ class Guard:
         return {name: GuardedTool(tool, self) for name, tool in toolbox.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedTool:
+class GuardedTool(Struct, frozen=True):
     tool: Tool
     guard: Guard
 

@@ -5,9 +5,10 @@ The first of AGENTS.md, CLAUDE.md and .hone/instructions.md that is there; folde
 
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.errors import Refused
 from hone.core.messages import digest
-from hone.core.value import dataclass
 from hone.files.opening import open_file
 from hone.runtime.trust import Folders, OwnersList
 
@@ -16,8 +17,7 @@ LIMIT = 32_000
 """Bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundInstructions:
+class FoundInstructions(Struct, frozen=True):
     """`digest` is that of the very bytes that were read."""
 
     name: str
@@ -25,8 +25,7 @@ class FoundInstructions:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedInstructions:
+class UnusedInstructions(Struct, frozen=True):
     """There is such a file, and `why` says in one sentence why it is not used."""
 
     why: str

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 from hone.core.clock import Clock
 from hone.core.model import Connection, Model
 from hone.core.part import Connect
+from hone.core.value import replace
 from hone.models.http import Http
 from hone.models.priced import PRICES, Price, Priced
 from hone.models.providers import KNOWN, Provider, choose, connect

@@ -4,10 +4,11 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Protocol
+
+from msgspec import Struct
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
@@ -25,7 +26,7 @@ from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
@@ -92,8 +93,7 @@ class Beside(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SessionDeps:
+class SessionDeps(Struct, frozen=True):
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
     on with when the model fails, if there is one; `brief` is asked before each word of the user's."""
 

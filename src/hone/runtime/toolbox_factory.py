@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
-from hone.core.value import dataclass
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.runtime.guardrails import Guard, Thresholds
@@ -30,16 +31,14 @@ PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enclosure:
+class Enclosure(Struct, frozen=True):
     """A folder that tools work in and cannot leave, with the sandbox that keeps commands in it."""
 
     folder: Path
     sandbox: Sandbox
 
 
-@dataclass(frozen=True, slots=True)
-class ToolboxDeps:
+class ToolboxDeps(Struct, frozen=True):
     """Where the tools stand. `more` gives those that rest on what the home knows; `search` asks the search
     engine; `scoped` file tools stay in their folder."""
 

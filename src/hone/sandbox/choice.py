@@ -3,13 +3,14 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from shutil import which
 
+from msgspec import Struct
+
 from hone.core.clock import Clock, SystemClock
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.sandbox.modes import Bubblewrap, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
@@ -34,8 +35,7 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """What trying a mode showed: what it `held`, and one clause on why that is not everything."""
 
     mode: SandboxMode
@@ -43,8 +43,7 @@ class ProbeResult:
     complaint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxChoice:
+class SandboxChoice(Struct, frozen=True):
     mode: SandboxMode
     held: frozenset[Claim]
 

@@ -5,7 +5,8 @@ import resource
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hone.core.value import dataclass
+from msgspec import Struct
+
 from hone.sandbox.spec import (
     DEVICES,
     ETC,
@@ -36,8 +37,7 @@ _FACTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Bubblewrap:
+class Bubblewrap(Struct, frozen=True):
     """Namespaces of its own for a command, and only what it may see mounted in them. `drop` for root.
 
     Started by root, the command runs as a uid that owns nothing (see `descent`): what it may use is then
@@ -67,8 +67,7 @@ class Bubblewrap:
         return (self.prlimit, f"--nproc={most}", "--") if self.prlimit else ()
 
 
-@dataclass(frozen=True, slots=True)
-class MountPlan:
+class MountPlan(Struct, frozen=True):
     """The trees a cell is bound from."""
 
     owned: tuple[Path, ...]
@@ -149,8 +148,7 @@ def _covered(path: Path) -> tuple[str, ...]:
     return ("--tmpfs", str(path)) if os.path.isdir(path) else ("--ro-bind", "/dev/null", str(path))
 
 
-@dataclass(frozen=True, slots=True)
-class LandlockFence:
+class LandlockFence(Struct, frozen=True):
     """For machines without bubblewrap: needs no program and no namespace. `drop` for root.
 
     The command sees the whole tree of files and their names, but opens only what the cell has. Nothing can be

@@ -4,15 +4,15 @@ import codecs
 from io import FileIO
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.files.opening import create_file
 
 _COLOUR = regex(r"\x1b\[[0-9;:]*m")
 
 
-@dataclass(frozen=True, slots=True)
-class Spill:
+class Spill(Struct, frozen=True):
     """Where the whole goes when it is too long, and how the reader of the note can call that place."""
 
     path: Path

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
-from hone.core.value import dataclass
 from hone.core.waiting import uninterrupted
 from hone.sandbox.output import Output
 from hone.sandbox.spec import PATH, Launch
@@ -34,8 +35,7 @@ _BOOT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """`code` is 128 + n where signal n ended the command; `report` is what it wrote to the report pipe."""
 
     output: str

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
-from hone.core.value import dataclass
+from msgspec import Struct
 
 
 class Claim(StrEnum):
@@ -20,8 +20,7 @@ class Claim(StrEnum):
 ALL = frozenset(Claim)
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxSpec:
+class SandboxSpec(Struct, frozen=True):
     """A working folder to write in, the system to read, nothing else. Paths are absolute and without links.
 
     writable:  further folders to write in
@@ -40,8 +39,7 @@ class SandboxSpec:
     scratch: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """A command as the warden takes it. `tmp` is where the command finds its scratch folder."""
 
     kind: str
@@ -50,8 +48,7 @@ class Launch:
     tmp: str = "/tmp"
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxMode:
+class SandboxMode(Struct, frozen=True):
     """A way to enforce a cell, and what it claims to enforce. `wrap` raises Unfit where it cannot be made."""
 
     name: str

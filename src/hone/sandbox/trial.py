@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from hone.core.value import dataclass
+from msgspec import Struct
+
 from hone.sandbox.spec import Claim, SandboxSpec, inside
 
 FITS = "fits"
@@ -20,8 +21,7 @@ FITS = "fits"
 _ATTEMPT = Path(__file__).with_name("attempt.py").read_text("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Bait:
+class Bait(Struct, frozen=True):
     """Where it lies, the port of its listener, a socket for datagrams, the name of its abstract socket."""
 
     folder: Path

@@ -3,12 +3,12 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
 from hone.core.clock import Clock, SystemClock
+from hone.core.value import replace
 from hone.sandbox.choice import Sandbox, SandboxChoice
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start

@@ -1,7 +1,6 @@
 """What every ledger refuses, in which words, and what it makes of facts and of broken letters."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from hone.core.curation import CuratorRun
 from hone.core.errors import Conflict, Corrupt, Missing
@@ -9,6 +8,7 @@ from hone.core.ids import SessionId
 from hone.core.ledger import Author, Change, ChangeId, ChangeState, Delta, Evidence, Target
 from hone.core.messages import digest, sound
 from hone.core.skill import SkillOrigin
+from hone.core.value import replace
 
 
 def storable(change: Change) -> Change:

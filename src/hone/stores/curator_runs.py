@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from hone.core.curation import CuratorRun, CuratorRunId
 from hone.core.errors import Corrupt
 from hone.core.ledger import Change, Entry
 from hone.core.messages import canonical
+from hone.core.value import replace
 from hone.stores import checks
 from hone.stores.database import Database
 from hone.stores.record import record

@@ -4,6 +4,8 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.curation import CuratorRuns
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
@@ -11,7 +13,6 @@ from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
 from hone.core.recall import Recall
 from hone.core.skill import SkillCatalog
-from hone.core.value import dataclass
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
 from hone.stores.jobs import SqliteJobs
@@ -24,8 +25,7 @@ from hone.stores.sqlite import SqliteSessions
 FILE = "hone.db"
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
+class Stores(Struct, frozen=True):
     """What a home keeps. `closed` says why it keeps nothing, if so."""
 
     sessions: Sessions

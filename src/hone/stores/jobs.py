@@ -6,7 +6,6 @@ inside whatever transaction it is called in.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,6 +18,7 @@ from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
 from hone.core.ledger import Change, ChangeId, Entry
 from hone.core.messages import canonical, sound
 from hone.core.topics import NAMES
+from hone.core.value import replace
 from hone.stores import rules
 from hone.stores.database import Database
 from hone.stores.record import reachable, record

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import Corrupt
 from hone.core.ledger import (
@@ -26,7 +27,6 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.stores import checks, fold
 from hone.stores.database import Database
 from hone.stores.record import SETTLED, reachable, record
@@ -129,8 +129,7 @@ class SqliteLedger:
         return await self._database.read(fold.unsound)
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """Which changes, the newest first."""
 
     where: str

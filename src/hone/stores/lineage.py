@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.ids import SessionId
-from hone.core.value import dataclass
 from hone.stores.window import ALWAYS, Window
 
 OCCURRENCES = 20
@@ -40,8 +40,7 @@ SELECT f.id FROM below JOIN nodes AS f ON f.former = below.id ORDER BY f.id LIMI
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A node of a message; `depth` is the number of the message."""
 
     content: int
@@ -53,8 +52,7 @@ class Spot:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The session that a spot is shown in. `left` tells that it has gone on without it."""
 
     session: SessionId

@@ -7,10 +7,11 @@ from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.messages import Role, sound
 from hone.core.recall import stem
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.stores.passages import pairs
 from hone.stores.words import BREAK, LETTER, RUN
 
@@ -74,8 +75,7 @@ WORDS_OF_TIME = regex(r"(?:in|on|of|at|by|since|until|around|during|from|to)\s+$
 Span = tuple[date, date]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuestion:
+class ParsedQuestion(Struct, frozen=True):
     """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
     times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
     if nothing else is asked for. `kin` are terms that often stand for the others; they count for less."""

@@ -12,9 +12,9 @@ from math import log
 from operator import itemgetter
 
 import apsw
+from msgspec import Struct
 
 from hone.core.recall import Query
-from hone.core.value import dataclass
 from hone.stores.question import EMPTY, ParsedQuestion, plain
 from hone.stores.window import Window, bounds, days
 
@@ -52,8 +52,7 @@ LEFT JOIN nodes AS cc ON cc.parent = c.id
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """Contents with their scores, and what was looked for."""
 
     scores: dict[int, float]

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from functools import partial
 
 import apsw
+from msgspec import Struct
 
 from hone.core.messages import Message, Role, decode
 from hone.core.ports import Header
 from hone.core.recall import Hit, Passage, Query, SearchResult, said
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 from hone.stores import lineage, passages
 from hone.stores.database import Database
 from hone.stores.lineage import Lineage, Owner, Spot
@@ -47,8 +47,7 @@ class SqliteRecall:
         return await self._database.read(partial(_search, query=query))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     score: float
     spot: Spot
     owner: Owner

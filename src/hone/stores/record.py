@@ -1,13 +1,13 @@
 """Changes into SQLite, as one piece of work inside whatever transaction it is called in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 import apsw
 
 from hone.core.ledger import Change, ChangeId, ChangeState, Entry
 from hone.core.messages import canonical, sound
+from hone.core.value import replace
 from hone.stores import checks, fold
 from hone.stores.tree import moment, stamp
 

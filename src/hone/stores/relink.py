@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
@@ -18,7 +19,6 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript, chained
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 from hone.stores import rules, tree
 from hone.stores.tree import SYMPTOMS, NodeRow, moment
 from hone.stores.writer import FOREIGN
@@ -102,8 +102,7 @@ LOST = "The messages before this one were lost: the database was damaged."
 Said = tuple[Message, Trust, int]
 
 
-@dataclass(frozen=True, slots=True)
-class SavedMessage:
+class SavedMessage(Struct, frozen=True):
     """Messages that follow each other; `start` is the number that the first of them had."""
 
     start: int

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import Corrupt, StoreError
 from hone.core.jobs import JobId
 from hone.core.messages import digest
-from hone.core.value import dataclass
 from hone.files.atomic import sync_folder
 from hone.stores import curator_runs as rounds
 from hone.stores import jobs, ledger, passages, salvage
@@ -53,16 +53,14 @@ NAMES = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_contents_1")
 WAYS = ("NOT INDEXED", "INDEXED BY nodes_content", "INDEXED BY nodes_at")
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """`gone` is None where nobody can say any more how many there were."""
 
     saved: int
     gone: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Struct, frozen=True):
     """`parts` are sessions made of what came after lost messages; `doubtful` rows are kept twice and were not
     the same; the changes of what is `cut` can no longer be undone; `left` is still not as it should be."""
 

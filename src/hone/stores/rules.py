@@ -2,13 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, sound
 from hone.core.ports import Header, SessionSummary
 from hone.core.transcript import Node
+from hone.core.value import replace
 
 OPENING = 80
 CANDIDATES = 5

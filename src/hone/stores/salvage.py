@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.messages import digest
-from hone.core.value import dataclass
 from hone.stores.database import PATIENCE, connect, create, migrate
 from hone.stores.writer import FOREIGN
 
@@ -36,8 +36,7 @@ Found = tuple[int, str, bytes]
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """`key` is what its rows are in the order of; `number` says that this is a number, so that the next row
     after a gap can be looked for."""
 

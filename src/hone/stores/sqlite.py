@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
@@ -17,7 +18,6 @@ from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, StoredSe
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.core.value import dataclass
 from hone.stores import jobs, rules, tree
 from hone.stores.database import Database
 from hone.stores.tree import NodeRow, moment, stamp
@@ -118,8 +118,7 @@ class SqliteSessions:
             await self._database.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
+class _Session(Struct, frozen=True):
     """What the row of a session says. `opening` is what rules.opening gives for all of its messages."""
 
     header: Header

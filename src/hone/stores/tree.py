@@ -11,13 +11,13 @@ from operator import itemgetter
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import Corrupt
 from hone.core.messages import decode, digest
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, chained
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.stores import passages
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,8 +72,7 @@ DROP_CHAIN = "DELETE FROM chains WHERE id = ? RETURNING prefix"
 DROP_PREFIX = "DELETE FROM prefixes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chains WHERE prefix = ?1)"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
+class NodeRow(Struct, frozen=True):
     """Where a conversation can go on: after a node, or at the root of a chain, where there is no node yet."""
 
     id: int | None

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 import apsw
+from msgspec import Struct
 
 from hone.core.recall import Query
-from hone.core.value import dataclass
 from hone.stores.tree import stamp
 
 FEW, PIECE = 20_000, 200
@@ -29,8 +29,7 @@ Span = tuple[int, int]
 """Two moments in microseconds, both included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """No spans: all of the time. A content is in it if it was said in one of them, at other times or not."""
 
     spans: tuple[Span, ...] = ()

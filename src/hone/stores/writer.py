@@ -12,9 +12,9 @@ from threading import Lock, Thread
 from typing import Any, TypeVar
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import HoneError, StoreError
-from hone.core.value import dataclass
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -24,15 +24,13 @@ FOREIGN = (apsw.Error, UnicodeError, OverflowError)
 REFUSALS = (HoneError, *FOREIGN, TypeError, ValueError)
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
+class _Write(Struct, frozen=True):
     work: Work[Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     value: Any = None
     error: Exception | None = None
 

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, ToolKind, ToolSpec
 from hone.core.tool_context import ToolContext
-from hone.core.value import dataclass
 
 Result = str | Outcome
 Definitions = Mapping[str, dict[str, Any]]
@@ -22,13 +22,12 @@ MOST = 1_000
 """Shapes that are kept. Whoever makes more functions than that has them worked out each time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What a function's signature says. `expected` tells the model what the arguments are; `witness` names
     the parameter, if there is one, that takes the scene."""
 
     schema: str
-    decoder: msgspec.json.Decoder[msgspec.Struct]
+    decoder: msgspec.json.Decoder[Struct]
     expected: str
     witness: str
 
@@ -36,8 +35,7 @@ class Shape:
 _SHAPES: dict[Hashable, Shape] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionTool:
+class FunctionTool(Struct, frozen=True):
     spec: ToolSpec
     function: Function
     shape: Shape
@@ -116,7 +114,7 @@ def _worked_out(function: Function) -> Shape:
     return Shape(schema, decoder, _expected(parameters), witness)
 
 
-def _struct(function: Function, hints: Mapping[str, Any], witness: str) -> type[msgspec.Struct]:
+def _struct(function: Function, hints: Mapping[str, Any], witness: str) -> type[Struct]:
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for each in inspect.signature(function).parameters.values():
         if each.name == witness:
@@ -138,7 +136,7 @@ def _described(hint: Any) -> Any:
     ]
 
 
-def _parameters(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+def _parameters(arguments: type[Struct]) -> dict[str, Any]:
     (reference,), definitions = msgspec.json.schema_components([arguments])
     parameters = _plain(reference, definitions, ())
     return {key: value for key, value in parameters.items() if key != "required" or value}

@@ -6,12 +6,13 @@ Nobody there to be asked is a no. What is agreed to is the text in the question,
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from hone.core.messages import sound
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.tool_context import Question, ToolContext
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.sandbox.choice import SandboxChoice
 from hone.sandbox.spec import Claim
 
@@ -19,8 +20,7 @@ Network = Literal["ask", "allow", "never"]
 """The owner's setting for calls that want the network."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Struct, frozen=True):
     """`text` is a whole sentence; `pattern` is what an answer for always would cover."""
 
     text: str
@@ -40,8 +40,7 @@ class DangerousCommand(Protocol):
 Judge = Callable[[str], DangerousCommand | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRules:
+class ApprovalRules(Struct, frozen=True):
     """What the owner decided beforehand. `trust_floor` labels what a command brings from the folder."""
 
     danger: Judge

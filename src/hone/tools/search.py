@@ -6,16 +6,17 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import translate
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct
+
 from hone.core.permit import Effect
 from hone.core.regex import regex
 from hone.core.tool import Outcome, Tool, ToolKind
-from hone.core.value import dataclass
 from hone.tools.define import tool
 from hone.tools.files import Positive, decoded, failure, load, located, shown
 
@@ -52,8 +53,7 @@ def search_tool(folder: Path) -> Tool:
     return search_files
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A line of the .gitignore in the folder `base`, which is given in parts."""
 
     base: tuple[str, ...]

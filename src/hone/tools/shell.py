@@ -3,12 +3,13 @@
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.messages import sound
@@ -16,7 +17,6 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
 from hone.sandbox.process import Ended, Running
 from hone.sandbox.spec import PATH, SandboxUnavailable
@@ -39,8 +39,7 @@ _SCRIPT = (
 _SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class BackgroundProcess:
+class BackgroundProcess(Struct, frozen=True):
     """A process in the background."""
 
     command: str

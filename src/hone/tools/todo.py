@@ -3,21 +3,20 @@
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome, ToolKind
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.tools.define import tool
 
 NAME = "todo"
 MARKS = {"open": " ", "doing": "~", "done": "x"}
 
 
-@dataclass(frozen=True, slots=True)
-class TodoItem:
+class TodoItem(Struct, frozen=True):
     text: str
     state: Literal["open", "doing", "done"] = "open"
 

@@ -5,15 +5,16 @@ import json
 import re
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.core.messages import ToolCall, digest, sound
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolSpec
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.files.atomic import write
 from hone.tools.files import located
@@ -22,8 +23,7 @@ _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, 
 _FRAMES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SafeTool:
+class SafeTool(Struct, frozen=True):
     """What a tool raises becomes a result, and no result shows secrets or hides letters."""
 
     tool: Tool
@@ -53,8 +53,7 @@ def _last_lines(error: Exception) -> str:
     return "".join(traceback.format_exception(error, limit=-_FRAMES)).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Capped:
+class Capped(Struct, frozen=True):
     """A cap on what a result may weigh in the history: the rest goes to a file. Goes around SafeTool, never
     inside it: the file must not hold what the history may not."""
 
@@ -101,8 +100,7 @@ def _note(count: int, where: str) -> str:
     return f"\n… {count:,} characters left out; {where} …\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(Struct, frozen=True):
     """Labels a result with the trust of the path it came from: the call's `path`, or the folder where it has
     none. Where it cannot be told, nothing better than foreign is claimed."""
 
@@ -120,8 +118,7 @@ class Labelled:
         return replace(outcome, trust=Trust.FOREIGN if place is None else self.label(place))
 
 
-@dataclass(frozen=True, slots=True)
-class FolderScoped:
+class FolderScoped(Struct, frozen=True):
     """A tool that takes a `path` and stays below some folders: for whoever works where nobody watches.
     Relative paths start at the first of the folders."""
 
@@ -144,8 +141,7 @@ class FolderScoped:
         return real is not None and any(real.is_relative_to(each.resolve()) for each in self.folders)
 
 
-@dataclass(frozen=True, slots=True)
-class HomeProtected:
+class HomeProtected(Struct, frozen=True):
     """A file in the home that changes counts as edited by the owner. So whoever is not the owner must not
     change one: it would be known without a question."""
 

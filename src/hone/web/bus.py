@@ -4,10 +4,10 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from hone.core.value import dataclass
+from msgspec import Struct
 
 KEPT = 4_000
 """Signals that a channel remembers."""
@@ -20,8 +20,7 @@ EVERYWHERE = ""
 """The channel of what concerns no single conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Struct, frozen=True):
     """`number` grows over all channels of a bus."""
 
     number: int

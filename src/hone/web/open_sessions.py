@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
+
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.clock import Clock
@@ -15,7 +17,6 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
-from hone.core.value import dataclass
 from hone.runtime.session import Session, ignore
 from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
@@ -58,8 +59,7 @@ class OpenSession:
             task.cancel()  # has not begun, or is over
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """What is said in a conversation. `watched`: somebody is there to answer a question of the agent's."""
 
     message: str | Message

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from hone.core.errors import Missing
-from hone.core.value import dataclass
 from hone.web.answers import answer, failure
 from hone.web.state import ServerState
 
@@ -21,12 +21,11 @@ LARGEST_NUMBER = 2**53
 """What every JSON reader, and the database, can count to."""
 
 
-class Nothing(msgspec.Struct, frozen=True):
+class Nothing(Struct, frozen=True):
     """Where no query or no body is wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperationCall(Generic[Query, Body]):
+class OperationCall(Struct, Generic[Query, Body], frozen=True):
     state: ServerState
     path: Mapping[str, Any]
     query: Query
@@ -40,15 +39,14 @@ Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]
 """Gives a value for JSON, or a whole response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """The doc of `act` describes it. `streams`: it answers with server-sent events."""
 
     method: str
     path: str
     act: Act
-    query: type[msgspec.Struct] = Nothing
-    body: type[msgspec.Struct] = Nothing
+    query: type[Struct] = Nothing
+    body: type[Struct] = Nothing
     status: int = 200
     streams: bool = False
 
@@ -78,7 +76,7 @@ class Operation:
         )
         return result if isinstance(result, Response) else answer(result, self.status)
 
-    async def _read(self, request: Request) -> msgspec.Struct:
+    async def _read(self, request: Request) -> Struct:
         if self.method in ("GET", "HEAD"):
             return Nothing()
         data = await request.body()

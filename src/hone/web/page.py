@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from importlib.resources import files
 
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from hone.core.messages import digest
-from hone.core.value import dataclass
 
 FOLDER = files("hone.web") / "static"
 DOCUMENT = "index.html"
@@ -23,8 +23,7 @@ ASK_AGAIN = "no-cache"
 """A browser keeps a file, and asks each time whether it is still the one."""
 
 
-@dataclass(frozen=True, slots=True)
-class StaticFile:
+class StaticFile(Struct, frozen=True):
     data: bytes
     type: str
     tag: str

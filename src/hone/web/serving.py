@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
-from hone.core.value import dataclass
 from hone.web.app import create_app
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
@@ -32,8 +32,7 @@ HELD_UP = 5
 """Seconds a client may take to hear the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where to listen. `names` are further names that it is reached by, as browsers write them."""
 
     host: str = "127.0.0.1"

@@ -5,13 +5,12 @@ from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from msgspec import Struct
 
-from hone.core.value import dataclass
 from hone.core.visible import visible
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownBlock:
+class MarkdownBlock(Struct, frozen=True):
     """A paragraph, a heading, a table, a whole fence, or one item of a list with all that is in it.
     `number` is an item's place in an ordered list."""
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 MOST = 200
 """Commands or files that are offered at once."""
@@ -14,8 +15,7 @@ _COMMAND = regex(r"/[A-Za-z0-9-]*")
 _WORD = regex(r"\S*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """`text` takes the place of the last `length` letters."""
 
     text: str

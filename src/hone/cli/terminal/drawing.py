@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TextIO
 
+from msgspec import Struct
 from rich.color import ColorSystem
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +16,6 @@ from rich.text import Text
 from hone.cli.terminal.keyboard import unechoed
 from hone.cli.terminal.view import Frame, View
 from hone.core.events import Emit
-from hone.core.value import dataclass
 
 FRAME, SHARE = 0.08, 5
 """Seconds from one frame to the next, and at least so many times what drawing took."""
@@ -75,8 +75,7 @@ def _without_cursor() -> Iterator[None]:
         sys.stdout.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class LiveLine:
+class LiveLine(Struct, frozen=True):
     """As it is written, and how many cells it takes."""
 
     text: str = ""

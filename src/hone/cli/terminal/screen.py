@@ -7,12 +7,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.cli.context import Interrupts
 from hone.cli.render import paint_for, price, share
 from hone.cli.terminal.plain import PlainScreen
 from hone.core.events import Emit
 from hone.core.model import Usage, total
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.registry import load
 
@@ -46,8 +47,7 @@ class TurnDrawing(Protocol):
     def paused(self) -> AbstractContextManager[None]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """`spent` has an entry for each model call of the session."""
 
     model: str
@@ -55,8 +55,7 @@ class Status:
     spent: Sequence[Usage] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a screen shows and keeps beside the conversation. The functions are asked whenever it is drawn."""
 
     home: Path

@@ -6,8 +6,10 @@ Knows no terminal, only its size.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
+from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 
@@ -19,7 +21,6 @@ from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece
 from hone.core.tool import Outcome
 from hone.core.turn import Stop, Turn
-from hone.core.value import dataclass
 from hone.core.visible import visible
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -41,8 +42,7 @@ class RowKind(Enum):
     ASIDE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """`done` stays on the screen; `live` is drawn over by the next frame."""
 
     done: Sequence[Text] = ()

@@ -4,9 +4,10 @@ import re
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from hone.core.errors import SettingsError
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
 NAMES = (NULL, SQLITE, POSTGRES, HONCHO)
@@ -15,8 +16,7 @@ _HERE = regex(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|", re.IGNORECASE)
 _UNFIT = regex(r"[^A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class BackendChoice:
+class BackendChoice(Struct, frozen=True):
     """`why` is what decided, in a few words."""
 
     name: str

@@ -6,12 +6,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, SettingsError
 from hone.core.messages import digest
 from hone.core.secrets import mask_password
-from hone.core.value import dataclass
 from hone.features.backends.choice import (
     HONCHO,
     KEY,
@@ -44,8 +45,7 @@ Makers = Mapping[str, Callable[[], Backend]]
 """Of plugins, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackendOptions:
+class BackendOptions(Struct, frozen=True):
     """What the settings say. `backend` empty: whatever there is; `owner` empty: who is logged in."""
 
     backend: str = ""

@@ -1,9 +1,9 @@
 """What a memory backend is worth, from what was measured of it: arithmetic, and nothing else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
-from hone.core.value import dataclass
+from msgspec import Struct
+
 from hone.features.backends.choice import NULL
 
 AVAILABLE = 20
@@ -17,8 +17,7 @@ BASELINE = "baseline"
 WARNING = "What is stored leaves this machine."
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """What was seen of a backend. `why` says why it cannot be used, `error` what went wrong on the way;
     `worked` are the operations whose round trip was whole; `times` are the milliseconds each took; `recall`
     is the share of questions whose answer was among the first three; `durable` whether a memo survived the
@@ -29,12 +28,12 @@ class Measured:
     why: str = ""
     error: str = ""
     worked: frozenset[str] = frozenset()
-    times: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    times: Mapping[str, Sequence[float]] = {}
     recall: float = 0.0
     durable: bool | None = None
     location: str = ""
     needs_key: bool = False
-    calls: Mapping[str, float] = field(default_factory=dict)
+    calls: Mapping[str, float] = {}
 
     @property
     def available(self) -> bool:
@@ -51,8 +50,7 @@ class Measured:
         return sum(every) / len(every) if every else None
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     availability: int = 0
     function: int = 0
     latency: int = 0

@@ -1,9 +1,9 @@
 """Describe the memory backend in use, and measure backends by using them."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from hone.app import Hone
+from hone.core.value import replace
 from hone.features.backends.choice import NULL
 from hone.features.backends.evaluate import Measured
 from hone.features.backends.measure import measure

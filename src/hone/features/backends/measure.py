@@ -1,12 +1,13 @@
 """Measures a memory backend by using it: real round trips, timed, with a set of questions."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hone.core.backend import Backend
 from hone.core.clock import Clock
 from hone.core.errors import BackendError
+from hone.core.value import replace
 from hone.features.backends.evaluate import Measured
 
 T = TypeVar("T")

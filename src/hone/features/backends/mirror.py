@@ -6,6 +6,8 @@ never told, and one that was told and undone is taken back. So a change that is 
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from hone.core.backend import Backend
 from hone.core.errors import BackendError, Missing, Unfit
 from hone.core.ledger import Entry, Ledger, Target
@@ -13,7 +15,6 @@ from hone.core.messages import digest
 from hone.core.outbox import Outbox
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.trust import lowest
-from hone.core.value import dataclass
 from hone.knowledge import places
 from hone.knowledge.journal import entries
 from hone.knowledge.metadata import metadata
@@ -24,8 +25,7 @@ LONGEST = 20_000
 """Characters of a copy; of a longer skill it is the beginning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """What a key holds now; None: nothing any more."""
 
     key: str

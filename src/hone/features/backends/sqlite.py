@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
-from hone.core.value import dataclass
 from hone.stores.database import Database
 from hone.stores.words import question_terms, rarest, spaced
 
@@ -48,8 +48,7 @@ WHERE memo_words MATCH ? AND m.user = ? ORDER BY w.rowid DESC LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     user: str
     key: str
     value: str

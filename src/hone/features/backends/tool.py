@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
+from msgspec import Struct
+
 from hone.app import Hone
 from hone.core.backend import LIMIT, Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Refused, Unfit
@@ -13,7 +15,6 @@ from hone.core.tool import Outcome, Tool
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Source
 from hone.core.trust import Trust, lowest
-from hone.core.value import dataclass
 from hone.features.backends.evaluation import compare, describe
 from hone.features.backends.mirror import FOLDER
 from hone.features.backends.reminding import TRUST, label, stored
@@ -67,8 +68,7 @@ def backend_tool(hone: Hone, backend: Backend, user_id: str, source: Source | No
     return memory_backend
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """One user's way to a backend, and what its words are worth."""
 
     backend: Backend

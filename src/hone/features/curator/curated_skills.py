@@ -1,14 +1,15 @@
 """What the curator may touch, and what is known of each: how it was used, what it is made of."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
+
+from msgspec import Struct
 
 from hone.core.ledger import SKILL, Actor, ChangeId, ChangeKind, ChangeState, Entry
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin
 from hone.core.trust import Trust, lowest
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
 from hone.knowledge.folding import Files
@@ -19,8 +20,7 @@ WHOLE = 80_000
 WIDTH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class CuratedSkills:
+class CuratedSkills(Struct, frozen=True):
     """Of the skills that may be changed: their files, their lines, the changes each is made of, how far those
     can be trusted, the days on which it was used. `changed` says which skill was made or changed on which
     day, in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""

@@ -6,9 +6,10 @@ behind and is due again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
@@ -32,7 +33,7 @@ from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin, Stop
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.features.curator import consolidation
 from hone.features.curator.curated_skills import CuratedSkills, is_own, load_skills, question
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
@@ -56,8 +57,7 @@ OFF = "Merging is switched off."
 PLAIN = "The model is too small to be asked."
 
 
-@dataclass(frozen=True, slots=True)
-class CuratorDeps:
+class CuratorDeps(Struct, frozen=True):
     """What a curator works with. `agent` is whom it asks."""
 
     home: Path
@@ -71,8 +71,7 @@ class CuratorDeps:
     terms: Terms = TERMS
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """What a model said: its plan as moves, or why there is none. `skipped`: it was not asked."""
 
     moves: tuple[Move, ...] = ()
@@ -83,8 +82,7 @@ class Advice:
     skipped: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """What a run would do."""
 
     why: str
@@ -93,8 +91,7 @@ class Thought:
     batches: tuple[Batch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """What a run would make of it, and what of it would be refused. Nothing was changed."""
 
     thought: Thought

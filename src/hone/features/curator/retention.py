@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from enum import StrEnum
 
+from msgspec import Struct
+
 from hone.core.skill import ListedSkill, SkillOrigin
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """Days without use after which a skill is stale, and after which it is put away. `gap`: the most between
     two days that count."""
 
@@ -34,16 +34,14 @@ class Grade(StrEnum):
     """It is to be put away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aged:
+class Aged(Struct, frozen=True):
     name: str
     unused: int
     """Days."""
     grade: Grade
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(Struct, frozen=True):
     """How many days had counted when each day was last seen, and how many have by now."""
 
     marks: Mapping[date, int]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from msgspec import Struct
+
 from hone.app import Hone
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
-from hone.core.value import dataclass
 from hone.features.experiments.statistics import (
     FIGURES,
     SUCCESS,
@@ -25,8 +26,7 @@ from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills.folder import Archive
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A study with what it says."""
 
     study: Study

@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
 from hone.core.errors import Refused
 from hone.core.messages import Message, Role, Text
@@ -12,7 +14,6 @@ from hone.core.ports import Sessions
 from hone.core.screen import screen
 from hone.core.secrets import redact
 from hone.core.transcript import Node, Transcript
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.features.experiments.values import Check, Task
 from hone.files.opening import open_file
@@ -25,8 +26,7 @@ _CHANGING = ("patch", _WRITING)
 _NAMING = ("read_file", *_CHANGING)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingOptions:
+class RecordingOptions(Struct, frozen=True):
     """What the owner wants of a task. `at` is the message that asks (0: the first one of the user's), `files`
     are patterns below `folder` (none: the files that the session named)."""
 
@@ -37,8 +37,7 @@ class RecordingOptions:
     check: Check = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """`changed` are files that the session has changed since it was asked: they are taken as it left them."""
 
     task: Task

@@ -1,9 +1,10 @@
 """What an experiment found, as a table, as data for programs, and as a picture."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from html import escape
 from typing import Any
+
+import msgspec
 
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, points
@@ -132,7 +133,7 @@ def data(finding: Finding) -> dict[str, Any]:
             }
             for each in finding.differences
         ],
-        "runs": [asdict(run) for run in study.runs],
+        "runs": msgspec.to_builtins(study.runs),
     }
 
 

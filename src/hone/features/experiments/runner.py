@@ -2,11 +2,11 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.errors import ModelError, Refused
@@ -15,7 +15,7 @@ from hone.core.model import Usage
 from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.features.experiments.checks import holds
 from hone.features.experiments.scratch_home import alter, copy_trust, furnish, gather
 from hone.features.experiments.store import Studies
@@ -28,8 +28,7 @@ from hone.sandbox.choice import Sandbox
 from hone.sandbox.workspace import cleared
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """So many runs of so many are done; `run` is the one that has just ended."""
 
     done: int
@@ -137,8 +136,7 @@ class ExperimentRunner:
         return await hone.resume(header.id, model)
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlace:
+class RunPlace(Struct, frozen=True):
     """The folders of one experiment: in each run the same paths, and new contents."""
 
     root: Path

@@ -1,13 +1,14 @@
 """Homes for runs: what the owner's Hone knows, with one lesson or without it, and nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.ledger import SKILL, Target, project
 from hone.core.skill import ARCHIVED
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.features.experiments.values import Arm, Lesson, LessonKind
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.values import Template
@@ -19,8 +20,7 @@ from hone.knowledge.snapshots import journals
 from hone.runtime.instructions import FoundInstructions, look
 
 
-@dataclass(frozen=True, slots=True)
-class HomeContents:
+class HomeContents(Struct, frozen=True):
     """What is known: the texts of the journal by target, the skills by name."""
 
     texts: Mapping[Target, str]

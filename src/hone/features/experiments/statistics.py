@@ -11,7 +11,8 @@ from math import ceil, sqrt
 from random import Random
 from statistics import NormalDist, fmean
 
-from hone.core.value import dataclass
+from msgspec import Struct
+
 from hone.features.experiments.values import PAIRS, Run, Study
 
 CONFIDENCE = 0.95
@@ -27,8 +28,7 @@ class EffectVerdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """The mean of one figure with and without, and their difference (with minus without) with its interval.
     `pairs` are those in which both runs had the figure; with none of them there is nothing but the name."""
 

@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, Sto
 from hone.core.ids import SessionId
 from hone.core.messages import canonical, digest
 from hone.core.regex import regex
+from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import described, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
@@ -185,11 +185,12 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _line(value: Run | dict[str, Any]) -> bytes:
-    return canonical(value if isinstance(value, dict) else asdict(value)).encode() + b"\n"
+    return canonical(msgspec.to_builtins(value)).encode() + b"\n"
 
 
 def _head(study: Study) -> bytes:
-    head = {name: value for name, value in asdict(study).items() if name not in ("begun", "runs")}
+    head = msgspec.to_builtins(replace(study, runs=()))
+    del head["runs"]
     return _line(head | {"begun": study.begun.isoformat()})
 
 

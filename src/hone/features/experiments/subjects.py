@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.app import Hone
 from hone.core.errors import Missing, Refused
 from hone.core.ledger import ChangeId, ChangeState, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import SkillOrigin
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.features.experiments.values import Lesson, LessonKind
 from hone.features.templates.part import TemplatesPart
@@ -21,8 +22,7 @@ from hone.knowledge.skills.facts import content_digest, facts
 from hone.knowledge.snapshots import journals
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A lesson as it stands. `entry` is its text in the journal."""
 
     lesson: Lesson

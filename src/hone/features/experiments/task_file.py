@@ -1,7 +1,6 @@
 """A task as the JSON of its file. A digest tells one that was changed by hand: the check decides."""
 
 import json
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -45,7 +44,7 @@ def to_dict(task: Task) -> dict[str, Any]:
         "created": task.created.isoformat(),
         "folder": task.folder,
         "request": task.request,
-        "check": asdict(task.check),
+        "check": msgspec.to_builtins(task.check),
         "files": dict(task.files),
         "begun": [
             {"message": node.encoded.decode(), "trust": node.trust.name.lower(), "at": node.at.isoformat()}

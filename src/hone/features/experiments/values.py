@@ -3,9 +3,10 @@
 from datetime import datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.transcript import Node
-from hone.core.value import dataclass
 
 PAIRS = 20
 """Pairs of runs, unless the owner wants more; with fewer nothing is concluded."""
@@ -13,8 +14,7 @@ EARLY = 30
 """Turns of a run in which errors count as early ones. A turn is one reply of the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """What must hold after a run, all of it. `script` must end with exit code 0, `text` must stand in the
     answer, each of `files` must be there with these words in it (none: any)."""
 
@@ -26,8 +26,7 @@ class Check:
         return bool(self.script or self.text or self.files)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """What is tried again and again: files in a folder, a conversation that may have begun, a request, and
     the owner's check. `folder` is where it comes from."""
 
@@ -49,8 +48,7 @@ class LessonKind(StrEnum):
     TEMPLATE = "template"
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """`name` is that of the skill or the template, or the part of the journal an entry is in; `digest` is
     that of its content: another content is another lesson."""
 
@@ -67,8 +65,7 @@ class Arm(StrEnum):
     WITHOUT = "without"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """What one try came to. `first` is the turn with the first call that succeeded, `first_seconds` when its
     result was there; None if none did. `cost` is in US dollars, None if no price is known."""
 
@@ -90,8 +87,7 @@ class Run:
         return self.pair, self.arm
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(Struct, frozen=True):
     """One lesson on one task with one model, and the runs that are done."""
 
     task: str

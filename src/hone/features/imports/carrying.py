@@ -6,6 +6,8 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Self
 
+from msgspec import Struct
+
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.messages import Role, digest, sound
@@ -13,7 +15,6 @@ from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.features.imports.conversation import Conversation, ImportReport
 from hone.features.imports.pairing import LOST, paired
@@ -39,8 +40,7 @@ class ImportState(StrEnum):
 WANTED = (ImportState.NEW, ImportState.LONGER, ImportState.CHANGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(Struct, frozen=True):
     """A conversation as it would be stored."""
 
     header: Header
@@ -87,8 +87,7 @@ def _folder(path: str) -> str:
     return path if fit else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trail:
+class Trail(Struct, frozen=True):
     """As much of a transcript as is needed to compare it: what was said, how many messages of it were really
     there, and how long the last one is."""
 

@@ -3,15 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
+from msgspec import Struct
+
 from hone.core.messages import Message, Part, Role, Text, ToolResult
 from hone.core.regex import regex
 from hone.core.trust import Trust
-from hone.core.value import dataclass
+from hone.core.value import replace
 
 Row = Mapping[str, Any]
 
@@ -68,8 +70,7 @@ _FOREIGN = (
 """How texts begin that a program put together from what it had."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawMessage:
+class RawMessage(Struct, frozen=True):
     """One thing that was said. `trust` is the best label it may have; `at` None: nobody says when."""
 
     message: Message

@@ -3,7 +3,6 @@
 import json
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hone.core.messages import (
@@ -21,6 +20,7 @@ from hone.core.messages import user as said
 from hone.core.normalize import normalize
 from hone.core.secrets import redact
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.imports.conversation import ImportReport, RawMessage, result
 from hone.runtime.export import cleaned

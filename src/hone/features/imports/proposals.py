@@ -3,15 +3,16 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.core.errors import Conflict, Refused
 from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.features.imports.files import opened
 from hone.features.imports.hermes import entries, plain_skill
@@ -30,8 +31,7 @@ DEEPEST = 4
 _MANIFEST = ".bundled_manifest"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportProposal:
+class ImportProposal(Struct, frozen=True):
     """`mark` is the digest of what is brought, so that nothing is proposed twice, and nothing that the owner
     has turned down comes back."""
 

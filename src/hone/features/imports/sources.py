@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.errors import HoneError
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.features.imports import claude, codex, hermes, openai
 from hone.features.imports.conversation import REPEATED, Conversation, ImportReport, Row
@@ -23,8 +24,7 @@ SOURCES = (*LINES, hermes.NAME)
 STATE = "state.db"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """A file with conversations in it. What it yields may be read twice."""
 
     path: Path

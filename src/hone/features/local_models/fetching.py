@@ -9,15 +9,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.errors import Refused
-from hone.core.value import dataclass
 
 _SHOWN = 8
 """Lines of an installer's complaint that are passed on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Struct, frozen=True):
     """`hashes` are the SHA-256 of all its wheels; without them the caller checks what it takes out of it."""
 
     name: str

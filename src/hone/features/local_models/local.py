@@ -11,12 +11,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Unreachable
 from hone.core.model import Model, Piece
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
-from hone.core.value import dataclass
 from hone.features.local_models.weights import ModelFiles
 from hone.models.endpoint import Endpoint, excerpt
 from hone.models.http import Http
@@ -31,8 +32,7 @@ _PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "S
 """What the engine gets of the environment: no key is among it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(Struct, frozen=True):
     process: Process
     chat: Model
 

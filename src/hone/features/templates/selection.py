@@ -3,14 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
 
 from hone.core.messages import ToolCall, ToolResult, canonical
 from hone.core.permit import Effect
 from hone.core.tool import ToolKind, ToolSpec
 from hone.core.transcript import Node
 from hone.core.trust import Trust
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.templates.classes import classify, kind_of, succeeded
 from hone.features.templates.values import Example, Template, Work
@@ -29,8 +30,7 @@ _KNOWING = ("memory", "skills_list", "skill_view", "skill_manage", "session_sear
 Clean = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A call and the result it got, each with its label."""
 
     call: ToolCall
@@ -141,8 +141,7 @@ def _clipped(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[:room]} [… {len(text) - room:,} more characters]"
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateChoice:
+class TemplateChoice(Struct, frozen=True):
     template: Template
     why: str
 

@@ -4,13 +4,13 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.regex import regex
+from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.template_file import filed, unfiled
 from hone.features.templates.values import Template

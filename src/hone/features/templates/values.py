@@ -3,9 +3,10 @@
 from datetime import datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 from hone.core.ids import SessionId
 from hone.core.trust import Trust
-from hone.core.value import dataclass
 
 
 class Work(StrEnum):
@@ -17,8 +18,7 @@ class Work(StrEnum):
     MIXED = "mixed"
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A call and its own result. `size` is how long the result was; `said` and `trust` are the labels that
     the call and the result had where they happened."""
 
@@ -30,8 +30,7 @@ class Example:
     trust: Trust
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """`uses` are the sessions that began with it; `effect` is by how much it was measured to help (negative:
     to harm), None if nobody has measured it."""
 

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli.context import with_home, with_store
@@ -17,7 +18,6 @@ from hone.core.errors import HoneError
 from hone.core.ids import SessionId
 from hone.core.ports import Header, Sessions, SessionSummary
 from hone.core.secrets import redact
-from hone.core.value import dataclass
 from hone.core.visible import one_line, visible
 from hone.features.traces.export import Tree, choose, gather
 from hone.features.traces.export import export as write
@@ -185,8 +185,7 @@ def tree(options: Options, session: str | None, limit: int) -> None:
         click.echo("There are no sessions yet. Start one: hone")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     header: Header
     words: str
     left: tuple[str, ...]

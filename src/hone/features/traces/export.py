@@ -7,11 +7,12 @@ from, so a review is an extension of what it reviewed. docs/traces.md tells the 
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.errors import Corrupt, Missing
 from hone.core.ids import SessionId
@@ -21,7 +22,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.turn import Origin
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.runtime.export import Clean, cleaned, lineage
 
 VERSION = 1
@@ -29,12 +30,12 @@ VERSION = 1
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class Top(msgspec.Struct, tag_field="kind", tag="traces"):
+class Top(Struct, tag_field="kind", tag="traces"):
     version: int
     redacted: bool
 
 
-class Root(msgspec.Struct, tag_field="kind", tag="prefix"):
+class Root(Struct, tag_field="kind", tag="prefix"):
     digest: str
     model: str
     system: str
@@ -42,7 +43,7 @@ class Root(msgspec.Struct, tag_field="kind", tag="prefix"):
     sampling: str
 
 
-class Content(msgspec.Struct, tag_field="kind", tag="content", omit_defaults=True):
+class Content(Struct, tag_field="kind", tag="content", omit_defaults=True):
     digest: str
     role: Role
     parts: list[dict[str, Any]]
@@ -50,7 +51,7 @@ class Content(msgspec.Struct, tag_field="kind", tag="content", omit_defaults=Tru
     template: str = ""
 
 
-class TraceMessage(msgspec.Struct):
+class TraceMessage(Struct):
     """A message in its place: `content` is a digest, `hash` that of the node."""
 
     hash: str
@@ -59,7 +60,7 @@ class TraceMessage(msgspec.Struct):
     at: Moment
 
 
-class Label(msgspec.Struct):
+class Label(Struct):
     """Where one session knows a message that several have by another time or trust."""
 
     hash: str
@@ -67,7 +68,7 @@ class Label(msgspec.Struct):
     at: Moment
 
 
-class Cost(msgspec.Struct):
+class Cost(Struct):
     at: Moment
     model: str
     origin: Origin
@@ -78,14 +79,14 @@ class Cost(msgspec.Struct):
     cost: float | None
 
 
-class Left(msgspec.Struct, omit_defaults=True):
+class Left(Struct, omit_defaults=True):
     """A line that a session has left, by the hash of its end."""
 
     hash: str
     labels: list[Label] = []
 
 
-class TraceChange(msgspec.Struct, omit_defaults=True):
+class TraceChange(Struct, omit_defaults=True):
     """A session that ends on a leaf, after `messages` of it."""
 
     session: str
@@ -101,7 +102,7 @@ class TraceChange(msgspec.Struct, omit_defaults=True):
     usage: list[Cost] = []
 
 
-class Leaf(msgspec.Struct, tag_field="kind", tag="leaf"):
+class Leaf(Struct, tag_field="kind", tag="leaf"):
     """`messages` follow the first `shared` ones of an earlier leaf, up to the node `after`; or the prefix."""
 
     hash: str
@@ -117,8 +118,7 @@ Labels = Mapping[str, tuple[Trust, datetime]]
 """Trust and time by hash, where they are not those of the tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A session in the tree. `lines` are the hashes they end with, oldest first, the present one last."""
 
     header: Header
@@ -319,6 +319,6 @@ def _cost(spent: Spending) -> Cost:
     return Cost(spent.at, spent.model, spent.origin, use.input, use.cached, use.written, use.output, use.cost)
 
 
-def _line(value: msgspec.Struct) -> str:
+def _line(value: Struct) -> str:
     """In ASCII, so that no reader takes a letter for the end of a line."""
     return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))

@@ -5,12 +5,14 @@ The file may come from anywhere: every digest is computed again, and a line that
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from re import fullmatch
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import fields
 
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.ids import SessionId
@@ -19,7 +21,7 @@ from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.features.traces.export import (
     VERSION,
     Content,
@@ -185,8 +187,7 @@ def _resolve(found: FoundTrace) -> None:
             found.tree.traces[id] = replace(trace, lines=lines)
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreStep:
+class RestoreStep(Struct, frozen=True):
     trace: Trace
     lines: tuple[Transcript, ...]
     standing: RestoreState

@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT, SkillSummary
-from hone.core.value import dataclass
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.skills.paths import DOCUMENT_CHARACTERS, accept, weigh
 
@@ -26,14 +26,13 @@ _LINE = regex(r"([a-z][a-z-]*): ((?=\w)(?:[^:#\s]|:(?=[^\s])|#(?<!\s#)| (?=[^\s#
 _CONTROL = regex("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """`extra` is what the format allows besides: license, compatibility, metadata, allowed-tools."""
 
     name: str
     description: str
     body: str
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = {}
 
     @property
     def summary(self) -> SkillSummary:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from hone.core.errors import Refused
 from hone.core.ledger import Actor
 from hone.core.messages import canonical, digest
 from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, ListedSkill, SkillOrigin
-from hone.core.value import dataclass
 
 SET = b"1"
 NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT, APPROVED})
@@ -35,8 +36,7 @@ _PROGRAMS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     origin: SkillOrigin
     pinned: bool = False
     archived: bool = False

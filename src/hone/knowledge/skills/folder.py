@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from msgspec import Struct
+
 from hone.core.errors import Conflict, Refused
 from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
 from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, SkillOrigin
-from hone.core.value import dataclass
 from hone.core.visible import amend, find, one_line
 from hone.knowledge.skills.document import decode, validate
 from hone.knowledge.skills.facts import SET, digest_files, facts, split_facts
@@ -17,8 +18,7 @@ from hone.knowledge.skills.paths import LONGEST_PATH, accept, check
 Files = Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     """A new skill of one document. `project` is the folder it is for; empty: for all."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.CREATE
@@ -27,8 +27,7 @@ class Create:
     project: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """The whole document anew. `seen` here and below is the digest of what the editor saw; empty: any."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.REWRITE
@@ -36,8 +35,7 @@ class Rewrite:
     seen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """Replaces the one place where `find` stands, as it was shown."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.PATCH
@@ -47,42 +45,35 @@ class Patch:
     seen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFile(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.WRITE_FILE
     path: str
     content: bytes
     seen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveFile:
+class RemoveFile(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.REMOVE_FILE
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.ARCHIVE
 
 
-@dataclass(frozen=True, slots=True)
-class Restore:
+class Restore(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.RESTORE
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.PIN
 
 
-@dataclass(frozen=True, slots=True)
-class Unpin:
+class Unpin(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.UNPIN
 
 
-@dataclass(frozen=True, slots=True)
-class Install:
+class Install(Struct, frozen=True):
     """Files from elsewhere, as the owner has seen them; in the place of those that were installed before."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.INSTALL
@@ -90,21 +81,18 @@ class Install:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Uninstall:
+class Uninstall(Struct, frozen=True):
     kind: ClassVar[ChangeKind] = ChangeKind.UNINSTALL
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceSkill:
+class ReplaceSkill(Struct, frozen=True):
     """The folder as somebody left it. Its facts stay; one that was not there before is the owner's."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.REPLACE
     files: Files
 
 
-@dataclass(frozen=True, slots=True)
-class SetFiles:
+class SetFiles(Struct, frozen=True):
     """All that it shall hold, facts included, as undo or merge makes it; nothing takes the skill away."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.SET

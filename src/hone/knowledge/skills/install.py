@@ -6,10 +6,11 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.files.opening import FOLDER, open_file
 from hone.knowledge.skills.document import FENCE, decode, parse, validate
@@ -20,8 +21,7 @@ _ABOUT = regex(r"(?:license|licence|copying|notice|readme|changelog|changes)(?:\
 _NAME = regex(r"^name:.*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class InstallPlan:
+class InstallPlan(Struct, frozen=True):
     """What would be installed, to the byte, and what of the folder would not."""
 
     name: str

@@ -6,9 +6,10 @@ from functools import cache
 from math import log
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.regex import regex
 from hone.core.skill import ListedSkill
-from hone.core.value import dataclass
 
 CANDIDATES = 200
 """How many to take from the store for a good ranking."""
@@ -65,8 +66,7 @@ def similar(
     return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Struct, frozen=True):
     """The stems of a skill. `front` are those of name and description."""
 
     name: frozenset[str]
@@ -80,8 +80,7 @@ class _Words:
         return cls(name - _LINKS, front, front | _stems(body[:_READ]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(Struct, frozen=True):
     """The stems of a task with their weights: the fewer candidates have one, the more it tells."""
 
     told: dict[str, float]

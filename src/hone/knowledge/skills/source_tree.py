@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from hone.core.errors import Refused
 from hone.core.skill import DOCUMENT
-from hone.core.value import dataclass
 from hone.core.visible import one_line
 from hone.knowledge.skills.install import InstallPlan, is_left, plan_install
 from hone.knowledge.skills.paths import BYTES, FILE_BYTES, FILES
@@ -12,8 +13,7 @@ from hone.knowledge.skills.paths import BYTES, FILE_BYTES, FILES
 SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class SourceTree:
+class SourceTree(Struct, frozen=True):
     """`sizes` of plain files by path, `faults` of everything else: why it cannot be a file of a skill."""
 
     sizes: Mapping[str, int]

@@ -5,8 +5,9 @@ import re
 from collections import deque
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.models.fake_provider.shapes import Format
 
 # Inside a string the quotes would be escaped: this is found as a key and nowhere else.
@@ -16,8 +17,7 @@ _BRACE = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
 _END = regex(rb"\]\s*\}\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """`total` is the whole prompt, `cached` was read from the cache, `written` put into it."""
 
     total: int

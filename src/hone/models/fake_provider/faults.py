@@ -3,12 +3,13 @@
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
 from typing import Literal
+
+from msgspec import Struct
 
 from hone.core.messages import Message, Role, Text, ToolCall
 from hone.core.model import Finish, Reply
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.models.fake_provider.playback import Beat, Event, dump
 from hone.models.fake_provider.shapes import Format
 
@@ -31,25 +32,22 @@ _KINDS: Mapping[int, tuple[str, str | None, str]] = {
 Bend = Callable[[Format, list[Event]], list[Event]]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A status and the body each provider gives with it."""
 
     status: int
     bodies: Mapping[Format, bytes]
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     media_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Struct, frozen=True):
     """No answer at all. `refused` is not in a server's power, since there is none: see `refusing`."""
 
     how: Literal["refused", "reset", "silent"]
 
 
-@dataclass(frozen=True, slots=True)
-class Twist:
+class Twist(Struct, frozen=True):
     """A reply that goes wrong: in what is said, or on its way. Where `torn`, the response has no end."""
 
     alter: Callable[[Reply], Reply] = lambda reply: reply

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.messages import (
     Image,
@@ -17,7 +18,6 @@ from hone.core.messages import (
     unreminded,
     untold,
 )
-from hone.core.value import dataclass
 from hone.models.fake_provider.shapes import (
     AssistantSaid,
     Chat,
@@ -51,8 +51,7 @@ class Malformed(Exception):
     """The body is not strict JSON, or not in the provider's shape; the text says where."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InputItem:
+class InputItem(Struct, frozen=True, eq=False):
     """One message as it was sent, and in our own words. It is compared by identity: a conversation is sent
     again with every call, and the same bytes give the same item, unless they are too large to be kept."""
 
@@ -62,8 +61,7 @@ class InputItem:
     large: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedRequest:
+class ParsedRequest(Struct, frozen=True):
     """`head` is the request but for its messages."""
 
     head: Chat | Messages

@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import Enum, auto
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.messages import Part, Text, Thinking, ToolCall, digest
 from hone.core.model import Finish, Reply, Usage
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import words
 
@@ -42,8 +42,7 @@ class Beat(Enum):
 Event = tuple[Beat, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(Struct, frozen=True):
     """What surrounds a reply. `number` makes its id; the stage leaves it, so that the same request again is
     answered with the same bytes. `counted` asks OpenAI's format for the usage."""
 

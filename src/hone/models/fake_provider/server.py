@@ -5,13 +5,15 @@ import base64
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from msgspec import Struct
+
 from hone.core.model import Usage
-from hone.core.value import dataclass
+from hone.core.value import replace
 from hone.models.fake_provider.caching import Cache, cache
 from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
@@ -36,8 +38,7 @@ _MODELS = dump({"object": "list", "data": [_MODEL], "has_more": False})
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Performance:
+class Performance(Struct, frozen=True):
     """A reply on its way out. Where `torn`, the connection ends before the response does."""
 
     parts: Sequence[bytes]

@@ -5,7 +5,7 @@ import socket
 import struct
 from collections.abc import Iterable, Mapping
 
-from hone.core.value import dataclass
+from msgspec import Struct
 
 LARGEST = 64 * 1024 * 1024
 _HEAD = 64 * 1024
@@ -39,8 +39,7 @@ class Unacceptable(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """Names of headers are in lower case; `body` is byte for byte what was sent."""
 
     method: str

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.models.fake_provider.intake import InputItem, Malformed, ParsedRequest, parse
 from hone.models.fake_provider.shapes import (
     AssistantSaid,
@@ -37,8 +37,7 @@ _LONGEST_ID = 40
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFacts:
+class RequestFacts(Struct, frozen=True):
     """What matters of one message: what is wrong with it by itself, whom it calls and answers."""
 
     wrong: tuple[str, ...] = ()

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from typing import cast
 
+from msgspec import Struct
+
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
-from hone.core.value import dataclass
 from hone.models.http.framing import Garbled, ResponseStart
 from hone.models.http.proxy import Proxy, spell
 from hone.models.http.route import Route
@@ -148,8 +149,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[HttpConnection, str, int], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class HeldConnection:
+class HeldConnection(Struct, frozen=True):
     """How a host becomes a socket. `admit` is asked about the very address and port that `dial` gets next;
     what it returns is a clause that says why not."""
 

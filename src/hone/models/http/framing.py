@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 HEAD_LIMIT = 64 * 1024
 LINE_LIMIT = 4 * 1024
@@ -20,16 +21,14 @@ class Garbled(Exception):
     """The bytes are not what HTTP/1.1 allows. The text is a sentence that lacks its subject, the host."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """The head of an answer; names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     response: Response
     persistent: bool
 

@@ -4,32 +4,36 @@ import ipaddress
 import socket
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from hone.core.errors import Rejected
-from hone.core.value import dataclass
 
 _LOOPBACK_6 = (b"\0" * 15 + b"\1", b"\0" * 10 + b"\xff\xff\x7f")
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Struct, frozen=True):
     """`credentials` is the value of the Proxy-Authorization header, or nothing."""
 
     secure: bool
     host: str
     port: int
-    credentials: str = field(default="", repr=False)
+    credentials: str = ""
+
+    def __repr__(self) -> str:
+        return f"Proxy(secure={self.secure!r}, host={self.host!r}, port={self.port!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Proxies:
+class Proxies(Struct, frozen=True):
     """URLs for http:// and https://, and the hosts that are reached directly."""
 
-    plain: str = field(default="", repr=False)
-    secure: str = field(default="", repr=False)
+    plain: str = ""
+    secure: str = ""
     exempt: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Proxies(exempt={self.exempt!r})"
 
 
 def read_proxies(environ: Mapping[str, str]) -> Proxies:

@@ -2,20 +2,19 @@
 
 import socket
 import string
-from dataclasses import field
 from urllib.parse import SplitResult, quote, urlsplit
+
+from msgspec import Struct
 
 from hone.core.errors import Rejected
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.models.http.proxy import Proxies, Proxy, choose_proxy, spell
 
 _NAME = regex(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """What two requests must have in common to share a connection."""
 
     secure: bool
@@ -30,12 +29,14 @@ class Route:
         return place.removesuffix(":443" if self.secure else ":80")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
+class ServerAddress(Struct, frozen=True):
     """A route and the first two lines of a request that takes it, without the method."""
 
     route: Route
-    lines: str = field(repr=False)
+    lines: str
+
+    def __repr__(self) -> str:
+        return f"ServerAddress(route={self.route!r})"
 
 
 def locate(url: str, proxies: Proxies, subject: str = "The address of the model server") -> ServerAddress:

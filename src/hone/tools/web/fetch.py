@@ -5,12 +5,12 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec import Struct
 
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
-from hone.core.value import dataclass
 from hone.tools.define import tool
 from hone.tools.web.charsets import decode
 from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
@@ -24,8 +24,7 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PageLimits:
+class PageLimits(Struct, frozen=True):
     seconds: float = 30.0
     """For a page with all its redirects."""
     size: int = 2 * 1024 * 1024
@@ -109,13 +108,13 @@ def _position(start: int, end: int, whole: int) -> str:
     return f"Characters {start:,} to {end:,}: the end." if start else f"That is all: {whole:,} characters."
 
 
-class _Hit(msgspec.Struct):
+class _Hit(Struct):
     url: str | None = None
     title: str | None = None
     content: str | None = None
 
 
-class _Hits(msgspec.Struct):
+class _Hits(Struct):
     results: list[_Hit]
 
 

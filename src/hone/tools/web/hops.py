@@ -9,9 +9,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 
+from msgspec import Struct
+
 from hone.core.errors import HoneError
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 
 class PageHead(Protocol):
@@ -42,8 +43,7 @@ class Unfetched(Exception):
     """There is no answer. The text says why, in sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPage:
+class FetchedPage(Struct, frozen=True):
     """What the last hop said. `body` is None if it is not text and was not read."""
 
     url: str

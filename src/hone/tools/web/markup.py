@@ -6,21 +6,19 @@ Here each search goes on where the last one ended, or ends the document.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from html import unescape
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     name: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     name: str
 
 

@@ -6,10 +6,12 @@ What a person would not see (scripts, styles, hidden elements) is left out, and 
 import re
 from bisect import bisect_left
 from collections import Counter
+from dataclasses import dataclass
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from msgspec import Struct
+
 from hone.core.regex import regex
-from hone.core.value import dataclass
 from hone.tools.web.layout import Layout
 from hone.tools.web.markup import End, Start, tokens
 
@@ -53,8 +55,7 @@ _DEPTH = 8
 _URL_LIMIT = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Readable:
+class Readable(Struct, frozen=True):
     """`marks` says where the text mentions which link: a position, and a place in `links` counted from 1."""
 
     text: str

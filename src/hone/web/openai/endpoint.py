@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
 from hone.core.errors import HoneError, Missing
@@ -15,7 +16,6 @@ from hone.core.model import Restart, TextPiece, total
 from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
-from hone.core.value import dataclass
 from hone.web.answers import answer, failure, problem, told
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.openai import shapes
@@ -32,8 +32,7 @@ ALIVE = 10.0
 FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}
 
 
-@dataclass(frozen=True, slots=True)
-class Turned:
+class Turned(Struct, frozen=True):
     """A request with its turn, and the conversation it belongs to. `pairs` is what the client has seen, its
     last words included."""
 

@@ -1,6 +1,5 @@
 """Skills: listed, searched, read, edited; pinned, archived, restored."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -9,6 +8,7 @@ from hone.core.errors import Conflict, Missing
 from hone.core.ledger import skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
+from hone.core.value import replace
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.facts import content_digest, facts, split_facts
 from hone.knowledge.skills.folder import (
