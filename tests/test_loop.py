@@ -221,7 +221,7 @@ async def test_a_forbidden_call_is_refused_and_told_what_is_allowed(permit: Perm
 
 
 async def test_a_gate_that_raises_denies() -> None:
-    class Broken(Permit):
+    class Broken(Permit, frozen=True):
         def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
             raise RuntimeError("the gate fell over")
 

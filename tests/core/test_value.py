@@ -1,119 +1,74 @@
-"""A value of ours behaves like one that the standard decorator made."""
+"""Values are frozen and compare by content; a computed field follows what it is computed from."""
 
-import dataclasses
 import pickle
-from collections.abc import Callable
 from copy import copy, deepcopy
-from dataclasses import FrozenInstanceError, asdict, field, fields, replace
-from functools import partial
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 
-from hone.core.messages import user
-from hone.core.value import dataclass
+from hone.core.messages import Reminder, SystemNote, Text, assistant, user
+from hone.core.permit import Effect, Permit
+from hone.core.prefix import Prefix
+from hone.core.transcript import Node
+from hone.core.trust import Trust
+from hone.core.value import replace
+from hone.models.endpoint import Endpoint
+from hone.models.http.proxy import Proxies, Proxy
 
-
-def shape(decorator: Callable[..., Any]) -> Any:
-    class Shape:
-        """A word about it."""
-
-        name: str
-        count: int = 3
-        secret: str = field(default="", repr=False)
-        marks: tuple[int, ...] = field(default_factory=tuple)
-        loud: bool = field(default=False, kw_only=True)
-        length: int = field(init=False, compare=False)
-        kind: str = field(init=False, default="plain")
-        seen: dict[str, int] = field(init=False, default_factory=dict, hash=False)
-
-        def __post_init__(self) -> None:
-            object.__setattr__(self, "length", len(self.name))
-
-        def twice(self) -> int:
-            return self.count * 2
-
-    return decorator(frozen=True, slots=True)(Shape)
-
-
-OURS, THEIRS = shape(dataclass), shape(dataclasses.dataclass)
-CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-    (("a",), {}),
-    (("a", 4, "s", (9,)), {"loud": True}),
-    ((), {"name": "b", "marks": ()}),
-    ((), {}),
-    (("a",), {"length": 1}),
-    (("a", 1, "", (), True), {}),
-    (("a",), {"name": "b"}),
-]
-
-
-def told(act: Callable[[], Any]) -> tuple[type, Any]:
-    """What came of it, errors with their words too."""
-    try:
-        found = act()
-    except (TypeError, AttributeError) as error:
-        return type(error), str(error)
-    return type(found), repr(found)
-
-
-@pytest.mark.parametrize(("args", "named"), CALLS)
-def test_it_is_made_shown_replaced_and_taken_apart_alike(args: Any, named: Any) -> None:
-    for act in (
-        lambda made: repr(made(*args, **named)),
-        lambda made: asdict(made(*args, **named)),
-        lambda made: repr(replace(made(*args, **named), count=7)),
-        lambda made: hash(made(*args, **named)),
-        lambda made: made(*args, **named) == made(*args, **named),
-        lambda made: made(*args, **named) == made("other"),
-        lambda made: made(*args, **named) == 1,
-        lambda made: repr(deepcopy(made(*args, **named))),
-        lambda made: made(*args, **named).twice(),
-        lambda made: setattr(made(*args, **named), "count", 1),
-        lambda made: delattr(made(*args, **named), "count"),
-        lambda made: made(*args, **named).__dict__,
-    ):
-        assert told(partial(act, OURS)) == told(partial(act, THEIRS))
-
-
-def test_the_class_says_the_same_of_itself() -> None:
-    for name in ("__doc__", "__slots__", "__match_args__", "__qualname__", "__module__"):
-        assert getattr(OURS, name) == getattr(THEIRS, name)
-    assert [str(each) for each in fields(OURS)] == [str(each) for each in fields(THEIRS)]
+AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def test_nothing_can_be_changed() -> None:
-    value = OURS("a")
-    with pytest.raises(FrozenInstanceError):
-        value.name = "b"
-    with pytest.raises(FrozenInstanceError):
-        del value.name
-    assert value.name == "a"
+    value = Text("a")
+    with pytest.raises(AttributeError):
+        setattr(value, "text", "b")  # noqa: B010
+    with pytest.raises(AttributeError):
+        delattr(value, "text")
+    with pytest.raises(AttributeError):
+        setattr(value, "other", "b")  # noqa: B010
+    assert value == Text("a")
 
 
-def test_it_can_be_copied_and_pickled() -> None:
-    message = user("hello")
-    assert copy(message) == deepcopy(message) == pickle.loads(pickle.dumps(message)) == message
+def test_values_of_equal_content_and_type_are_equal() -> None:
+    effects = frozenset({Effect.READ})
+    assert Permit(effects) == Permit(effects) != Permit()
+    assert hash(Permit(effects)) == hash(Permit(effects))
+    assert user("a") != assistant("a")
+    assert len({Text("a"), SystemNote("a"), Text("a")}) == 2
 
 
-def test_a_method_that_is_written_out_is_kept() -> None:
-    @dataclass(frozen=True, slots=True)
-    class Quiet:
-        key: str
-
-        def __repr__(self) -> str:
-            return "Quiet(…)"
-
-    assert repr(Quiet("x")) == "Quiet(…)"
+def test_a_value_can_be_copied_and_pickled() -> None:
+    for value in (user("hello"), Prefix("scripted/echo", "Be brief.", ('{"name":"x"}',))):
+        assert copy(value) == deepcopy(value) == pickle.loads(pickle.dumps(value)) == value
 
 
-def test_other_options_are_those_of_the_standard_library() -> None:
-    @dataclass(slots=True)
-    class Tally:
-        count: int = 0
+def test_the_digest_of_a_prefix_is_always_that_of_its_content() -> None:
+    prefix = Prefix("scripted/echo", "Be brief.")
+    other = replace(prefix, system="Be kind.")
+    assert other == Prefix("scripted/echo", "Be kind.")
+    assert other.digest == Prefix("scripted/echo", "Be kind.").digest != prefix.digest
+    assert Prefix("scripted/echo", "Be brief.", digest=other.digest).digest == prefix.digest
 
-    tally = Tally()
-    tally.count += 1
-    assert tally == Tally(1)
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(tally)
+
+def test_the_trust_of_a_node_is_never_better_than_its_lowest_part() -> None:
+    reminder = Reminder("a memory", "foreign")
+    node = Node.make("", user(reminder, "hello"), Trust.OWNER, AT)
+    assert node.trust_floor is Trust.FOREIGN
+    assert replace(node, message=user("hello")).trust_floor is Trust.OWNER
+    assert replace(node, trust_floor=Trust.OWNER).trust_floor is Trust.FOREIGN
+
+
+def test_nodes_are_told_apart_by_identity() -> None:
+    one, other = (Node.make("", user("hello"), Trust.OWNER, AT) for _ in range(2))
+    assert one != other
+    assert len({one, other}) == 2
+
+
+def test_secrets_are_not_shown() -> None:
+    secret = "sk-not-to-be-shown"
+    for value in (
+        Endpoint("openai", "https://example.org", {"authorization": secret}),
+        Proxy(secure=True, host="proxy", port=8080, credentials=secret),
+        Proxies(f"http://me:{secret}@proxy", f"http://me:{secret}@proxy"),
+    ):
+        assert secret not in repr(value)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
 from hone.core.value import replace
-from hone.runtime.guardrails import Attempt, CallCounts, Guard, Thresholds, refusal, tally, warning
+from hone.runtime.guardrails import Attempt, CallCounts, Guard, refusal, tally, warning
+from hone.settings import Guardrails
 from tests.tools.calls import EMPTY, Puppet
 
 OFF = (0, 0)
@@ -20,7 +21,7 @@ PLAIN, WARNED, REFUSED = "plain", "warned", "refused"
 class Turn:
     """One turn with a tool that obeys its arguments: {"fail": true} fails, {"say": x} says x."""
 
-    def __init__(self, thresholds: Thresholds, *, readonly: bool = False) -> None:
+    def __init__(self, thresholds: Guardrails, *, readonly: bool = False) -> None:
         self.puppets = {name: Puppet(obey, name, readonly) for name in ("one", "two")}
         self.guard = Guard(thresholds)
         self.toolbox = self.guard.around(self.puppets)
@@ -44,13 +45,13 @@ def obey(call: ToolCall) -> Outcome:
 
 
 def test_the_same_call_failing_is_warned_at_the_second_and_refused_after_the_fifth() -> None:
-    turn = Turn(Thresholds(same_tool=OFF, same_result=OFF))
+    turn = Turn(Guardrails(same_tool=OFF, same_result=OFF))
     assert [turn.step(fail=True) for _ in range(8)] == [PLAIN, *[WARNED] * 4, *[REFUSED] * 3]
     assert len(turn.puppets["one"].calls) == 5
 
 
 def test_the_same_tool_failing_is_warned_at_the_third_and_refused_after_the_eighth() -> None:
-    turn = Turn(Thresholds(same_call=OFF, same_result=OFF))
+    turn = Turn(Guardrails(same_call=OFF, same_result=OFF))
     steps = [turn.step(fail=True, say=number) for number in range(10)]
     assert steps == [PLAIN, PLAIN, *[WARNED] * 6, *[REFUSED] * 2]
     assert len(turn.puppets["one"].calls) == 8
@@ -58,19 +59,19 @@ def test_the_same_tool_failing_is_warned_at_the_third_and_refused_after_the_eigh
 
 
 def test_the_same_read_only_result_is_warned_at_the_second_and_refused_after_the_fifth() -> None:
-    turn = Turn(Thresholds(), readonly=True)
+    turn = Turn(Guardrails(), readonly=True)
     assert [turn.step(say="x") for _ in range(7)] == [PLAIN, *[WARNED] * 4, *[REFUSED] * 2]
     assert turn.step(say="y") == PLAIN
     assert turn.step("two", say="x") == PLAIN
 
 
 def test_a_tool_that_is_not_read_only_may_say_the_same_again() -> None:
-    turn = Turn(Thresholds())
+    turn = Turn(Guardrails())
     assert [turn.step(say="x") for _ in range(10)] == [PLAIN] * 10
 
 
 def test_a_success_starts_the_counts_again() -> None:
-    turn = Turn(Thresholds())
+    turn = Turn(Guardrails())
     for number in range(0, 20, 2):
         assert [turn.step(fail=True, say=each) for each in (number, number + 1)] == [PLAIN, PLAIN]
         assert turn.step(say="fine") == PLAIN
@@ -132,15 +133,15 @@ def test_what_is_said_at_which_count(
     counts: CallCounts, failing: bool, warned: str | None, refused: str | None
 ) -> None:
     for said, expected in (
-        (warning(counts, Thresholds(), failed=failing), warned),
-        (refusal(counts, Thresholds()), refused),
+        (warning(counts, Guardrails(), failed=failing), warned),
+        (refusal(counts, Guardrails()), refused),
     ):
         assert (said is None) == (expected is None)
         assert (expected or "") in (said or "")
 
 
 def test_a_threshold_of_zero_is_off() -> None:
-    off = Thresholds(OFF, OFF, OFF)
+    off = Guardrails(OFF, OFF, OFF)
     assert refusal(CallCounts(99, 99, 99), off) is None
     assert [warning(CallCounts(99, 99, 99), off, failed=failing) for failing in (True, False)] == [None, None]
 
@@ -155,7 +156,7 @@ def test_a_threshold_of_zero_is_off() -> None:
     ],
 )
 def test_arguments_are_compared_by_their_value(first: str, second: str, same: bool) -> None:
-    turn = Turn(Thresholds(same_tool=OFF))
+    turn = Turn(Guardrails(same_tool=OFF))
     turn.outcome(first)
     assert ("[Warning: " in turn.outcome(second).text) is same
 
@@ -163,7 +164,7 @@ def test_arguments_are_compared_by_their_value(first: str, second: str, same: bo
 @pytest.mark.parametrize("arguments", ["{", "", "[" * 100_000, "\ud800", "NaN"])
 def test_arguments_that_are_no_json_are_compared_as_they_are(arguments: str) -> None:
     puppet = Puppet(lambda _: Outcome("bad arguments", failed=True))
-    tool = Guard(Thresholds()).around({"puppet": puppet})["puppet"]
+    tool = Guard(Guardrails()).around({"puppet": puppet})["puppet"]
     texts = [asyncio.run(tool.run(ToolCall("1", "puppet", arguments), EMPTY)).text for _ in range(6)]
     assert [text[:5] for text in texts] == ["bad a"] * 5 + ["Not r"]
 
@@ -172,7 +173,7 @@ def test_a_tool_that_raises_counts_as_failing_and_its_exception_passes() -> None
     def explode(call: ToolCall) -> Outcome:
         raise OSError("disk on fire")
 
-    tool = Guard(Thresholds()).around({"puppet": Puppet(explode)})["puppet"]
+    tool = Guard(Guardrails()).around({"puppet": Puppet(explode)})["puppet"]
     for _ in range(5):
         with pytest.raises(OSError, match="disk on fire"):
             asyncio.run(tool.run(ToolCall("1", "puppet", "{}"), EMPTY))
@@ -180,7 +181,7 @@ def test_a_tool_that_raises_counts_as_failing_and_its_exception_passes() -> None
 
 
 def test_every_turn_has_a_guard_of_its_own_and_one_guard_sees_every_tool() -> None:
-    turn = Turn(Thresholds(same_call=OFF))
+    turn = Turn(Guardrails(same_call=OFF))
     for _ in range(9):
         turn.step(fail=True)
     assert turn.step(fail=True) == REFUSED
@@ -192,9 +193,9 @@ def test_every_turn_has_a_guard_of_its_own_and_one_guard_sees_every_tool() -> No
 CALLS = st.lists(st.tuples(st.sampled_from(["one", "two"]), st.booleans(), st.integers(0, 2)), max_size=40)
 
 
-@given(CALLS, st.booleans(), st.builds(Thresholds, *[st.tuples(st.integers(0, 4), st.integers(0, 6))] * 3))
+@given(CALLS, st.booleans(), st.builds(Guardrails, *[st.tuples(st.integers(0, 4), st.integers(0, 6))] * 3))
 def test_a_guard_never_hides_a_result(
-    calls: list[tuple[str, bool, int]], readonly: bool, thresholds: Thresholds
+    calls: list[tuple[str, bool, int]], readonly: bool, thresholds: Guardrails
 ) -> None:
     turn = Turn(thresholds, readonly=readonly)
     for name, fail, say in calls:

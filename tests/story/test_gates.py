@@ -110,13 +110,10 @@ async def test_a_screen_that_raises_lets_nothing_through(fault: Fault, tmp_path:
         assert await is_unknown(hone)
 
 
-class Lost(Transcript):
+class Lost(Transcript, frozen=True):
     """A conversation that cannot be read."""
 
-    __slots__ = ("fault",)
-
-    def __init__(self, fault: Fault) -> None:
-        object.__setattr__(self, "fault", fault)
+    fault: Fault = ValueError
 
     def __getattribute__(self, name: str) -> Any:
         if name == "nodes":
@@ -126,7 +123,7 @@ class Lost(Transcript):
 
 @faulty
 async def test_evidence_that_cannot_be_looked_up_is_none(fault: Fault, tmp_path: Path) -> None:
-    lost = Lost(fault)
+    lost = Lost("", fault=fault)
     async with house(tmp_path) as hone:
         turn = await turned(memory_of(hone, Source(HERE, lost)))
         assert result(turn) == f"memory was refused: {fault.__name__} while it was checked or run"
@@ -165,15 +162,10 @@ async def test_a_judge_that_raises_lets_nothing_through(fault: Fault, tmp_path: 
         assert await is_unknown(hone)
 
 
-class Unchecked(Permit):
+class Unchecked(Permit, frozen=True):
     """A permit that breaks when it is asked."""
 
-    __slots__ = ("fault",)
-    fault: Fault
-
-    def __init__(self, permit: Permit, fault: Fault) -> None:
-        super().__init__(permit.effects, permit.attended)
-        object.__setattr__(self, "fault", fault)
+    fault: Fault = ValueError
 
     def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
         raise self.fault("unchecked")
@@ -183,7 +175,7 @@ class Unchecked(Permit):
 @pytest.mark.parametrize("permit", [USER, REVIEW], ids=["foreground", "review"])
 async def test_a_permit_that_cannot_be_checked_is_a_no(fault: Fault, permit: Permit, tmp_path: Path) -> None:
     async with house(tmp_path) as hone:
-        turn = await turned(memory_of(hone), permit=Unchecked(permit, fault))
+        turn = await turned(memory_of(hone), permit=Unchecked(permit.effects, permit.attended, fault=fault))
         assert result(turn) == f"memory was refused: {fault.__name__} while it was checked or run"
         assert await is_unknown(hone)
 

@@ -24,12 +24,7 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, Toolbox, ToolSpec
 from hone.core.tool_context import ToolContext
 from hone.core.value import replace
-
-
-class Thresholds(Struct, frozen=True):
-    same_call: tuple[int, int] = (2, 5)
-    same_tool: tuple[int, int] = (3, 8)
-    same_result: tuple[int, int] = (2, 5)
+from hone.settings import Guardrails
 
 
 class Attempt(Struct, frozen=True):
@@ -81,7 +76,7 @@ def _repeats(attempts: Sequence[Attempt]) -> int:
     return count
 
 
-def refusal(counts: CallCounts, thresholds: Thresholds) -> str | None:
+def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:
     """Why the next call of this kind is not made; None if it is."""
     if _reached(counts.same_call, thresholds.same_call[1]):
         return (
@@ -101,7 +96,7 @@ def refusal(counts: CallCounts, thresholds: Thresholds) -> str | None:
     return None
 
 
-def warning(counts: CallCounts, thresholds: Thresholds, *, failed: bool) -> str | None:
+def warning(counts: CallCounts, thresholds: Guardrails, *, failed: bool) -> str | None:
     """What is said beside the result that has just come back and is in the counts."""
     if failed and _reached(counts.same_call, thresholds.same_call[0]):
         return (
@@ -121,7 +116,7 @@ def _reached(count: int, threshold: int) -> bool:
 class Guard:
     """The attempts of one turn, and the tools that add to them."""
 
-    def __init__(self, thresholds: Thresholds) -> None:
+    def __init__(self, thresholds: Guardrails) -> None:
         self.thresholds = thresholds
         self.attempts: list[Attempt] = []
 

@@ -12,7 +12,7 @@ from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
-from hone.runtime.guardrails import Guard, Thresholds
+from hone.runtime.guardrails import Guard
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings
@@ -95,8 +95,7 @@ class ToolboxFactory:
         return Capped(SafeTool(tool, redact), deps.home / "spill", deps.settings.result_limit)
 
     def guard(self, toolbox: Toolbox) -> Toolbox:
-        rails = self._ground.settings.guardrails
-        return Guard(Thresholds(rails.same_call, rails.same_tool, rails.same_result)).around(toolbox)
+        return Guard(self._ground.settings.guardrails).around(toolbox)
 
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
