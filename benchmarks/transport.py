@@ -9,6 +9,11 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
+from httpx2 import AsyncClient, Limits
+
+from hone.core.clock import SystemClock
+from hone.models.http import Http
+
 CLIENTS, WAIT, BODY = 100, 0.05, b'{"model":"scripted","messages":[]}'
 EVENT = b'data: {"choices":[{"delta":{"content":"word"}}]}\n\n'
 ANSWER = [b"%x\r\n%b\r\n" % (len(EVENT), EVENT)] * 6 + [b"0\r\n\r\n"]
@@ -62,9 +67,6 @@ async def streams(url: str, stack: AsyncExitStack) -> list[Ask]:
 
 
 async def hone(url: str, stack: AsyncExitStack) -> list[Ask]:
-    from hone.core.clock import SystemClock
-    from hone.models.http import Http
-
     http = Http(SystemClock())
     stack.push_async_callback(http.close)
 
@@ -76,8 +78,6 @@ async def hone(url: str, stack: AsyncExitStack) -> list[Ask]:
 
 
 async def httpx2(url: str, stack: AsyncExitStack) -> list[Ask]:
-    from httpx2 import AsyncClient, Limits
-
     limits = Limits(max_connections=None, max_keepalive_connections=None)
     client = await stack.enter_async_context(AsyncClient(limits=limits, timeout=60, trust_env=False))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Protocol
 
+from benchmarks.bare.loop import BareLoop
 from benchmarks.talk import spoken
 
 
@@ -130,14 +131,12 @@ def _expect(length: int, wanted: int) -> None:
 
 def open_side(options: argparse.Namespace) -> Side:
     if options.side == "peer":
-        from benchmarks.peer.agent import Peer
+        from benchmarks.peer.agent import Peer  # noqa: PLC0415  only the peer's environment has it
 
         return Peer()
     if options.side == "floor":
-        from benchmarks.bare.loop import BareLoop
-
         return BareLoop(options.url, options.padding)
-    from benchmarks.subject import Subject
+    from benchmarks.subject import Subject  # noqa: PLC0415  nor Hone
 
     return Subject(options.home)
 

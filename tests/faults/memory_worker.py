@@ -9,6 +9,9 @@ from itertools import count
 
 from hone.core.clock import SystemClock
 from hone.features.backends.guarded import GuardedBackend
+from hone.features.backends.honcho import HonchoBackend
+from hone.features.backends.postgres import PostgresBackend
+from tests.doubles.honcho import KEY
 
 VALUE = "the value of {}" + 40 * " and more of it"
 
@@ -22,13 +25,8 @@ async def store(kind: str, place: str) -> None:
     clock = SystemClock()
     match kind:
         case "postgres":
-            from hone.features.backends.postgres import PostgresBackend
-
             backend = GuardedBackend(PostgresBackend(place, clock, is_cloud=False))
         case _:
-            from hone.features.backends.honcho import HonchoBackend
-            from tests.doubles.honcho import KEY
-
             backend = GuardedBackend(HonchoBackend(place, KEY, clock, is_cloud=True))
     for number in count():
         key = f"key-{number}"

@@ -8,6 +8,7 @@ import pytest
 
 from hone.core.clock import ManualClock, SystemClock
 from hone.features.backends.evaluate import Measured, Score, advice, data, label, latency, recommend, score
+from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.measure import USER, measure
 from hone.features.backends.report import svg, table
 from tests import databases
@@ -122,8 +123,6 @@ async def test_a_backend_that_works_makes_whole_round_trips_and_leaves_nothing(
 
 @pytest.mark.parametrize("mood", ["fails", "slow", "types"])
 async def test_a_backend_that_does_not_work_has_no_points_for_what_it_did_not_do(mood: str) -> None:
-    from hone.features.backends.guarded import GuardedBackend
-
     clock = ManualClock()
     odd = Odd(clock)
     odd.mood = mood

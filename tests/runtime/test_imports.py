@@ -25,6 +25,7 @@ from hone.core.visible import visible
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
 from hone.features.imports.carrying import Import, ImportState, carry, fitted, prefix
+from hone.features.imports.commands import NAMES
 from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row, typed, voice
 from hone.features.imports.files import rows
 from hone.features.imports.hermes import conversations
@@ -591,8 +592,6 @@ def test_odd_rows_of_a_database_are_counted_and_the_others_taken(tmp_path: Path)
 
 
 def test_each_source_is_known_to_the_command() -> None:
-    from hone.features.imports.commands import NAMES
-
     assert sorted(NAMES) == sorted(SOURCES)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from hone.core.clock import ManualClock
-from hone.core.ledger import MEMORY, USER, Ledger
+from hone.core.ledger import MEMORY, USER, Ledger, project
 from hone.core.outbox import Outbox
 from hone.core.skill import SkillOrigin
 from hone.features.backends.guarded import GuardedBackend
@@ -162,8 +162,6 @@ async def test_a_skill_is_copied_renewed_and_taken_back_when_it_is_put_away(tmp_
 
 
 async def test_a_projects_folder_is_named_to_nobody(tmp_path: Path) -> None:
-    from hone.core.ledger import project
-
     bench = Bench(tmp_path)
     await bench.keeper.note([(project("/secret/place"), journal.Add("It uses tabs."))], OWNER)
     await bench.worker.drain()

@@ -1,6 +1,7 @@
 """A command's output is captured, and when it ends or must end, nothing that it started is left."""
 
 import asyncio
+import hashlib
 import os
 import secrets
 import select
@@ -104,8 +105,6 @@ def test_input_is_passed_and_otherwise_empty(mode: SandboxMode, place: Path) -> 
 
 
 def process_digest(data: bytes) -> str:
-    import hashlib
-
     return hashlib.sha256(data).hexdigest()
 
 

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
+from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
@@ -23,9 +23,6 @@ from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
 from hone.tools.wrappers import Capped, FolderScoped, HomeProtected, Labelled, SafeTool
-
-if TYPE_CHECKING:
-    from hone.runtime.danger import Danger
 
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
@@ -103,7 +100,7 @@ class ToolboxFactory:
         shell = shell_tools(
             folder,
             deps.sandbox,
-            lambda command: dangerous(command, folder),
+            lambda command: danger(command, str(folder)),
             network=deps.settings.network,
             trust_floor=deps.folders.label(folder),
             clock=deps.clock,
@@ -120,9 +117,3 @@ class ToolboxFactory:
         if deps.scoped:
             local = (FolderScoped(tool, (folder, deps.home / "spill")) for tool in local)
         return (Labelled(tool, folder, deps.folders.label) for tool in local)
-
-
-def dangerous(command: str, folder: Path) -> "Danger | None":
-    from hone.runtime.danger import danger
-
-    return danger(command, str(folder))

@@ -125,8 +125,8 @@ def _simple(front: str) -> dict[str, Any] | None:
 
 
 def _read_yaml(front: str) -> dict[str, Any]:
-    # The reader takes 23 ms to load, and the skills that come with Hone do without it: not at every start.
-    from hone.knowledge.skills.front_matter import read
+    # YAML takes 23 ms to load, and the skills that come with Hone do without it.
+    from hone.knowledge.skills.front_matter import read  # noqa: PLC0415
 
     return read(front, EXAMPLE)
 
