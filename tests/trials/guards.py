@@ -21,7 +21,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
     return Mutation(guard, what, file, old, new, tests)
 
 
-DISK, LOOP, DOOR = "knowledge/disk.py", "loop.py", "web/auth.py"
+DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 
 MUTATIONS = (
@@ -29,7 +29,7 @@ MUTATIONS = (
         "permit",
         "every call is allowed",
         "core/agent.py",
-        "return self.permit.allows(tool.surface.effects_of(call), readonly=tool.surface.readonly)",
+        "return self.permit.allows(tool.spec.effects_of(call), readonly=tool.spec.readonly)",
         "return True",
         "tests/wire/test_fork.py",
         "tests/test_loop.py",
@@ -71,7 +71,7 @@ MUTATIONS = (
         "trust rule: after the network",
         "a result keeps its label although the network was reached",
         "core/provenance.py",
-        "return Trust.FOREIGN if spoiled else best",
+        "return Trust.FOREIGN if tainted else best",
         "return best",
         "tests/story/test_poisoning.py",
         "tests/test_loop.py",
@@ -145,35 +145,35 @@ MUTATIONS = (
     of(
         "claim lock",
         "everybody holds the claim",
-        "runtime/claims.py",
-        "fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)",
-        "pass",
+        "files/locks.py",
+        "            lock(handle, wait=wait)\n",
+        "",
         "tests/runtime/test_claims.py",
     ),
     of(
         "lock of what is known",
         "nobody waits for it",
         DISK,
-        "                    fcntl.flock(handle, fcntl.LOCK_EX)\n",
-        "",
+        "handle = acquire(self._root / LOCK)",
+        "handle = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o600)",
         DISK_TESTS,
     ),
     of(
         "fsync order: before the rename",
         "a file takes its place before it is on the disk",
         DISK,
-        "            os.fsync(file.fileno())\n"
+        "            sync(file)\n"
         "            os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)\n",
         "            os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)\n"
-        "            os.fsync(file.fileno())\n",
+        "            sync(file)\n",
         DISK_TESTS,
     ),
     of(
         "fsync order: the folder",
         "the new name is not on the disk when the write returns",
-        DISK,
-        "            os.fsync(folder)\n",
-        "            pass\n",
+        "files/atomic.py",
+        "        os.fsync(folder)\n",
+        "        pass\n",
         DISK_TESTS,
     ),
     of(
@@ -197,16 +197,16 @@ MUTATIONS = (
         "path opener: folders",
         "a link on the way is followed",
         DISK,
-        "return os.open(names[-1], _FOLDER | os.O_NOFOLLOW, dir_fd=here)",
-        "return os.open(names[-1], _FOLDER, dir_fd=here)",
+        "return os.open(names[-1], FOLDER | os.O_NOFOLLOW, dir_fd=here)",
+        "return os.open(names[-1], FOLDER, dir_fd=here)",
         DISK_TESTS,
     ),
     of(
         "path opener: files",
         "a link that takes the file's place is followed",
-        DISK,
-        "_UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC",
-        "_UNFOLLOWED = os.O_NONBLOCK | os.O_CLOEXEC",
+        "files/opening.py",
+        "_READ if follow else _READ | os.O_NOFOLLOW",
+        "_READ",
         DISK_TESTS,
     ),
     of(
@@ -220,8 +220,8 @@ MUTATIONS = (
     of(
         "home closed to file tools",
         "a file tool writes into the home",
-        "tools/fenced.py",
-        "if Effect.WRITE in self.surface.effects and self._is_inside(call.arguments):",
+        "tools/wrappers.py",
+        "if Effect.WRITE in self.spec.effects and self._is_inside(call.arguments):",
         "if False:",
         "tests/story/test_home.py",
     ),
@@ -269,7 +269,7 @@ MUTATIONS = (
     of(
         "redaction",
         "secrets stay in results",
-        "tools/contained.py",
+        "tools/wrappers.py",
         "text=visible(self.redact(outcome.text))",
         "text=visible(outcome.text)",
         "tests/tools/test_contained.py",
@@ -277,7 +277,7 @@ MUTATIONS = (
     of(
         "redaction: a search that fails",
         "the result is shown although it could not be searched",
-        "tools/contained.py",
+        "tools/wrappers.py",
         '        return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)',
         "        return replace(outcome, text=visible(outcome.text) or reason)",
         "tests/tools/test_contained.py",
@@ -285,7 +285,7 @@ MUTATIONS = (
     of(
         "hidden characters",
         "results hide what they bring",
-        "tools/contained.py",
+        "tools/wrappers.py",
         "text=visible(self.redact(outcome.text))",
         "text=self.redact(outcome.text)",
         "tests/tools/test_contained.py",
@@ -333,7 +333,7 @@ MUTATIONS = (
     of(
         "sandbox: it is tried",
         "a mode is believed what it claims",
-        "tools/sandbox/choice.py",
+        "sandbox/choice.py",
         "mode.claims - broken,",
         "mode.claims,",
         "tests/sandbox/test_choice.py",
@@ -357,7 +357,7 @@ MUTATIONS = (
     of(
         "trusted folders: results",
         "what is read anywhere counts as local",
-        "tools/labelled.py",
+        "tools/wrappers.py",
         "Trust.FOREIGN if place is None else self.label(place)",
         "Trust.LOCAL",
         "tests/tools/test_labelled.py",
@@ -398,8 +398,8 @@ MUTATIONS = (
         "closed to others: the database",
         "a new database can be read by others",
         "stores/database.py",
-        "os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600",
-        "os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644",
+        "create_file(path)",
+        "create_file(path, 0o644)",
         "tests/stores/test_sqlite.py",
     ),
 )
