@@ -19,7 +19,7 @@ from benchmarks.learner import REVIEWS, Body, furnish, learning, words
 from hone import Hone
 from hone.core.model import Usage
 from hone.models.fake_provider.caching import shared
-from hone.models.priced import PRICES
+from hone.models.wrappers import PRICES
 from hone.runtime.session import ignore
 from hone.settings import Learning, Settings
 

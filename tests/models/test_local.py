@@ -28,8 +28,8 @@ from hone.core.value import replace
 from hone.features.local_models.fetching import Package, command, fetch_with, installer
 from hone.features.local_models.local import Local
 from hone.features.local_models.weights import ENGINE, SMOLLM2, ModelCache, ModelFiles, Weights
-from hone.models.retrying import Retrying
 from hone.models.scripted import call
+from hone.models.wrappers import Retrying
 from hone.runtime.session import Session, SessionDeps, new_id
 from hone.tools.define import tool
 from tests.conftest import Figures

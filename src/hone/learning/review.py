@@ -29,8 +29,7 @@ from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import USUAL, Bounds, Reading, is_warm, spent
-from hone.models.priced import Price
-from hone.models.wrappers import Aside, Metered, Polite, unhindered
+from hone.models.wrappers import Aside, Metered, Polite, Price, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id

@@ -1,17 +1,123 @@
-"""Models around models: up to a number of tokens, behind others, within a window, with faults on purpose."""
+"""Wrappers of a Model that are Models themselves: price, retry, meter, step aside, bound, fail on request."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
-from hone.core.errors import Crowded, ModelError, Rejected
-from hone.core.model import Model, Piece, Reply
+from msgspec import Struct
+
+from hone.core.clock import Clock
+from hone.core.errors import Crowded, ModelError, Overloaded, Rejected, Unusable
+from hone.core.model import Model, Piece, Reply, Restart, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
+from hone.core.value import replace
 
 Aside = Callable[[], Awaitable[None]]
 """Returns when the way is free, or nobody can be asked to wait any longer."""
 Fault = Callable[[int, int], ModelError | None]
 """(number of the call, number of pieces already passed on) → the error to raise, if any."""
+_REMEMBERED = 1_000
+
+
+class Price(Struct, frozen=True):
+    """US dollars for a million tokens: fresh input, output, read from the cache, written to the cache."""
+
+    input: float
+    output: float
+    cached: float
+    written: float
+
+    def of(self, usage: Usage) -> float:
+        fresh = usage.input - usage.cached - usage.written
+        parts = (
+            (fresh, self.input),
+            (usage.output, self.output),
+            (usage.cached, self.cached),
+            (usage.written, self.written),
+        )
+        return sum(tokens * price for tokens, price in parts) / 1_000_000
+
+
+PRICES = {
+    "anthropic/claude-opus-5-5": Price(4.0, 20.0, 0.4, 5.0),
+    "anthropic/claude-sonnet-5-5": Price(2.0, 10.0, 0.2, 2.5),
+    "anthropic/claude-sonnet-5": Price(2.0, 10.0, 0.2, 2.5),
+    "anthropic/claude-haiku-4-5": Price(1.0, 5.0, 0.1, 1.25),
+    "openai/gpt-5.4": Price(2.5, 15.0, 0.25, 2.5),
+    "openai/gpt-5.4-mini": Price(0.75, 4.5, 0.075, 0.75),
+}
+"""As published in autumn 2026. Settings override them; a model that is in neither has no known cost."""
+
+FREE = Price(0.0, 0.0, 0.0, 0.0)
+"""What a model on this machine costs."""
+
+
+class Priced:
+    """An unknown price leaves the cost unknown, not 0; a cost the provider reported stands."""
+
+    def __init__(self, model: Model, price: Price | None) -> None:
+        self._model = model
+        self._price = price
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        async with aclosing(self._model.stream(prefix, transcript)) as pieces:
+            async for piece in pieces:
+                yield self._priced(piece)
+
+    def _priced(self, piece: Piece) -> Piece:
+        if not isinstance(piece, Reply) or self._price is None or piece.usage.cost is not None:
+            return piece
+        return replace(piece, usage=replace(piece.usage, cost=self._price.of(piece.usage)))
+
+
+class Patience(Struct, frozen=True):
+    """Waits `first`, twice that, four times that … seconds, or what the provider asks for up to `longest`."""
+
+    tries: int = 4
+    first: float = 1.0
+    longest: float = 60.0
+
+
+PATIENT = Patience()
+
+
+class Retrying:
+    def __init__(self, model: Model, clock: Clock, patience: Patience = PATIENT) -> None:
+        self._model = model
+        self._clock = clock
+        self._patience = patience
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        for attempt in range(1, self._patience.tries + 1):
+            try:
+                async with aclosing(self._model.stream(prefix, transcript)) as pieces:
+                    async for piece in pieces:
+                        yield _spoken(piece)
+                return
+            except ModelError as error:
+                delay = self._delay(error, attempt)
+                if delay is None:
+                    raise
+                yield Restart(str(error), delay)
+                await self._clock.sleep(delay)
+
+    def _delay(self, error: ModelError, attempt: int) -> float | None:
+        """How long to wait, or None where waiting is no use."""
+        if not error.transient or attempt == self._patience.tries:
+            return None
+        asked = error.retry_after if isinstance(error, Overloaded) else None
+        if asked is not None and asked > self._patience.longest:
+            return None
+        return self._patience.first * 2 ** (attempt - 1) if asked is None else asked
+
+
+def _spoken(piece: Piece) -> Piece:
+    """A reply that says and asks nothing is no reply."""
+    if isinstance(piece, Reply) and not piece.message.text.strip() and not piece.message.calls:
+        raise Unusable("The model sent an empty reply.")
+    return piece
+
+
 _REMEMBERED = 1_000
 
 

@@ -8,9 +8,8 @@ from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
 from hone.models.http import Http
-from hone.models.priced import PRICES, Price, Priced
 from hone.models.providers import KNOWN, Provider, choose, connect
-from hone.models.retrying import Patience, Retrying
+from hone.models.wrappers import PRICES, Patience, Price, Priced, Retrying
 from hone.settings import Settings
 
 LARGE, SMALL = 200_000, 32_000

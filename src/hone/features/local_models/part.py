@@ -7,7 +7,7 @@ from hone.core.model import Connection
 from hone.core.part import Connect, Part
 from hone.features.local_models.local import PROVIDER, Local
 from hone.features.local_models.weights import ModelCache
-from hone.models.priced import FREE
+from hone.models.wrappers import FREE
 
 
 class LocalModelsPart(Part):
