@@ -1,10 +1,15 @@
 """docs/extending.md: each example, applied to a copy of the source, does what the page says."""
 
+import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from subprocess import PIPE
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -16,6 +21,14 @@ PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"This\s+example\s+touches\s+(\d+)\s+files?")
+
+
+WIRE = {
+    "Add a tool": "roll_dice",
+    "Add a review topic": "the people the user works with",
+    "Add a feature": "The user's motto: Measure twice, cut once.",
+}
+"""What an example adds to a request."""
 
 
 def apply(section: str, root: Path) -> set[str]:
@@ -56,7 +69,13 @@ def replies(title: str) -> list[Say]:
             return [Say(calls=[roll]), Say("You rolled 3 dice.")]
         case "Add a provider":
             return [Say("Hello from the provider.")]
-    return []
+        case "Add a review topic":
+            return [Say("Noted."), Say("There is nothing to keep.")]
+        case "Add a command with a page":
+            return [Say("Hello.")]
+        case "Add a feature":
+            return [Say("Understood.")]
+    raise AssertionError(f"{title} has no script")
 
 
 def surroundings(title: str, root: Path, provider: Provider) -> dict[str, str]:
@@ -64,6 +83,22 @@ def surroundings(title: str, root: Path, provider: Provider) -> dict[str, str]:
         keys = {"GROQ_API_KEY": "test", "GROQ_BASE_URL": f"{provider.url}/v1"}
         return {**environment(root / "home"), **keys, "PYTHONPATH": str(root / "src")}
     return environment(root / "home", provider, PYTHONPATH=str(root / "src"), HONE_MODEL="openai/scripted")
+
+
+def assert_page(env: Mapping[str, str], root: Path) -> None:
+    """The server answers what the new page asks for, and hands out its script."""
+    command = [sys.executable, "-m", "hone", "serve", "--no-open", "--port", "0"]
+    with subprocess.Popen(command, env=env, cwd=root / "work", stdout=PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            [address] = re.findall(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
+            head = {"Authorization": f"Bearer {(root / 'home' / 'serve.key').read_text().strip()}"}
+            with urlopen(Request(f"{address}/api/streak", headers=head)) as answer:
+                assert json.load(answer) == {"days": 1}
+            with urlopen(Request(f"{address}/static/streak.js", headers=head)) as answer:
+                assert b"/api/streak" in answer.read()
+        finally:
+            server.terminate()
 
 
 @pytest.mark.parametrize("title", SECTIONS)
@@ -80,3 +115,7 @@ def test_an_example_works_as_shown_and_touches_as_many_files_as_it_says(title: s
             ended = hone(*arguments, env=env, folder=tmp_path / "work")
             assert ended.code == 0, ended.err
             assert [line for line in expected if line not in ended.out.splitlines()] == []
+        if title == "Add a command with a page":
+            assert_page(env, tmp_path)
+    sent = b"".join(provider.bodies).decode()
+    assert WIRE.get(title, "") in sent
