@@ -3,12 +3,15 @@
 import ast
 import io
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from hone.registry import FEATURES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "hone"
@@ -182,3 +185,49 @@ def test_what_speaks_to_the_kernel_neither_locks_nor_syncs() -> None:
 )
 def test_a_lock_and_a_sync_are_recognised(code: str) -> None:
     assert any(locks_or_syncs(node) for node in ast.walk(ast.parse(code)))
+
+
+def measure() -> dict[str, str]:
+    command = [sys.executable, str(ROOT / "scripts" / "shape"), "--no-trace"]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    rows = [line.strip("| ").split(" | ") for line in out.splitlines() if line.startswith("| ")]
+    return {row[0]: row[-1] for row in rows} | {
+        "features": out.partition("features that import others:\n")[2]
+    }
+
+
+def test_the_source_keeps_its_shape() -> None:
+    """Limits of docs/architecture.md; `scripts/shape` explains each figure."""
+    figures = measure()
+    number = {name: int(re.sub(r"\D.*", "", text.replace(",", "")) or 0) for name, text in figures.items()}
+    assert number["largest module"] <= 500
+    assert number["longest function"] <= 60
+    assert number["imports inside functions"] <= 20
+    assert number["… of hone"] <= 5
+    assert number["import cycles"] == 0
+    assert number["public class names used twice"] == 0
+    assert number["words in docs/words.md"] <= 60
+    assert figures["features"].strip() == "- experiments: templates"
+
+
+def test_nobody_sets_a_private_attribute_of_another_object() -> None:
+    own = {"self", "cls"}
+    found = [
+        f"{path}:{node.lineno}"
+        for path, node in nodes(SOURCES)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and re.match(r"_[^_]", node.attr)
+        and not (isinstance(node.value, ast.Name) and node.value.id in own)
+    ]
+    assert found == []
+
+
+def test_a_feature_is_one_package_and_one_entry() -> None:
+    folder = SOURCES / "features"
+    packages = {each.name for each in folder.iterdir() if (each / "__init__.py").exists()}
+    assert packages == {feature.name for feature in FEATURES}
+    for feature in FEATURES:
+        places = [place for place, _ in feature.commands.values()]
+        places += [place for place in (feature.operations, feature.part) if place]
+        assert all(place.startswith(f"hone.features.{feature.name}.") for place in places)
