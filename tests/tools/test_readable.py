@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.tools.web.readable import Readable, readable
+from hone.tools.web.layout import Readable
+from hone.tools.web.readable import readable
 
 URL = "https://site.test/docs/page.html"
 

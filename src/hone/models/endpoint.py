@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -13,11 +12,14 @@ from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
+from hone.core.loading import import_object
 from hone.core.model import Piece, Reply
 from hone.core.regex import regex
 from hone.core.transcript import Node
 from hone.models.http import Http
 
+READ_DATE = "email.utils:parsedate_to_datetime"
+"""Loaded with the first Retry-After that is a date."""
 _OVERFLOW = regex(
     r"context.?length|context.?window|context size|maximum context|too many (input )?tokens"
     r"|(prompt|input) is too long|request_too_large"
@@ -128,7 +130,8 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     if value.replace(".", "", 1).isdecimal():
         return float(value)
     try:
-        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
+        when: datetime = import_object(READ_DATE)(value)
+        return max(0.0, (when - now).total_seconds())
     except (ValueError, TypeError):
         return None
 

@@ -10,6 +10,7 @@ from shutil import which
 from msgspec import Struct
 
 from hone.core.clock import Clock, SystemClock
+from hone.core.loading import import_object
 from hone.core.value import replace
 from hone.sandbox.modes import Bubblewrap, LandlockFence
 from hone.sandbox.output import Output, Spill
@@ -25,8 +26,9 @@ from hone.sandbox.spec import (
     SandboxSpec,
     SandboxUnavailable,
 )
-from hone.sandbox.trial import bait
 
+TRIAL = "hone.sandbox.trial:bait"
+"""Loaded with the first command: most starts run none."""
 _DEADLINE = 20.0
 _NOT_ROOT = "run Hone as an ordinary user"
 _REMEDIES = {
@@ -136,7 +138,7 @@ class Sandbox:
         output = Output(Spill(Path(os.devnull), ""))
         try:
             tmp = mode.wrap([], cell).tmp
-            with bait(cell) as laid:
+            with import_object(TRIAL)(cell) as laid:
                 launch = mode.wrap(laid.attempt(self._bare, cell, tmp), cell)
                 ended = await run(launch, output=output, clock=self._clock, timeout=_DEADLINE)
                 broken = laid.broken(ended.output)

@@ -9,13 +9,16 @@ from msgspec import Struct
 
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
+from hone.core.loading import import_object
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.tools.define import tool
 from hone.tools.web.charsets import decode
 from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
-from hone.tools.web.readable import Readable, readable
+from hone.tools.web.layout import Readable
 
+READER = "hone.tools.web.readable:readable"
+"""Loaded with the first page: it brings the entities of HTML, and most turns fetch none."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIPPET = 400
 _HINTS = {
@@ -98,7 +101,8 @@ def _page(answer: FetchedPage) -> Readable | None:
         return None
     text = decode(answer.body, answer.content_type)
     if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
-        return readable(text, answer.url)
+        found: Readable = import_object(READER)(text, answer.url)
+        return found
     return None if "\0" in text else Readable(text.replace("\r\n", "\n"))
 
 

@@ -1,5 +1,9 @@
 """Lines and paragraphs: text that only grows. A wish for a break or a space waits until something follows."""
 
+from bisect import bisect_left
+
+from msgspec import Struct
+
 
 class Layout:
     def __init__(self) -> None:
@@ -61,3 +65,40 @@ class Layout:
     def _append(self, text: str) -> None:
         self._parts.append(text)
         self.size += len(text)
+
+
+class Readable(Struct, frozen=True):
+    """`marks` says where the text mentions which link: a position, and a place in `links` counted from 1."""
+
+    text: str
+    title: str = ""
+    links: tuple[str, ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()
+
+    def page(self, start: int, room: int) -> tuple[str, str, int]:
+        """The text from `start` on, the URLs it mentions, and where it ends. Both fit in the room."""
+        end, spent, listed = min(len(self.text), start + room), 0, set[int]()
+        for position, number in self._marks(start, end):
+            spent += 0 if number in listed else len(self._entry(number))
+            listed.add(number)
+            if position + len(f"[{number}]") > start + room - spent:
+                end = min(end, position)
+                break
+            end = min(end, start + room - spent)
+        end = self._at_a_gap(start, end)
+        numbers = dict.fromkeys(number for _, number in self._marks(start, end))
+        return self.text[start:end].rstrip(), "".join(map(self._entry, numbers)), end
+
+    def _marks(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        return self.marks[bisect_left(self.marks, (start, 0)) : bisect_left(self.marks, (end, 0))]
+
+    def _entry(self, number: int) -> str:
+        return f"\n[{number}] {self.links[number - 1]}"
+
+    def _at_a_gap(self, start: int, end: int) -> int:
+        """Between lines if there is such a place in the second half, or between words."""
+        if end == len(self.text):
+            return end
+        middle = start + (end - start) // 2
+        gap = max(self.text.rfind("\n", middle, end), 0) or self.text.rfind(" ", middle, end)
+        return gap + 1 if gap > 0 else end

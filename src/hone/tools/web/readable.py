@@ -4,15 +4,12 @@ What a person would not see (scripts, styles, hidden elements) is left out, and 
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from msgspec import Struct
-
 from hone.core.regex import regex
-from hone.tools.web.layout import Layout
+from hone.tools.web.layout import Layout, Readable
 from hone.tools.web.markup import End, Start, tokens
 
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
@@ -53,43 +50,6 @@ _ENDS_PARAGRAPH = (frozenset({"p"}), frozenset({"button", "caption", "object", "
 _NEAR = 32
 _DEPTH = 8
 _URL_LIMIT = 1_000
-
-
-class Readable(Struct, frozen=True):
-    """`marks` says where the text mentions which link: a position, and a place in `links` counted from 1."""
-
-    text: str
-    title: str = ""
-    links: tuple[str, ...] = ()
-    marks: tuple[tuple[int, int], ...] = ()
-
-    def page(self, start: int, room: int) -> tuple[str, str, int]:
-        """The text from `start` on, the URLs it mentions, and where it ends. Both fit in the room."""
-        end, spent, listed = min(len(self.text), start + room), 0, set[int]()
-        for position, number in self._marks(start, end):
-            spent += 0 if number in listed else len(self._entry(number))
-            listed.add(number)
-            if position + len(f"[{number}]") > start + room - spent:
-                end = min(end, position)
-                break
-            end = min(end, start + room - spent)
-        end = self._at_a_gap(start, end)
-        numbers = dict.fromkeys(number for _, number in self._marks(start, end))
-        return self.text[start:end].rstrip(), "".join(map(self._entry, numbers)), end
-
-    def _marks(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
-        return self.marks[bisect_left(self.marks, (start, 0)) : bisect_left(self.marks, (end, 0))]
-
-    def _entry(self, number: int) -> str:
-        return f"\n[{number}] {self.links[number - 1]}"
-
-    def _at_a_gap(self, start: int, end: int) -> int:
-        """Between lines if there is such a place in the second half, or between words."""
-        if end == len(self.text):
-            return end
-        middle = start + (end - start) // 2
-        gap = max(self.text.rfind("\n", middle, end), 0) or self.text.rfind(" ", middle, end)
-        return gap + 1 if gap > 0 else end
 
 
 def readable(html: str, url: str) -> Readable:
