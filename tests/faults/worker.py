@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 from hone.core.errors import HoneError
+from hone.core.loading import import_object
 from hone.models.fake_provider.shapes import Format
+from hone.models.providers import ADAPTERS
 from hone.settings import Settings
 from hone.stores.database import Database
 from tests.faults.furnish import furnish, provider
@@ -45,7 +47,10 @@ def main(*arguments: str) -> None:
     if arguments[0] == "--nobody":
         arguments = arguments[1:]
         if os.geteuid() == 0:
-            asyncio.run(Database.in_memory().close())  # who comes later may not be able to read our own code
+            # Who comes later may not be able to read our own code.
+            asyncio.run(Database.in_memory().close())
+            for name in ADAPTERS.values():
+                import_object(name)
             os.setuid(NOBODY)
     home, folder, format, url, *session = arguments
     wire: Format = "openai" if format == "openai" else "anthropic"

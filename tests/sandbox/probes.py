@@ -285,7 +285,7 @@ def change_the_interpreter() -> object:
 
 @probe
 def change_the_code_of_hone() -> object:
-    os.close(os.open(os.path.join(AT["code"], "hone", "tools", "sandbox", "warden.py"), os.O_WRONLY))
+    os.close(os.open(os.path.join(AT["code"], "hone", "sandbox", "supervisor.py"), os.O_WRONLY))
     return True
 
 

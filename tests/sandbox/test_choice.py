@@ -238,8 +238,8 @@ def test_modules_planted_in_the_folder_do_not_run_outside_the_cell(place: Path) 
     )
     for name in names:
         (folder / f"{name}.py").write_text(planted)
-    (folder / "hone" / "tools" / "sandbox").mkdir(parents=True)
-    for path in ("hone/__init__.py", "hone/tools/__init__.py", "hone/tools/sandbox/warden.py"):
+    (folder / "hone" / "sandbox").mkdir(parents=True)
+    for path in ("hone/__init__.py", "hone/sandbox/__init__.py", "hone/sandbox/supervisor.py"):
         (folder / path).write_text(planted)
     before = Path.cwd()
     os.chdir(folder)

@@ -296,7 +296,7 @@ def test_many_at_once_do_not_mix(place: Path) -> None:
     assert asyncio.run(whole()) == [f"{number}\n" for number in range(12)]
 
 
-def test_a_warden_that_does_not_end_is_given_up(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_supervisor_that_does_not_end_is_given_up(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped from outside, as if it were stuck in the kernel."""
     monkeypatch.setattr(process, "PATIENCE", 0.0)
     monkeypatch.setattr(process, "GRACE", 0.0)
@@ -309,7 +309,7 @@ def test_a_warden_that_does_not_end_is_given_up(place: Path, monkeypatch: pytest
         running = await start(launch, output=output, clock=SystemClock())
         await output.said.wait()
         for pid in marked(mark):
-            if b"warden" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGSTOP)
         await running.stop()
         return running
