@@ -62,7 +62,7 @@ MUTATIONS = (
     of(
         "trust rule: evidence",
         "what rests on foreign text is active",
-        "policy/admission.py",
+        "knowledge/admission.py",
         "each.trust for each in author.evidence))) >= Trust.LOCAL",
         "each.trust for each in author.evidence))) >= Trust.FOREIGN",
         "tests/story/test_poisoning.py",
@@ -88,7 +88,7 @@ MUTATIONS = (
     of(
         "evidence: it must be there",
         "words that nobody said count as the first message",
-        "policy/evidence.py",
+        "knowledge/evidence.py",
         "    words = one_line(claim, 120)\n    raise Refused(",
         '    if nodes:\n        return 1, ""\n    words = one_line(claim, 120)\n    raise Refused(',
         "tests/policy/test_evidence.py",
@@ -96,7 +96,7 @@ MUTATIONS = (
     of(
         "evidence: something must be named",
         "a change that rests on nothing is judged like others",
-        "policy/admission.py",
+        "knowledge/admission.py",
         "if not author.evidence:",
         "if False:",
         "tests/policy/test_admission.py",
@@ -104,7 +104,7 @@ MUTATIONS = (
     of(
         "quotes",
         "every entry counts as the owner's words",
-        "policy/admission.py",
+        "knowledge/admission.py",
         "author.quotes and all(quoted(entry, author.quotes) for entry in entries)",
         "author.quotes",
         "tests/policy/test_admission.py",
@@ -389,7 +389,7 @@ MUTATIONS = (
     of(
         "closed to others: the home",
         "a new home can be entered by others",
-        "storage.py",
+        "stores/home.py",
         "home.mkdir(mode=0o700,",
         "home.mkdir(mode=0o755,",
         "tests/story/test_home.py",
