@@ -26,7 +26,7 @@ STORY = """
 import asyncio
 from datetime import UTC, datetime
 from click.testing import CliRunner
-from hone.cli.review import review
+from hone.cli.reviews import review
 from hone.core.ids import SessionId
 from hone.core.jobs import TurnSummary
 from hone.core.messages import user
