@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hone.sandbox.choice import NONE, known_modes
 from hone.sandbox.spec import SandboxMode
 
@@ -52,14 +54,15 @@ def shared_python() -> str | None:
         if (
             path
             and all(parent.stat().st_mode & 0o001 for parent in (path, *path.parents))
-            and _is_recent(each)
+            and _is_alike(each)
         ):
             return each
     return None
 
 
-def _is_recent(python: str) -> bool:
-    code = "import sys; sys.exit(sys.version_info < (3, 11))"
+def _is_alike(python: str) -> bool:
+    """Whether it can load what was compiled for this interpreter: Hone's values need msgspec."""
+    code = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
     return subprocess.run([python, "-I", "-c", code], check=False).returncode == 0
 
 
@@ -88,6 +91,7 @@ def probe(setting: Setting, python: str) -> dict[str, Any]:
     with area(setting.uid) as place:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src" / "hone", place / "code" / "hone", ignore=ignored)
+        shutil.copytree(Path(msgspec.__file__).parent, place / "code" / "msgspec", ignore=ignored)
         shutil.copytree(ROOT / "tests" / "sandbox", place / "tests", ignore=ignored)
         if os.geteuid() == 0:
             shutil.copy("/usr/bin/id", place / "folder" / "set-uid-id")

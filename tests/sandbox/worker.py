@@ -1,6 +1,6 @@
 """Runs the probes in one mode, as the user it is started as, and tells what got out. See `areas.probe`.
 
-Standard library and Hone's sandbox only: it also runs with an interpreter that has nothing installed.
+Standard library, msgspec and the sandbox only: it also runs with an interpreter that has nothing installed.
 """
 
 import asyncio
