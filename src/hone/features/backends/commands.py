@@ -15,12 +15,11 @@ from hone.cli.output import echo_json, moment
 from hone.core.backend import Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Missing, Refused
 from hone.core.visible import visible
-from hone.features.backends.evaluate import Measured, advice, data, recommend
+from hone.features.backends.evaluate import Measured, advice, data, recommend, table
+from hone.features.backends.evaluate import svg as drawn
 from hone.features.backends.evaluation import describe
 from hone.features.backends.evaluation import evaluate as measure
 from hone.features.backends.part import MemoryPart
-from hone.features.backends.report import svg as drawn
-from hone.features.backends.report import table
 
 PROBE = "hone-evaluation"
 READY = "stored"

@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import click
 
@@ -20,7 +21,7 @@ from hone.features.experiments.findings import Finding, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import Recorded, RecordingOptions, record
 from hone.features.experiments.report import data, picture, table
-from hone.features.experiments.runner import ExperimentRunner, Progress
+from hone.features.experiments.runner import ExperimentRunner, Tell
 from hone.features.experiments.subjects import find
 from hone.features.experiments.task_file import to_dict
 from hone.features.experiments.values import PAIRS, Check, LessonKind, Study, Task
@@ -173,15 +174,8 @@ def lesson(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _named(skill: str, entry: str, template: str) -> tuple[LessonKind, str] | None:
-    named = [
-        (kind, name)
-        for kind, name in (
-            (LessonKind.SKILL, skill),
-            (LessonKind.ENTRY, entry),
-            (LessonKind.TEMPLATE, template),
-        )
-        if name
-    ]
+    given = zip(LessonKind, (skill, entry, template), strict=True)
+    named = [(kind, name) for kind, name in given if name]
     if len(named) > 1:
         raise click.UsageError("One lesson at a time: --skill, --entry or --template.")
     return named[0] if named else None
@@ -210,8 +204,8 @@ def run(
         runner = ExperimentRunner(hone)
         task = runner.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
-        with Bar(f"{name}: {subject.lesson}", pairs) as bar:
-            study = await runner.run(task, subject, model or options.model, pairs, bar.tell)
+        with show_progress(f"{name}: {subject.lesson}", pairs) as tell:
+            study = await runner.run(task, subject, model or options.model, pairs, tell)
         finding = found(study)
         now = await find(hone, Path(task.folder), wanted[0], subject.entry or wanted[1])
         return finding, await conclude(hone, runner.studies, now, finding)
@@ -220,23 +214,14 @@ def run(
     click.echo("\n".join((*table(finding), *lines)))
 
 
-class Bar:
-    """How far it is, on standard error; where nobody watches, nothing."""
-
-    def __init__(self, label: str, pairs: int) -> None:
-        self._bar = click.progressbar(
-            length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
-        )
-
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._bar.__exit__(*error)
-
-    def tell(self, progress: Progress) -> None:
-        self._bar.update(progress.done - self._bar.pos)
+@contextmanager
+def show_progress(label: str, pairs: int) -> Iterator[Tell]:
+    """Show how far it is on standard error; where nobody watches, nothing."""
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(
+        length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=hidden
+    ) as bar:
+        yield lambda progress: bar.update(progress.done - bar.pos)
 
 
 @experiment.command(short_help="Print what was found out.")
@@ -307,8 +292,8 @@ def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
 
     The model is scripted: the figures show how an experiment goes, not that templates help. All else is real.
     """
-    with Bar("cold versus seeded", pairs) as bar:
-        finding, lines = asyncio.run(rehearse(pairs, bar.tell))
+    with show_progress("cold versus seeded", pairs) as tell:
+        finding, lines = asyncio.run(rehearse(pairs, tell))
     if plot:
         draw(finding, plot)
     if as_json:
