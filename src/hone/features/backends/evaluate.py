@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from hone.features.backends.current import NULL
 
@@ -123,12 +124,7 @@ def data(measured: Measured) -> dict[str, object]:
         "error": measured.error or None,
         "score": points.total,
         "label": None if measured.name == NULL else label(measured),
-        "points": {
-            "availability": points.availability,
-            "function": points.function,
-            "latency": points.latency,
-            "privacy": points.privacy,
-        },
+        "points": asdict(points),
         "milliseconds": {
             name: {"p50": measured.at(name, 0.5), "p95": measured.at(name, 0.95)} for name in measured.times
         },

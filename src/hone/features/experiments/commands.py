@@ -221,7 +221,7 @@ def show_progress(label: str, pairs: int) -> Iterator[Tell]:
     with click.progressbar(
         length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=hidden
     ) as bar:
-        yield lambda progress: bar.update(progress.done - bar.pos)
+        yield lambda done: bar.update(done - bar.pos)
 
 
 @experiment.command(short_help="Print what was found out.")

@@ -12,8 +12,7 @@ from hone.cli.context import ledger_of, with_home
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import number_of
 from hone.core.visible import one_line, visible
-from hone.features.imports.carrying import ImportState
-from hone.features.imports.plan import ImportPlan, bring, survey
+from hone.features.imports.plan import ImportPlan, ImportState, bring, survey
 from hone.features.imports.proposals import Gathered, ImportProposal, fresh, gather, propose
 from hone.features.imports.sources import source_files
 

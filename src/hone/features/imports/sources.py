@@ -41,17 +41,13 @@ class SourceFile(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        try:
-            return self.path.stat().st_size
-        except OSError:
-            return 0
+        found = _stat(self.path)
+        return found.st_size if found else 0
 
     @property
     def at(self) -> datetime:
-        try:
-            return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
-        except OSError:
-            return datetime.now(UTC)
+        found = _stat(self.path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if found else datetime.now(UTC)
 
 
 def source_files(source: str, path: Path) -> list[SourceFile]:
@@ -122,16 +118,15 @@ def find(path: Path, below: str, pattern: str) -> list[Path]:
             raise HoneError(f"{one_line(str(path), 200)} is not there.")
         return [path]
     top = path / below if (path / below).is_dir() else path
-    return sorted(
-        (each for each in top.rglob(pattern) if each.is_file()), key=lambda each: (_age(each), each)
-    )
+    files = [(_stat(each), each) for each in top.rglob(pattern) if each.is_file()]
+    return [path for _, path in sorted((found.st_mtime if found else 0.0, path) for found, path in files)]
 
 
-def _age(path: Path) -> float:
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        return path.stat().st_mtime
+        return path.stat()
     except OSError:
-        return 0.0
+        return None
 
 
 def opened(path: Path) -> BinaryIO:
