@@ -31,15 +31,7 @@ from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
-from hone.prompt.compaction import (
-    Cut,
-    digest,
-    drop_examples,
-    plan,
-    question,
-    shorten,
-    state,
-)
+from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.news import find_known
 from hone.runtime.triggers import count, explain, summarize
 

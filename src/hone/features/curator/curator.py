@@ -17,17 +17,7 @@ from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
-from hone.core.ledger import (
-    NO_SESSION,
-    START,
-    Actor,
-    Author,
-    Change,
-    ChangeState,
-    Entry,
-    Evidence,
-    skill,
-)
+from hone.core.ledger import NO_SESSION, START, Actor, Author, Change, ChangeState, Entry, Evidence, skill
 from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import click
 from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.options import Options, at_terminal
-from hone.cli.output import echo_json
+from hone.cli.output import echo, echo_json
 from hone.core.clock import SystemClock
 from hone.core.errors import HoneError, Missing, Refused
 from hone.core.visible import one_line, visible
@@ -211,7 +211,7 @@ def run(
         return finding, await conclude(hone, runner.studies, now, finding)
 
     finding, lines = with_home(options, act)
-    click.echo("\n".join((*table(finding), *lines)))
+    echo((*table(finding), *lines))
 
 
 @contextmanager
@@ -253,19 +253,20 @@ def report(
     findings = [found(each) for each in with_home(options, act)]
     if not findings:
         raise Missing(f"Nothing was tried yet: hone experiment run {name} --skill NAME")
-    if plot:
-        draw(findings[0], plot)
+    _present(findings, (), as_json, plot)
+
+
+def _present(findings: Sequence[Finding], lines: Sequence[str], as_json: bool, plot: Path | None) -> None:
+    try:
+        if plot:
+            plot.write_text(picture(findings[0]), "utf-8")
+    except OSError as error:
+        raise Refused(f"{plot} cannot be written: {error.strerror}.") from error
     if as_json:
         echo_json([data(each) for each in findings])
     else:
         click.echo("\n\n".join("\n".join(table(each)) for each in findings))
-
-
-def draw(finding: Finding, path: Path) -> None:
-    try:
-        path.write_text(picture(finding), "utf-8")
-    except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror}.") from error
+        echo(lines)
 
 
 @experiment.command()
@@ -294,12 +295,7 @@ def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
     """
     with show_progress("cold versus seeded", pairs) as tell:
         finding, lines = asyncio.run(rehearse(pairs, tell))
-    if plot:
-        draw(finding, plot)
-    if as_json:
-        echo_json([data(finding)])
-    else:
-        click.echo("\n".join((*table(finding), *lines)))
+    _present([finding], lines, as_json, plot)
 
 
 def _summary(task: Task) -> dict[str, Any]:
