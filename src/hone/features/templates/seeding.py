@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -96,7 +96,8 @@ class Seeding(Struct, frozen=True):
             chosen, why = await self.named(tools), ""
         else:
             found, _ = await self.templates.all()
-            choice = choose(_fitting(found, tools), split(words), split)
+            fitting = (fit for each in found if (fit := usable(each, tools)).examples)
+            choice = choose(fitting, split(words), split)
             if choice is None:
                 return transcript, _none(found)
             chosen, why = choice.template, f" ({choice.why})"
@@ -115,10 +116,6 @@ class Seeding(Struct, frozen=True):
 
     async def count(self, template: str, session: SessionId) -> None:
         await self.templates.count(template, session)
-
-
-def _fitting(templates: Sequence[Template], tools: Collection[str]) -> Iterator[Template]:
-    return (fit for each in templates if (fit := usable(each, tools)).examples)
 
 
 def _none(found: Sequence[Template]) -> str:
