@@ -4,7 +4,7 @@ import pytest
 
 from hone.core.errors import SettingsError
 from hone.core.secrets import mask_password
-from hone.features.backends.choice import NAMES, BackendChoice, choose, is_remote, must_ask, user_id
+from hone.features.backends.current import NAMES, BackendChoice, choose, is_remote, must_ask, user_id
 
 WAY = {"key": True, "installed": True, "answers": True}
 

@@ -7,10 +7,20 @@ from typing import Any
 import pytest
 
 from hone.core.clock import ManualClock, SystemClock
-from hone.features.backends.evaluate import Measured, Score, advice, data, label, latency, recommend, score
+from hone.features.backends.evaluate import (
+    Measured,
+    Score,
+    advice,
+    data,
+    label,
+    latency,
+    recommend,
+    score,
+    svg,
+    table,
+)
+from hone.features.backends.evaluation import USER, measure
 from hone.features.backends.guarded import GuardedBackend
-from hone.features.backends.measure import USER, measure
-from hone.features.backends.report import svg, table
 from tests import databases
 from tests.backing import opened
 from tests.doubles.odd import Odd

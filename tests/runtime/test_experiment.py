@@ -18,11 +18,10 @@ from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
-from hone.features.experiments.checks import holds
 from hone.features.experiments.findings import beside, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
-from hone.features.experiments.runner import ExperimentRunner, Progress
+from hone.features.experiments.runner import ExperimentRunner, holds
 from hone.features.experiments.statistics import EffectVerdict
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
@@ -242,9 +241,9 @@ async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_o
             await ExperimentRunner(hone).run(task, subject, "", 3)
         [half] = hone.part(ExperimentsPart).studies.studies("rows")
         assert len(half.runs) == 2
-        told: list[Progress] = []
+        told: list[int] = []
         whole = await ExperimentRunner(hone).run(task, subject, "", 3, told.append)
-        assert [each.done for each in told] == [2, 3, 4, 5, 6]
+        assert told == [2, 3, 4, 5, 6]
         assert whole.runs[:2] == half.runs
         assert len({run.place for run in whole.runs}) == 6
 

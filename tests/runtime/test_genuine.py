@@ -21,10 +21,9 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
-from hone.features.imports.carrying import Import, ImportState, carry, fitted
 from hone.features.imports.conversation import ImportReport
-from hone.features.imports.files import rows
-from hone.features.imports.sources import LINES, SOURCES, source_files
+from hone.features.imports.plan import Import, ImportState, carry, fitted
+from hone.features.imports.sources import LINES, SOURCES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.validity import problems

@@ -24,14 +24,12 @@ from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
-from hone.features.imports.carrying import Import, ImportState, carry, fitted, prefix
 from hone.features.imports.commands import NAMES
 from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row, typed, voice
-from hone.features.imports.files import rows
 from hone.features.imports.hermes import conversations
 from hone.features.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
-from hone.features.imports.plan import ROOM, bring, survey
-from hone.features.imports.sources import LINES, SOURCES, source_files
+from hone.features.imports.plan import ROOM, Import, ImportState, bring, carry, fitted, prefix, survey
+from hone.features.imports.sources import LINES, SOURCES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.validity import problems

@@ -33,6 +33,11 @@ def lay_out(
     return lines
 
 
+def number_of(number: int, noun: str, plural: str = "") -> str:
+    """Say how many there are: `1 leaf`, `2 leaves`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def moment(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 

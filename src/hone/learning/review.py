@@ -5,6 +5,7 @@ nothing but its job, and starts again from nothing.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -127,7 +128,8 @@ class Reviewer:
             shared=shared,
         )
         transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
-        asked = (question if warm else digest)(job.topics, nodes, self._text)
+        own_text = partial(text, own=deps.home / "prompts")
+        asked = (question if warm else digest)(job.topics, nodes, own_text)
         return Session(header, agent, transcript, deps.services, voice=Trust.AGENT), asked
 
     async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
@@ -145,9 +147,6 @@ class Reviewer:
         price = self._deps.price(agent.prefix.model)
         prices = (price.input, price.cached) if price else (None, None)
         return Reading(age, self._deps.bounds.lasts, size // 4, same, *prices)
-
-    def _text(self, name: str) -> str:
-        return text(name, self._deps.home / "prompts")
 
     async def _complete(
         self, job: Job, turn: Turn, source: Source, staged: StagedLedger, emit: Emit

@@ -128,20 +128,21 @@ def cleaned(arguments: str, clean: Clean) -> str:
     text = clean(arguments)
     try:
         value = json.loads(text)
-        inner = _within(value, clean)
+        inner = clean_within(value, clean)
     except (ValueError, RecursionError):
         return text
     return text if inner == value else canonical(inner)
 
 
-def _within(value: Any, clean: Clean) -> Any:
+def clean_within(value: Any, clean: Clean) -> Any:
+    """Clean every text in a JSON value, keys included."""
     match value:
         case str():
             return clean(value)
         case list():
-            return [_within(each, clean) for each in value]
+            return [clean_within(each, clean) for each in value]
         case dict():
-            return {clean(key): _within(each, clean) for key, each in value.items()}
+            return {clean(key): clean_within(each, clean) for key, each in value.items()}
     return value
 
 

@@ -16,6 +16,7 @@ that raises counts as a failure. 0 switches a threshold off. Calls that run toge
 
 import json
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -58,22 +59,12 @@ def _since_write(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
 
 
 def _failures(attempts: Sequence[Attempt]) -> int:
-    count = 0
-    for each in reversed(attempts):
-        if not each.failed:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda each: each.failed, reversed(attempts)))
 
 
 def _repeats(attempts: Sequence[Attempt]) -> int:
     seen = [each.result for each in attempts if each.readonly and not each.failed]
-    count = 0
-    for result in reversed(seen):
-        if result != seen[-1]:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda result: result == seen[-1], reversed(seen)))
 
 
 def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from datetime import datetime
+from functools import partial
 from itertools import takewhile
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Topic, Topics
+from hone.core.jobs import Count, Topic
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
@@ -31,15 +32,7 @@ from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
-from hone.prompt.compaction import (
-    Cut,
-    digest,
-    drop_examples,
-    plan,
-    question,
-    shorten,
-    state,
-)
+from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.news import find_known
 from hone.runtime.triggers import count, explain, summarize
 
@@ -362,7 +355,8 @@ class Session:
         longer = self.transcript.extended(tuple(nodes))
         if self._stored:
             count = self._count(longer) if usage else None
-            queued = await services.store.append(self.id, nodes, spending, count, self._why)
+            why = partial(explain, topics=services.topics)
+            queued = await services.store.append(self.id, nodes, spending, count, why)
             self._queued = self._queued or queued is not None
         else:
             await services.store.start(self.header, self.agent.prefix, nodes)
@@ -380,6 +374,3 @@ class Session:
         own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
         turn = summarize([node.message for node in own][::-1])
         return lambda counters: count(counters, turn, topics)
-
-    def _why(self, due: Topics) -> str:
-        return explain(due, self._services.topics)

@@ -1,6 +1,6 @@
 """The app: the page and every operation, behind one check of who asks."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from importlib import import_module
 
 from starlette.applications import Starlette
@@ -20,16 +20,11 @@ from hone.web.state import ServerState
 OWN = (status, changes, journal, skills, sessions, reviews, chat)
 
 
-def load_operations(modules: Sequence[str]) -> tuple[Operation, ...]:
-    """Import each module by its dotted name and collect its OPERATIONS."""
-    return tuple(each for name in modules for each in import_module(name).OPERATIONS)
-
-
 def operations() -> tuple[Operation, ...]:
     """Return the table of all operations: our own, those of features, and the description of them all."""
-    own = (each for module in OWN for each in module.OPERATIONS)
-    features = load_operations([each.operations for each in FEATURES if each.operations])
-    every = (*own, *features, *ChatEndpoint().operations)
+    features = (import_module(each.operations) for each in FEATURES if each.operations)
+    own = (each for module in (*OWN, *features) for each in module.OPERATIONS)
+    every = (*own, *ChatEndpoint().operations)
     return (*every, openapi.operation(every))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,15 +42,13 @@ class Bus:
     def __init__(self) -> None:
         self.name = os.urandom(4).hex()
         self._number = 0
-        self._channels: dict[str, Channel] = {}
+        self._channels: defaultdict[str, Channel] = defaultdict(Channel)
         self._closed = False
 
     def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
         self._number += 1
         signal = Signal(self._number, kind, data)
-        found = self._channels.get(channel)
-        if found is None:
-            found = self._channels[channel] = Channel()
+        found = self._channels[channel]
         if len(found.kept) == KEPT:
             found.forgotten = found.kept[0].number
         found.kept.append(signal)
@@ -94,7 +92,7 @@ class Bus:
         """What is kept and what follows; after a mark, what came after it. Ends when the bus closes."""
         if self._closed:
             return
-        found = self._channels.setdefault(channel, Channel())
+        found = self._channels[channel]
         queue: asyncio.Queue[Signal | None] = asyncio.Queue()
         for missed in self._missed(found, since):
             queue.put_nowait(missed)

@@ -1,20 +1,10 @@
 """Events as they go over the wire: a kind, and an object with plain values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hone.core.events import (
-    CallEnded,
-    CallStarted,
-    Curated,
-    Event,
-    Heard,
-    Learned,
-    Notice,
-    Spent,
-    TurnEnded,
-)
-from hone.core.ledger import ChangeState
+from hone.core.events import CallEnded, CallStarted, Curated, Event, Heard, Learned, Notice, Spent, TurnEnded
+from hone.core.ledger import ChangeState, Entry
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 
 Shown = tuple[str, Mapping[str, Any]]
@@ -48,21 +38,14 @@ def shown(event: Event) -> Shown:
                 "calls": len(turn.usage),
             }
         case Learned(job, entries):
-            waiting = sum(each.change.standing is ChangeState.PENDING for each in entries)
-            changes = [each.id for each in entries]
-            return "learned", {
-                "review": job.id,
-                "session": job.session,
-                "changes": changes,
-                "waiting": waiting,
-            }
+            return "learned", {"review": job.id, "session": job.session, **_made(entries)}
         case Curated(done, entries):
-            waiting = sum(each.change.standing is ChangeState.PENDING for each in entries)
-            return "curated", {
-                "round": done.id,
-                "changes": [each.id for each in entries],
-                "waiting": waiting,
-            }
+            return "curated", {"round": done.id, **_made(entries)}
+
+
+def _made(entries: Sequence[Entry]) -> dict[str, Any]:
+    waiting = sum(each.change.standing is ChangeState.PENDING for each in entries)
+    return {"changes": [each.id for each in entries], "waiting": waiting}
 
 
 def spent(usage: Usage) -> dict[str, Any]:

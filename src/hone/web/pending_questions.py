@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import suppress
 from contextvars import ContextVar
 
 from hone.core.clock import Clock
@@ -32,10 +33,9 @@ class PendingQuestions:
         self._bus.publish(session, "question", said)
         answer = Answer.NO
         try:
-            async with self._clock.timeout(PATIENCE):
-                answer = await future
-        except TimeoutError:
-            answer = Answer.NO
+            with suppress(TimeoutError):
+                async with self._clock.timeout(PATIENCE):
+                    answer = await future
         finally:
             del self._open[session, id]
             self._bus.publish(session, "answer", {"id": id, "answer": answer})

@@ -146,9 +146,7 @@ async def serve(
         clock, bus = SystemClock(), Bus()
         questions = PendingQuestions(bus, clock)
         async with Hone(home=home, ask=questions.ask) as hone:
-            await hone.sessions.list(
-                limit=1
-            )  # a home that cannot be opened is said before anybody is asked in
+            await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
             keys = Keys(stored(hone.home), clock, port, address.password)
             state = ServerState(
                 hone, keys, bus, questions, OpenSessions(hone, bus, clock), clock, _url(address, port)

@@ -11,16 +11,15 @@ import click
 from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.options import Options
-from hone.cli.output import echo_json, moment
+from hone.cli.output import echo, echo_json, moment
 from hone.core.backend import Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Missing, Refused
 from hone.core.visible import visible
-from hone.features.backends.evaluate import Measured, advice, data, recommend
+from hone.features.backends.evaluate import Measured, advice, data, recommend, table
+from hone.features.backends.evaluate import svg as drawn
 from hone.features.backends.evaluation import describe
 from hone.features.backends.evaluation import evaluate as measure
 from hone.features.backends.part import MemoryPart
-from hone.features.backends.report import svg as drawn
-from hone.features.backends.report import table
 
 PROBE = "hone-evaluation"
 READY = "stored"
@@ -93,8 +92,7 @@ def info(options: Options, as_json: bool) -> None:
     if as_json:
         echo_json(data)
         return
-    for line in lines:
-        click.echo(visible(line))
+    echo(map(visible, lines))
 
 
 @backends.command(short_help="List what is stored, newest first.")
@@ -106,8 +104,7 @@ def keys(options: Options, limit: int) -> None:
     async def act(hone: Hone) -> Sequence[str]:
         return await (await _used(hone)).list_keys(hone.part(MemoryPart).backing.user_id, limit)
 
-    for key in with_home(options, act):
-        click.echo(key)
+    echo(with_home(options, act))
 
 
 @backends.command(short_help="Print what is stored under a key.")

@@ -1,10 +1,12 @@
 """The memory backend of a home: which one it is, how it is made, and whose memories it holds."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -12,23 +14,17 @@ from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, Memor
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, SettingsError
 from hone.core.messages import digest
+from hone.core.regex import regex
 from hone.core.secrets import mask_password
-from hone.features.backends.choice import (
-    HONCHO,
-    KEY,
-    NAMES,
-    NULL,
-    POSTGRES,
-    SQLITE,
-    BackendChoice,
-    choose,
-    is_remote,
-    must_ask,
-)
-from hone.features.backends.choice import user_id as fit
 from hone.features.backends.guarded import GuardedBackend
 from hone.runtime.parts import load
+from hone.settings import Memory
 
+NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
+NAMES = (NULL, SQLITE, POSTGRES, HONCHO)
+KEY = "HONCHO_API_KEY"
+_HERE = regex(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|", re.IGNORECASE)
+_UNFIT = regex(r"[^A-Za-z0-9_-]+")
 FILE = "memories.db"
 EPOCH = datetime.fromtimestamp(0, UTC)
 CLASSES = {
@@ -45,13 +41,57 @@ Makers = Mapping[str, Callable[[], Backend]]
 """Of plugins, by name."""
 
 
-class BackendOptions(Struct, frozen=True):
-    """What the settings say. `backend` empty: whatever there is; `owner` empty: who is logged in."""
+class BackendChoice(Struct, frozen=True):
+    """`why` is what decided, in a few words."""
 
-    backend: str = ""
-    url: str = ""
-    owner: str = ""
-    deadline: float = 0.3
+    name: str
+    why: str
+
+
+def choose(
+    wanted: str, known: Collection[str], *, key: bool, installed: bool, answers: bool
+) -> BackendChoice:
+    """What is set wins over everything that lies about in the environment. Where nothing is set: Honcho if
+    its key is there, its SDK is installed and it answers; else none. Raises SettingsError."""
+    if wanted:
+        if wanted not in known:
+            raise SettingsError(f"memory.backend is {wanted!r}; there are {', '.join(sorted(known))}.")
+        return BackendChoice(wanted, "it is set")
+    if not key:
+        return BackendChoice(NULL, "nothing is set")
+    if not installed:
+        return BackendChoice(NULL, f"nothing is set; {KEY} is there, but not the SDK")
+    if not answers:
+        return BackendChoice(NULL, f"nothing is set; {KEY} is there, but Honcho does not answer")
+    return BackendChoice(HONCHO, f"nothing is set, and {KEY} is there")
+
+
+def must_ask(wanted: str, *, key: bool, installed: bool) -> bool:
+    """Whether the choice depends on if Honcho answers."""
+    return not wanted and key and installed
+
+
+def is_remote(url: str, environ: Mapping[str, str]) -> bool:
+    """Whether a database or a service is on another machine. What cannot be told counts as one that is."""
+    if "://" in url:
+        try:
+            address = urlsplit(url)
+            asked = re.findall(r"(?:^|&)host(?:addr)?=([^&]*)", address.query)
+            hosts = asked or [part.rpartition("@")[2] for part in address.netloc.split(",")]
+            hosts = [re.sub(r":\d*$", "", host) for host in hosts]
+        except ValueError:
+            return True
+    else:
+        hosts = re.findall(r"\bhost(?:addr)?\s*=\s*'?([^\s']*)", url)
+    named = [host.replace("%2F", "/") for host in hosts if host] or [environ.get("PGHOST", "")]
+    return not all(
+        host.startswith("/") or _HERE.fullmatch(host) for each in named for host in each.split(",")
+    )
+
+
+def user_id(name: str) -> str:
+    """A name that every backend takes for a user."""
+    return _UNFIT.sub("-", name).strip("-")[:64] or "owner"
 
 
 class NullBackend:
@@ -91,22 +131,16 @@ class CurrentBackend:
     """Backends are made when they are asked for, and once. `say` takes a sentence for the owner."""
 
     def __init__(
-        self,
-        home: Path,
-        clock: Clock,
-        wish: BackendOptions,
-        makers: Makers,
-        say: Callable[[str], None],
-        environ: Mapping[str, str] = os.environ,
+        self, home: Path, clock: Clock, wish: Memory, makers: Makers, say: Callable[[str], None]
     ) -> None:
         self.wish = wish
-        self.user_id = fit(wish.owner or environ.get("LOGNAME") or environ.get("USER") or "")
+        self._environ = environ = dict(os.environ)
+        self.user_id = user_id(wish.owner or environ.get("LOGNAME") or environ.get("USER") or "")
         self.choice: BackendChoice | None = None
         self._home = home
         self._clock = clock
         self._makers = makers
         self._say = say
-        self._environ = environ
         self._made: dict[str, GuardedBackend] = {}
 
     @property
@@ -137,10 +171,9 @@ class CurrentBackend:
         if self.choice is None:
             wanted, key = self.wish.backend, bool(self._environ.get(KEY))
             installed = key and not wanted and load(INSTALLED)()
-            asked = must_ask(wanted, key=key, installed=installed)
-            answers = asked and await self._answers()
+            answers = must_ask(wanted, key=key, installed=installed) and await self._answers()
             self.choice = choose(wanted, self.names, key=key, installed=installed, answers=answers)
-            await self._warm(self.choice.name)
+            await self.make(self.choice.name).warm()
             if answers:
                 away = ": they leave this machine" if self.make(HONCHO).is_cloud else ""
                 self._say(
@@ -160,11 +193,8 @@ class CurrentBackend:
             with suppress(BackendError):  # what cannot be closed is gone
                 await backend.close()
 
-    async def _warm(self, name: str) -> None:
-        await self.make(name).warm()
-
     async def _answers(self) -> bool:
-        await self._warm(HONCHO)
+        await self.make(HONCHO).warm()
         try:
             async with self._clock.timeout(PROBE):
                 return bool(await self.make(HONCHO).available())

@@ -1,21 +1,115 @@
-"""Describe the memory backend in use, and measure backends by using them."""
+"""Describe the memory backend in use, and measure backends by using them: real round trips, timed."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hone.app import Hone
+from hone.core.backend import Backend
+from hone.core.clock import Clock
+from hone.core.errors import BackendError
 from hone.core.value import replace
-from hone.features.backends.choice import NULL
-from hone.features.backends.evaluate import Measured
-from hone.features.backends.measure import measure
+from hone.features.backends.current import NULL
+from hone.features.backends.evaluate import Measured, table
 from hone.features.backends.part import MemoryPart
-from hone.features.backends.report import table
+
+T = TypeVar("T")
+
+USER = "hone-evaluation"
+"""Whose memory is measured: nobody's, so that nothing of anybody's is touched."""
+FIRST = 3
+"""Answers among which the right one counts."""
+DEADLINE = 20.0
+"""Seconds for one operation."""
+QUESTIONS = (
+    ("editor", "She writes all code in Neovim with a light theme.", "which editor is used for code?"),
+    (
+        "deploy/day",
+        "Releases go out on Tuesday afternoon, never on Friday.",
+        "on what day do releases go out?",
+    ),
+    (
+        "deploy/host",
+        "The staging host is called heron and lives in the second rack.",
+        "name of the staging host",
+    ),
+    ("allergy", "Allergic to peanuts; sesame is fine.", "is there an allergy to peanuts?"),
+    ("billing/currency", "Invoices are written in Swiss francs.", "what currency are invoices in?"),
+    (
+        "style/commits",
+        "Commit messages start with a capital and give the reason.",
+        "how do commit messages start?",
+    ),
+    ("database", "The ledger database runs on port 5544 with daily backups.", "port of the ledger database"),
+    ("family", "Her sister Ines studies marine biology in Lisbon.", "what does the sister study?"),
+    (
+        "report",
+        "The quarterly report needs a chart of churn by region.",
+        "which chart belongs into the report?",
+    ),
+    ("meeting", "The planning meeting moved to Monday at nine.", "when is the planning meeting?"),
+    ("office", "La oficina nueva está en la calle de Alcalá.", "en qué calle está la oficina"),
+    ("train", "東京行きの列車は三番線から出る。", "東京行きの列車は何番線"),
+)
+"""Key, value, question."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """`calls` tells how many requests the backend has made so far."""
+
+    clock: Clock
+    calls: Callable[[], int]
+    times: dict[str, list[float]] = field(default_factory=dict)
+    counts: dict[str, list[int]] = field(default_factory=dict)
+
+    async def timed(self, operation: str, work: Awaitable[T]) -> T:
+        """Raises BackendError, also for what does not end."""
+        begun, before = self.clock.monotonic(), self.calls()
+        try:
+            async with self.clock.timeout(DEADLINE):
+                result = await work
+        except TimeoutError:
+            raise BackendError(f"{operation} took more than {DEADLINE:.0f} seconds.") from None
+        self.times.setdefault(operation, []).append(1000 * (self.clock.monotonic() - begun))
+        self.counts.setdefault(operation, []).append(self.calls() - before)
+        return result
+
+
+async def measure(backend: Backend, clock: Clock) -> Measured:
+    """What it stored it takes away again."""
+    measured = Measured(backend.name, backend.is_cloud)
+    meter = Meter(clock, lambda: int(getattr(backend, "calls", 0)))
+    if not (found := await backend.available()):
+        return replace(measured, why=found.why)
+    worked: set[str] = set()
+    right = 0
+    try:
+        for key, value, _ in QUESTIONS:
+            await meter.timed("store", backend.store(USER, key, value))
+        kept = [await meter.timed("retrieve", backend.retrieve(USER, key)) for key, *_ in QUESTIONS]
+        if [memo.value for memo in kept if memo] == [value for _, value, _ in QUESTIONS]:
+            worked |= {"store", "retrieve"}
+        for key, _, question in QUESTIONS:
+            memos = await meter.timed("query", backend.query(USER, question))
+            right += key in [memo.key for memo in memos[:FIRST]]
+        worked |= {"query"} if right else set()
+        for key, *_ in QUESTIONS:
+            await meter.timed("delete", backend.delete(USER, key))
+    except BackendError as error:
+        # It answered, and then it did not: what made its round trip counts.
+        measured = replace(measured, error=str(error))
+    return replace(
+        measured,
+        worked=frozenset(worked),
+        times={name: meter.times[name] for name in ("store", "retrieve", "query") if name in meter.times},
+        recall=right / len(QUESTIONS),
+        calls={name: sum(made) / len(made) for name, made in meter.counts.items()},
+    )
+
 
 Durable = Callable[[str], Awaitable[bool | None]]
-"""Whether a backend keeps what a process stored that is killed right after; None: not tried."""
-
-
-async def untried(_: str) -> bool | None:
-    return None
+"""Whether a backend keeps what a process stored that is killed right after; None: it cannot be told."""
 
 
 async def describe(hone: Hone) -> list[str]:
@@ -41,12 +135,12 @@ async def describe(hone: Hone) -> list[str]:
     return [*lines, *([f"last error: {post.error}"] if post.error else [])]
 
 
-async def evaluate(hone: Hone, names: Sequence[str] = (), durable: Durable = untried) -> list[Measured]:
+async def evaluate(hone: Hone, names: Sequence[str] = (), durable: Durable | None = None) -> list[Measured]:
     """Measure these backends, or all of them, by using each."""
     backing, found = hone.part(MemoryPart).backing, []
     for name in names or backing.names:
         seen = await measure(backing.make(name), hone.clock)
-        kept = await durable(name) if seen.available and name != NULL else None
+        kept = await durable(name) if durable and seen.available and name != NULL else None
         place, key = backing.location(name), backing.needs_key(name)
         found.append(replace(seen, durable=kept, location=place, needs_key=key))
     return found

@@ -34,6 +34,7 @@ class GuardedBackend:
                 await self._asked(warm())
 
     async def available(self) -> Availability:
+        """Whether it can be used; a backend says no by raising, too."""
         try:
             found = await self._asked(self._backend.available())
         except BackendError as error:

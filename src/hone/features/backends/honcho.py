@@ -52,11 +52,8 @@ class HonchoBackend:
         self._made().aio._get_async_http_client()  # it has no public way to make one, or to close it
 
     async def available(self) -> Availability:
-        try:
-            async with self._service() as service:
-                await self._counted(service.aio.get_metadata())
-        except BackendError as error:
-            return Availability(str(error))
+        async with self._service() as service:
+            await self._counted(service.aio.get_metadata())
         return Availability()
 
     async def store(

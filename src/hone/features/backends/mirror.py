@@ -33,43 +33,42 @@ class Copy(Struct, frozen=True):
     scope: str
 
 
-class Mirror:
+class Mirror(Struct, frozen=True):
     """One at a time on a home: whoever calls `deliver` holds its claim."""
 
-    def __init__(self, ledger: Ledger, outbox: Outbox, backend: Backend, user_id: str) -> None:
-        self._ledger = ledger
-        self._outbox = outbox
-        self._backend = backend
-        self._user = user_id
+    ledger: Ledger
+    outbox: Outbox
+    backend: Backend
+    user_id: str
 
     async def deliver(self) -> int:
         """Tells of all that waits, oldest first; how many changes that were. What the backend will never take
         is put aside. Raises BackendError at the first that it does not take now, which goes on waiting."""
         done = 0
-        while letters := await self._outbox.letters():
+        while letters := await self.outbox.letters():
             for letter in letters:
                 try:
-                    await self._tell(await self._ledger.entry(letter.change))
+                    await self._tell(await self.ledger.entry(letter.change))
                 except Unfit as error:
-                    await self._outbox.failed(letter.change, str(error), final=True)
+                    await self.outbox.failed(letter.change, str(error), final=True)
                 except BackendError as error:
-                    await self._outbox.failed(letter.change, str(error))
+                    await self.outbox.failed(letter.change, str(error))
                     raise
                 else:
-                    await self._outbox.delivered(letter.change)
+                    await self.outbox.delivered(letter.change)
                     done += 1
         return done
 
     async def _tell(self, entry: Entry) -> None:
-        home = await self._outbox.home()
-        async for copy in copies(self._ledger, entry, home):
+        home = await self.outbox.home()
+        async for copy in copies(self.ledger, entry, home):
             if copy.text is None:
-                await self._backend.delete(self._user, copy.key)
+                await self.backend.delete(self.user_id, copy.key)
                 continue
             told = {**_told(entry, home), "scope": copy.scope}
-            known = await self._backend.retrieve(self._user, copy.key)
+            known = await self.backend.retrieve(self.user_id, copy.key)
             if known is None or known.metadata.get("change") != told["change"]:
-                await self._backend.store(self._user, copy.key, copy.text, told)
+                await self.backend.store(self.user_id, copy.key, copy.text, told)
 
 
 def _told(entry: Entry, home: str) -> Mapping[str, str]:

@@ -1,6 +1,5 @@
 """The memory backend of one Hone: its tool, its reminders, and copies of what is known."""
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from hone.core.part import Part, Remind
 from hone.core.secrets import redact
 from hone.core.tool import Tool
 from hone.core.transcript import Source
-from hone.features.backends.current import BackendOptions, CurrentBackend
+from hone.features.backends.current import CurrentBackend
 from hone.features.backends.mirror import Mirror
 from hone.features.backends.outbox_worker import OutboxWorker
 from hone.runtime.parts import load
@@ -26,10 +25,8 @@ class MemoryPart(Part):
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
-        memory = hone.settings.memory
-        options = BackendOptions(memory.backend, memory.url, memory.owner, memory.deadline)
         makers = {name: make for part in hone.parts("backends") for name, make in part.backends().items()}
-        self.backing = CurrentBackend(hone.home, hone.clock, options, makers, hone.say, dict(os.environ))
+        self.backing = CurrentBackend(hone.home, hone.clock, hone.settings.memory, makers, hone.say)
 
     @cached_property
     def worker(self) -> OutboxWorker:

@@ -110,11 +110,8 @@ class PostgresBackend:
         await asyncio.to_thread(import_module, "psycopg")
 
     async def available(self) -> Availability:
-        try:
-            async with self._connection():
-                return Availability()
-        except BackendError as error:
-            return Availability(str(error))
+        async with self._connection():
+            return Availability()
 
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None

@@ -5,6 +5,7 @@ What is found is data beside the words, with a label of its own.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from hone.core.backend import Backend, MemoryItem
 from hone.core.clock import Clock
@@ -25,52 +26,44 @@ TRUST, HOME = "trust", "home"
 """Names in a memo's metadata: what it was worth when it was stored, and whose copy it is."""
 
 
+@dataclass(slots=True)
 class Reminding:
     """Of one conversation. `home` is by what its copies are known; `clean` takes secrets out, of what is
     asked and of what is found. What goes wrong is told once; the turn goes on without."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        user_id: str,
-        home: Callable[[], Awaitable[str]],
-        clock: Clock,
-        deadline: float,
-        clean: Callable[[str], str],
-    ) -> None:
-        self._backend = backend
-        self._user = user_id
-        self._home = home
-        self._clock = clock
-        self._deadline = deadline
-        self._clean = clean
-        self._warned = False
-        self._resting = float("-inf")
-        self._left: set[asyncio.Task[Sequence[MemoryItem]]] = set()
+    backend: Backend
+    user_id: str
+    home: Callable[[], Awaitable[str]]
+    clock: Clock
+    deadline: float
+    clean: Callable[[str], str]
+    _warned: bool = False
+    _resting: float = float("-inf")
+    _left: set[asyncio.Task[Sequence[MemoryItem]]] = field(default_factory=set)
 
     async def __call__(self, words: str, transcript: Transcript) -> tuple[Reminder | None, str]:
         """What to put beside the words, and what to tell the user."""
-        if not words.strip() or self._clock.monotonic() < self._resting:
+        if not words.strip() or self.clock.monotonic() < self._resting:
             return None, ""
         try:
-            memos = await self._found(self._clean(words[:QUESTION]))
-            cloud, said = self._backend.is_cloud, reminded(transcript)
-            found = reminder(memos, cloud=cloud, home=await self._home(), said=said)
+            memos = await self._found(self.clean(words[:QUESTION]))
+            cloud, said = self.backend.is_cloud, reminded(transcript)
+            found = reminder(memos, cloud=cloud, home=await self.home(), said=said)
         except (BackendError, StoreError) as error:
-            self._resting = self._clock.monotonic() + REST
+            self._resting = self.clock.monotonic() + REST
             return None, self._warning(str(error))
-        return (Reminder(self._clean(found.text), found.label) if found else None), ""
+        return (Reminder(self.clean(found.text), found.label) if found else None), ""
 
     async def _found(self, words: str) -> Sequence[MemoryItem]:
         """A backend that does not even stop when it is told to is left behind."""
-        asked = asyncio.ensure_future(self._backend.query(self._user, words, 3 * MOST))
+        asked = asyncio.ensure_future(self.backend.query(self.user_id, words, 3 * MOST))
         self._left.add(asked)
         asked.add_done_callback(self._forget)
         try:
-            async with self._clock.timeout(self._deadline):
+            async with self.clock.timeout(self.deadline):
                 return await asyncio.shield(asked)
         except TimeoutError:
-            raise BackendError(f"no answer within {self._deadline:g} seconds.") from None
+            raise BackendError(f"no answer within {self.deadline:g} seconds.") from None
         finally:
             asked.cancel()
 
@@ -83,7 +76,7 @@ class Reminding:
         if self._warned:
             return ""
         self._warned = True
-        return f"Memory ({self._backend.name}) is left out for now: {error}"
+        return f"Memory ({self.backend.name}) is left out for now: {error}"
 
 
 def label(memo: MemoryItem, *, cloud: bool) -> Trust:
@@ -107,7 +100,9 @@ def reminder(
     fitting = [
         memo
         for memo in memos
-        if stored(memo) > Trust.FOREIGN and not _is_copy(memo, home) and not _was_said(memo, said)
+        if stored(memo) > Trust.FOREIGN
+        and not (home and memo.metadata.get(HOME) == home)
+        and not any(shown(memo) in each for each in said)
     ][:MOST]
     if not fitting:
         return None
@@ -123,11 +118,3 @@ def shown(memo: MemoryItem) -> str:
 def reminded(messages: Iterable[Message]) -> list[str]:
     """What a conversation was reminded of so far."""
     return [message.reminder.text for message in messages if message.reminder]
-
-
-def _is_copy(memo: MemoryItem, home: str) -> bool:
-    return bool(home) and memo.metadata.get(HOME) == home
-
-
-def _was_said(memo: MemoryItem, said: Sequence[str]) -> bool:
-    return any(shown(memo) in each for each in said)

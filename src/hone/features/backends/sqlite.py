@@ -71,12 +71,7 @@ class SqliteBackend:
     async def available(self) -> Availability:
         if self._opened is None and not self._path.exists():
             return _room(self._path.absolute().parent)
-        try:
-            await self._database.read(
-                lambda connection: connection.execute("SELECT 1 FROM memos LIMIT 1").get
-            )
-        except StoreError as error:
-            return Availability(str(error))
+        await self._database.read(lambda connection: connection.execute("SELECT 1 FROM memos LIMIT 1").get)
         return Availability()
 
     async def store(

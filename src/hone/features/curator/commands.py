@@ -8,9 +8,9 @@ import click
 from hone.app import Hone
 from hone.cli import skills
 from hone.cli.changes import diff, indented
-from hone.cli.context import ledger_of, with_home
+from hone.cli.context import with_home, with_keeper
 from hone.cli.options import FAILED, Options
-from hone.cli.output import echo
+from hone.cli.output import echo, moment
 from hone.cli.render import Paint, paint_for
 from hone.core.curation import CuratorRun, summarize
 from hone.core.errors import Conflict, Missing
@@ -21,6 +21,7 @@ from hone.features.curator.part import CuratorPart
 from hone.features.curator.reports import markdown
 from hone.features.curator.retention import Aged
 from hone.knowledge.folding import steps
+from hone.knowledge.keeper import Keeper
 
 SHOWN = 20
 """Skills in the status, those that were not used longest first."""
@@ -47,13 +48,13 @@ for _command in (skills.pin, skills.unpin, skills.archive, skills.restore):
 def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
 
-    async def act(hone: Hone) -> tuple[CuratorRun, tuple[Entry, ...]]:
-        done = await _closed(hone).part(CuratorPart).curator.work(again=again)
+    async def act(hone: Hone, _: Keeper) -> tuple[CuratorRun, tuple[Entry, ...]]:
+        done = await hone.part(CuratorPart).curator.work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
-    done, entries = with_home(options, act)
+    done, entries = with_keeper(options, act)
     click.echo(markdown(done))
     click.echo(summarize(done, entries))
     return FAILED if done.error else 0
@@ -64,7 +65,7 @@ def run(options: Options, again: bool) -> int:
 @click.pass_obj
 def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
-    preview = with_home(options, lambda hone: _closed(hone).part(CuratorPart).curator.preview(again=again))
+    preview = with_keeper(options, lambda hone, _: hone.part(CuratorPart).curator.preview(again=again))
     echo(previewed(preview, paint_for(sys.stdout)))
     return FAILED if preview.refused or preview.thought.advice.error else 0
 
@@ -99,7 +100,7 @@ def status(options: Options) -> None:
 
 
 def _state(runs: Sequence[CuratorRun], *, paused: bool, due: str) -> str:
-    last = f"The last round was {runs[0].id}, {_when(runs[0])}." if runs else NONE
+    last = f"The last round was {runs[0].id}, {moment(runs[0].at)}." if runs else NONE
     if paused:
         return f"{last} It is paused: hone curator resume"
     if due:
@@ -133,7 +134,7 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
     runs = with_home(options, act)
     if as_list:
         for each in runs:
-            click.echo(f"{each.id:>4}  {_when(each)}  {len(each.changes)} changes  {each.why}")
+            click.echo(f"{each.id:>4}  {moment(each.at)}  {len(each.changes)} changes  {each.why}")
         return
     found = next((each for each in runs if id in (None, each.id)), None)
     if found is None:
@@ -148,10 +149,10 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
 def pause(options: Options) -> None:
     """Begin no round until `hone curator resume`."""
 
-    async def act(hone: Hone) -> None:
-        _closed(hone).part(CuratorPart).curator.reports.pause()
+    async def act(hone: Hone, _: Keeper) -> None:
+        hone.part(CuratorPart).curator.reports.pause()
 
-    with_home(options, act)
+    with_keeper(options, act)
     click.echo("The curator is paused. Let it go on with: hone curator resume")
 
 
@@ -160,18 +161,8 @@ def pause(options: Options) -> None:
 def resume(options: Options) -> None:
     """Begin rounds again."""
 
-    async def act(hone: Hone) -> None:
-        _closed(hone).part(CuratorPart).curator.reports.resume()
+    async def act(hone: Hone, _: Keeper) -> None:
+        hone.part(CuratorPart).curator.reports.resume()
 
-    with_home(options, act)
+    with_keeper(options, act)
     click.echo("The curator goes on.")
-
-
-def _when(run: CuratorRun) -> str:
-    return run.at.astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _closed(hone: Hone) -> Hone:
-    """Raises Refused where nothing can be changed."""
-    ledger_of(hone)
-    return hone

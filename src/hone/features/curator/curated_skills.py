@@ -1,6 +1,6 @@
 """What the curator may touch, and what is known of each: how it was used, what it is made of."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct
@@ -128,9 +128,9 @@ def _label(history: Sequence[Entry]) -> Trust:
     )
 
 
-def question(known: CuratedSkills, text: Callable[[str], str]) -> str:
+def question(known: CuratedSkills, asked: str) -> str:
     """Return what a model is asked: which of these skills should be one."""
-    room, parts = WHOLE, [text("curate")]
+    room, parts = WHOLE, [asked]
     for name, listed in sorted(known.listed.items()):
         head = f"# {name} ({listed.counts.uses:,} uses)"
         shown = visible(known.shelf[name][DOCUMENT].decode())

@@ -17,17 +17,7 @@ from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
-from hone.core.ledger import (
-    NO_SESSION,
-    START,
-    Actor,
-    Author,
-    Change,
-    ChangeState,
-    Entry,
-    Evidence,
-    skill,
-)
+from hone.core.ledger import NO_SESSION, START, Actor, Author, Change, ChangeState, Entry, Evidence, skill
 from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
@@ -195,7 +185,7 @@ class Curator:
         """What is old enough to be put away is not offered to a model."""
         asked = next((each.library for each in runs if each.library and not each.error), "")
         known = await load_skills(self._deps.library)
-        offered = known.without([each.name for each in _ripe(await self._aged(known))])
+        offered = known.without([each.name for each in _graded(await self._aged(known), Grade.ARCHIVED)])
         advice = await self._consult(offered, "" if again else asked)
         batches: list[Batch] = []
         if advice.moves:
@@ -206,7 +196,7 @@ class Curator:
         known = await load_skills(self._deps.library)
         aged = await self._aged(known)
         planned = {move.name for move in advice.moves}
-        gone = [each for each in _ripe(aged) if each.name not in planned]
+        gone = [each for each in _graded(aged, Grade.ARCHIVED) if each.name not in planned]
         if gone:
             moves = [consolidation.aged(each.name, known.shelf[each.name], each.unused) for each in gone]
             batches.append(Batch(tuple(moves), Author(Actor.CURATOR), counted=True))
@@ -251,7 +241,7 @@ class Curator:
         voice = min(Trust.AGENT, lowest(known.labels.values()))
         session = Session(header, narrow, Transcript(narrow.prefix.digest), deps.services, voice=voice)
         async with deps.clock.timeout(deps.bounds.seconds):
-            turn = await session.send(question(known, self._text))
+            turn = await session.send(question(known, text("curate", deps.home / "prompts")))
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
             return Advice(session=session.id, error=turn.error)
         try:
@@ -263,9 +253,6 @@ class Curator:
         evidence = Evidence(session.id, len(session.transcript), last.trust, last.digest)
         return Advice(moves, session.id, (evidence,), known.digest)
 
-    def _text(self, name: str) -> str:
-        return text(name, self._deps.home / "prompts")
-
 
 def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) -> str:
     """Markdown, for a person."""
@@ -273,19 +260,16 @@ def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) 
     done = {change.target for change in changes} - waits
     undone = (thought.advice.error, thought.advice.skipped, *refused)
     rows = {move.name: move.reason for batch in thought.batches for move in batch.moves}
+    stale = _graded(thought.aged, Grade.STALE)
     parts = [
         ("Done", [f"- {name}: {reason}" for name, reason in rows.items() if skill(name) in done]),
         ("Waits for you", [f"- {name}: {reason}" for name, reason in rows.items() if skill(name) in waits]),
-        ("Stale", [f"- {each.name}: not used on {each.unused} days" for each in _stale(thought)]),
+        ("Stale", [f"- {each.name}: not used on {each.unused} days" for each in stale]),
         ("Not done", [f"- {each}" for each in undone if each]),
     ]
     told = [f"## {title}\n\n{chr(10).join(lines)}" for title, lines in parts if lines]
     return "\n\n".join(told) or "Nothing had to be done."
 
 
-def _ripe(aged: Sequence[Aged]) -> list[Aged]:
-    return [each for each in aged if each.grade is Grade.ARCHIVED]
-
-
-def _stale(thought: Thought) -> list[Aged]:
-    return [each for each in thought.aged if each.grade is Grade.STALE]
+def _graded(aged: Sequence[Aged], grade: Grade) -> list[Aged]:
+    return [each for each in aged if each.grade is grade]

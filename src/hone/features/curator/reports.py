@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from hone.core.curation import CuratorRun
 from hone.core.errors import StoreError
 from hone.core.visible import visible
@@ -23,31 +25,30 @@ def markdown(run: CuratorRun) -> str:
     return visible("\n".join((*lines, "", run.report, "")))
 
 
-class Reports:
+class Reports(Struct, frozen=True):
     """What cannot be printed is printed the next time somebody looks; the record is in the database."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path
 
     def print(self, *runs: CuratorRun) -> None:
         for run in runs:
             try:
-                write(self._folder / f"round-{run.id:04}.md", markdown(run).encode())
+                write(self.folder / f"round-{run.id:04}.md", markdown(run).encode())
             except (OSError, StoreError):
                 return
 
     def catch_up(self, runs: Sequence[CuratorRun]) -> None:
         """Prints what a killed process did not."""
-        self.print(*(each for each in runs if not (self._folder / f"round-{each.id:04}.md").exists()))
+        self.print(*(each for each in runs if not (self.folder / f"round-{each.id:04}.md").exists()))
 
     def pause(self) -> None:
         try:
-            write(self._folder / PAUSED, b"The curator begins no round by itself while this file is here.\n")
+            write(self.folder / PAUSED, b"The curator begins no round by itself while this file is here.\n")
         except OSError as error:
-            raise StoreError(f"{self._folder / PAUSED} cannot be written: {error.strerror}.") from error
+            raise StoreError(f"{self.folder / PAUSED} cannot be written: {error.strerror}.") from error
 
     def resume(self) -> None:
         try:
-            (self._folder / PAUSED).unlink(missing_ok=True)
+            (self.folder / PAUSED).unlink(missing_ok=True)
         except OSError as error:
-            raise StoreError(f"{self._folder / PAUSED} cannot be removed: {error.strerror}.") from error
+            raise StoreError(f"{self.folder / PAUSED} cannot be removed: {error.strerror}.") from error

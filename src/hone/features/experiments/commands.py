@@ -2,16 +2,17 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import click
 
 from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.options import Options, at_terminal
-from hone.cli.output import echo_json
+from hone.cli.output import echo, echo_json
 from hone.core.clock import SystemClock
 from hone.core.errors import HoneError, Missing, Refused
 from hone.core.visible import one_line, visible
@@ -20,7 +21,7 @@ from hone.features.experiments.findings import Finding, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import Recorded, RecordingOptions, record
 from hone.features.experiments.report import data, picture, table
-from hone.features.experiments.runner import ExperimentRunner, Progress
+from hone.features.experiments.runner import ExperimentRunner, Tell
 from hone.features.experiments.subjects import find
 from hone.features.experiments.task_file import to_dict
 from hone.features.experiments.values import PAIRS, Check, LessonKind, Study, Task
@@ -173,15 +174,8 @@ def lesson(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _named(skill: str, entry: str, template: str) -> tuple[LessonKind, str] | None:
-    named = [
-        (kind, name)
-        for kind, name in (
-            (LessonKind.SKILL, skill),
-            (LessonKind.ENTRY, entry),
-            (LessonKind.TEMPLATE, template),
-        )
-        if name
-    ]
+    given = zip(LessonKind, (skill, entry, template), strict=True)
+    named = [(kind, name) for kind, name in given if name]
     if len(named) > 1:
         raise click.UsageError("One lesson at a time: --skill, --entry or --template.")
     return named[0] if named else None
@@ -210,33 +204,24 @@ def run(
         runner = ExperimentRunner(hone)
         task = runner.studies.task(name)
         subject = await find(hone, Path(task.folder), *wanted)
-        with Bar(f"{name}: {subject.lesson}", pairs) as bar:
-            study = await runner.run(task, subject, model or options.model, pairs, bar.tell)
+        with show_progress(f"{name}: {subject.lesson}", pairs) as tell:
+            study = await runner.run(task, subject, model or options.model, pairs, tell)
         finding = found(study)
         now = await find(hone, Path(task.folder), wanted[0], subject.entry or wanted[1])
         return finding, await conclude(hone, runner.studies, now, finding)
 
     finding, lines = with_home(options, act)
-    click.echo("\n".join((*table(finding), *lines)))
+    echo((*table(finding), *lines))
 
 
-class Bar:
-    """How far it is, on standard error; where nobody watches, nothing."""
-
-    def __init__(self, label: str, pairs: int) -> None:
-        self._bar = click.progressbar(
-            length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
-        )
-
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._bar.__exit__(*error)
-
-    def tell(self, progress: Progress) -> None:
-        self._bar.update(progress.done - self._bar.pos)
+@contextmanager
+def show_progress(label: str, pairs: int) -> Iterator[Tell]:
+    """Show how far it is on standard error; where nobody watches, nothing."""
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(
+        length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=hidden
+    ) as bar:
+        yield lambda done: bar.update(done - bar.pos)
 
 
 @experiment.command(short_help="Print what was found out.")
@@ -268,19 +253,20 @@ def report(
     findings = [found(each) for each in with_home(options, act)]
     if not findings:
         raise Missing(f"Nothing was tried yet: hone experiment run {name} --skill NAME")
-    if plot:
-        draw(findings[0], plot)
+    _present(findings, (), as_json, plot)
+
+
+def _present(findings: Sequence[Finding], lines: Sequence[str], as_json: bool, plot: Path | None) -> None:
+    try:
+        if plot:
+            plot.write_text(picture(findings[0]), "utf-8")
+    except OSError as error:
+        raise Refused(f"{plot} cannot be written: {error.strerror}.") from error
     if as_json:
         echo_json([data(each) for each in findings])
     else:
         click.echo("\n\n".join("\n".join(table(each)) for each in findings))
-
-
-def draw(finding: Finding, path: Path) -> None:
-    try:
-        path.write_text(picture(finding), "utf-8")
-    except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror}.") from error
+        echo(lines)
 
 
 @experiment.command()
@@ -307,14 +293,9 @@ def demo(pairs: int, as_json: bool, plot: Path | None) -> None:
 
     The model is scripted: the figures show how an experiment goes, not that templates help. All else is real.
     """
-    with Bar("cold versus seeded", pairs) as bar:
-        finding, lines = asyncio.run(rehearse(pairs, bar.tell))
-    if plot:
-        draw(finding, plot)
-    if as_json:
-        echo_json([data(finding)])
-    else:
-        click.echo("\n".join((*table(finding), *lines)))
+    with show_progress("cold versus seeded", pairs) as tell:
+        finding, lines = asyncio.run(rehearse(pairs, tell))
+    _present([finding], lines, as_json, plot)
 
 
 def _summary(task: Task) -> dict[str, Any]:

@@ -54,9 +54,13 @@ def found(study: Study, *, briefly: bool = False) -> Finding:
 
 
 def points(share: float) -> str:
-    """In percentage points, with a sign. Zero has none."""
-    number = round(100 * share)
-    return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number)}"
+    """In percentage points."""
+    return signed(round(100 * share))
+
+
+def signed(number: int) -> str:
+    """With a sign. Zero has none."""
+    return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number):,}"
 
 
 async def conclude(hone: Hone, studies: Studies, subject: Subject, finding: Finding) -> list[str]:

@@ -1,7 +1,6 @@
 """From a session to a task: its request, what was said before, and the files it began with."""
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +15,7 @@ from hone.core.secrets import redact
 from hone.core.transcript import Node, Transcript
 from hone.core.visible import one_line
 from hone.features.experiments.values import Check, Task
+from hone.features.templates.seeding import free_name, slug
 from hone.files.opening import open_file
 
 LARGEST, MOST, WHOLE = 200_000, 200, 2_000_000
@@ -62,7 +62,7 @@ async def record(
     _undone(wish.check, dict(files))
     changed = () if wish.folder else (path for path, _ in files if path in _named(after, own, _CHANGING))
     task = Task(
-        wish.name or _free(_word(nodes[at].message.text) or f"task-{stored.header.id[:6]}", taken),
+        wish.name or free_name(slug(nodes[at].message.text) or f"task-{stored.header.id[:6]}", taken),
         stored.header.id,
         clock.now(),
         stored.header.folder,
@@ -171,12 +171,3 @@ def _text(folder: Path, path: str) -> str:
     if secrets := screen(text).secrets:
         raise Refused(f"There seems to be a secret in {path} ({', '.join(secrets)}). Leave it out: --files.")
     return text
-
-
-def _word(request: str) -> str:
-    return "-".join(re.findall(r"[a-z0-9]+", request.casefold())[:5])[:40].strip("-")
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(each for each in numbered if each not in taken)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from hone.core.visible import one_line
-from hone.features.experiments.findings import Finding, points
+from hone.features.experiments.findings import Finding, points, signed
 from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference, EffectVerdict
 from hone.features.experiments.values import Arm, Study
 
@@ -95,8 +95,7 @@ def _points(value: float) -> str:
 
 
 def _count(value: float) -> str:
-    number = round(value)
-    return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number):,}"
+    return signed(round(value))
 
 
 def _amount(value: float) -> str:

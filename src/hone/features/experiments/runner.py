@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from hone.app import Hone
+from hone.core.clock import Clock
 from hone.core.errors import ModelError, Refused
 from hone.core.messages import Role
 from hone.core.model import Usage
@@ -16,30 +17,28 @@ from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
 from hone.core.value import replace
-from hone.features.experiments.checks import holds
 from hone.features.experiments.scratch_home import alter, copy_trust, furnish, gather
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject
-from hone.features.experiments.values import EARLY, Arm, Lesson, LessonKind, Run, Study, Task, order
+from hone.features.experiments.values import EARLY, Arm, Check, Lesson, LessonKind, Run, Study, Task, order
 from hone.features.templates.classes import succeeded
 from hone.runtime.session import Session, new_id
 from hone.runtime.toolbox_factory import Enclosure
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.workspace import cleared
+from hone.sandbox.process import CANNOT
+from hone.sandbox.spec import SandboxUnavailable
+from hone.sandbox.workspace import Workspace, cleared
+
+PATIENCE = 120.0
+"""Seconds for the script of a check."""
+LARGEST = 4 * 2**20
+"""Bytes of a file that a check looks at."""
+_UNSTARTED = (CANNOT, 126, 127)
+Tell = Callable[[int], None]
+"""Is told how many runs are done."""
 
 
-class Progress(Struct, frozen=True):
-    """So many runs of so many are done; `run` is the one that has just ended."""
-
-    done: int
-    total: int
-    run: Run | None = None
-
-
-Tell = Callable[[Progress], None]
-
-
-def quiet(_: Progress) -> None:
+def quiet(_: int) -> None:
     """For whoever wants the result only."""
 
 
@@ -61,7 +60,7 @@ class ExperimentRunner:
         with self.studies.busy(task.name), self.studies.scratch(task.name) as root:
             study = self.studies.study(new)
             done = {run.place for run in study.runs if run.pair <= pairs}
-            tell(Progress(len(done), 2 * pairs))
+            tell(len(done))
             place = await self._prepared(task, subject, root) if len(done) < 2 * pairs else None
             for pair in range(1, pairs + 1):
                 for arm in order(pair):
@@ -70,7 +69,7 @@ class ExperimentRunner:
                     run = await self._try(task, subject, place, model, (pair, arm))
                     study = self.studies.append(study, run)
                     done.add(run.place)
-                    tell(Progress(len(done), 2 * pairs, run))
+                    tell(len(done))
         return study
 
     async def _prepared(self, task: Task, subject: Subject, root: Path) -> "RunPlace":
@@ -195,3 +194,48 @@ def measured(pair: int, arm: Arm, turn: Turn, start: datetime, good: bool, secon
 def _cost(usage: Sequence[Usage]) -> float | None:
     known = [each.cost for each in usage if each.cost is not None]
     return sum(known) if len(known) == len(usage) and usage else None
+
+
+async def holds(check: Check, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
+    """Whether a run did what was asked, by the owner's check, which the run cannot reach. Raises Refused if a
+    script cannot be run at all, which says nothing about what it should check."""
+    if check.text and check.text.casefold() not in answer.casefold():
+        return False
+    if not all(_has(folder, path, words) for path, words in check.files):
+        return False
+    return not check.script or await _passes(check.script, answer, folder, sandbox, clock)
+
+
+def _has(folder: Path, path: str, words: str) -> bool:
+    """A link that leads out of the folder is no file of it."""
+    try:
+        real = (folder / path).resolve(strict=True)
+        if not real.is_relative_to(folder.resolve()) or not real.is_file():
+            return False
+        with open(real, "rb") as file:
+            return words in file.read(LARGEST).decode("utf-8", "replace")
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
+    """In a cell of its own: it may run what the agent wrote. Its first argument is a file with the answer."""
+    workspace = Workspace(folder, sandbox, clock)
+    try:
+        choice = await workspace.choice()
+        if choice.missing(network=False):
+            raise Refused("The check is a script, and no sandbox holds here; see hone doctor.")
+        for name, text in (("check", script), ("answer", answer)):
+            (workspace.scratch() / name).write_text(text, "utf-8")
+        (workspace.scratch() / "check").chmod(0o700)
+        tmp = workspace.launch([], choice).tmp
+        interpreter = () if script.startswith("#!") else ("/bin/sh",)
+        launch = workspace.launch([*interpreter, f"{tmp}/check", f"{tmp}/answer"], choice)
+        ended = await workspace.run(launch, "output", PATIENCE)
+    except (OSError, ValueError, SandboxUnavailable) as error:
+        raise Refused(f"The check could not be run: {error}.") from error
+    finally:
+        await workspace.close()
+    if ended.code in _UNSTARTED and not ended.timed_out:
+        raise Refused(f"The check could not be run (exit code {ended.code}): {ended.output.strip()[-300:]}")
+    return ended.code == 0 and not ended.timed_out

@@ -21,8 +21,9 @@ from hone.core.messages import canonical, digest
 from hone.core.regex import regex
 from hone.core.value import replace
 from hone.core.visible import one_line
-from hone.features.experiments.task_file import described, undescribed
+from hone.features.experiments.task_file import to_dict, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
+from hone.features.templates.template_file import sealed
 from hone.files.atomic import append_durably, write
 from hone.files.locks import acquire, release
 from hone.sandbox.workspace import cleared
@@ -61,7 +62,7 @@ class Studies:
         with _writing(folder):
             if (folder / TASK).exists():
                 raise Conflict(f"There is an experiment {task.name} already. Choose another name.")
-            write(folder / TASK, described(task))
+            write(folder / TASK, sealed(to_dict(task)))
 
     def task(self, name: str) -> Task:
         """Raises Missing, or Corrupt for a file that is not as it was written."""

@@ -1,16 +1,16 @@
 """A task as the JSON of its file. A digest tells one that was changed by hand: the check decides."""
 
-import json
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
 from hone.core.ids import SessionId
-from hone.core.messages import canonical, decode, digest
+from hone.core.messages import decode
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.features.experiments.values import Check, Task
+from hone.features.templates.template_file import seal
 
 FORMAT = 1
 Moment = Annotated[str, msgspec.Meta(min_length=1)]
@@ -53,11 +53,6 @@ def to_dict(task: Task) -> dict[str, Any]:
     }
 
 
-def described(task: Task) -> bytes:
-    value = to_dict(task)
-    return (json.dumps(value | {"digest": _digest(value)}, indent=1, ensure_ascii=False) + "\n").encode()
-
-
 def undescribed(data: bytes, name: str) -> Task:
     """Raises ValueError for what is not the file of that name as it was written."""
     try:
@@ -69,7 +64,7 @@ def undescribed(data: bytes, name: str) -> Task:
         raise ValueError(f"it is the file of {task.name}")
     if file.format != FORMAT:
         raise ValueError(f"it is of format {file.format}, and this Hone reads {FORMAT}")
-    if file.digest != _digest(to_dict(task)):
+    if file.digest != seal(to_dict(task)):
         raise ValueError("it was changed outside of Hone, and the check may be another one")
     return task
 
@@ -93,7 +88,3 @@ def _nodes(said: list[TaskMessage]) -> tuple[Node, ...]:
         at = datetime.fromisoformat(each.at)
         begun = begun.then(decode(each.message.encode()), Trust[each.trust.upper()], at)
     return begun.nodes
-
-
-def _digest(value: dict[str, Any]) -> str:
-    return digest(canonical(value).encode())

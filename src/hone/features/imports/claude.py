@@ -6,26 +6,8 @@ from typing import Any
 
 from hone.core.messages import Part, Text, Thinking, ToolCall, canonical
 from hone.core.trust import Trust
-from hone.features.imports.conversation import (
-    HELPERS,
-    NOTES,
-    REPEATED,
-    SYMPTOMS,
-    UNKNOWN,
-    Conversation,
-    ImportReport,
-    RawMessage,
-    Row,
-    assistant,
-    moment,
-    outside,
-    result,
-    string,
-    typed,
-    user,
-    voice,
-    words,
-)
+from hone.features.imports import conversation as talk
+from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
 
 NAME = "claude-code"
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
@@ -59,16 +41,14 @@ def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> It
     seen: set[str] = set()
     titles: dict[str, str] = {}
     for number, row in rows:
-        try:
+        with report.guard(f"{name}, line {number}"):
             kind = row.get("type")
             if kind == "summary":
-                titles[string(row, "leafUuid")] = string(row, "summary")
+                titles[talk.string(row, "leafUuid")] = talk.string(row, "summary")
             elif kind in _TITLES:
-                titles[f"session {string(row, 'sessionId')}"] = string(row, _TITLES[str(kind)])
+                titles[f"session {talk.string(row, 'sessionId')}"] = talk.string(row, _TITLES[str(kind)])
             else:
                 lines.append(_line(row, name, seen, report))
-        except SYMPTOMS as error:
-            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     yield from _conversations(lines, titles)
 
 
@@ -77,9 +57,9 @@ def _conversations(lines: Sequence[_Line], titles: dict[str, str]) -> Iterator[C
     where = {line.uuid: line.own for line in lines}
     for line in _followed(lines):
         if line.messages or line.mixed:
-            talk = found.setdefault(line.own, Conversation(line.own))
-            talk.folder = talk.folder or line.folder
-            talk.take(line.messages, mixed=line.mixed)
+            conversation = found.setdefault(line.own, Conversation(line.own))
+            conversation.folder = conversation.folder or line.folder
+            conversation.take(line.messages, mixed=line.mixed)
     for leaf, title in titles.items():
         own = leaf.removeprefix("session ") if leaf.startswith("session ") else where.get(leaf, "")
         if own in found:
@@ -108,7 +88,10 @@ def _followed(lines: Sequence[_Line]) -> Iterator[_Line]:
 
 def _line(row: Row, name: str, seen: set[str], report: ImportReport) -> _Line:
     line = _Line(
-        string(row, "uuid"), string(row, "parentUuid"), string(row, "sessionId") or name, string(row, "cwd")
+        talk.string(row, "uuid"),
+        talk.string(row, "parentUuid"),
+        talk.string(row, "sessionId") or name,
+        talk.string(row, "cwd"),
     )
     kind = row.get("type")
     if kind in _SPEAKERS or kind == "attachment":
@@ -117,20 +100,20 @@ def _line(row: Row, name: str, seen: set[str], report: ImportReport) -> _Line:
             line.mixed = _is_mixed(row)
             seen.add(line.uuid)
     else:
-        report.left[NOTES if kind else UNKNOWN] += 1
+        report.left[talk.NOTES if kind else talk.UNKNOWN] += 1
     return line
 
 
 def _is_fresh(row: Row, seen: set[str], report: ImportReport) -> bool:
     if row.get("isSidechain"):
-        report.left[HELPERS] += 1
+        report.left[talk.HELPERS] += 1
         return False
     if row.get("isMeta") or row.get("isApiErrorMessage"):
-        report.left[NOTES] += 1
+        report.left[talk.NOTES] += 1
         return False
-    uuid = string(row, "uuid")
+    uuid = talk.string(row, "uuid")
     if uuid and uuid in seen:
-        report.left[REPEATED] += 1
+        report.left[talk.REPEATED] += 1
         return False
     return True
 
@@ -144,25 +127,25 @@ def _raw_messages(row: Row, report: ImportReport) -> Iterator[RawMessage]:
     if row["type"] == "user":
         yield from _said(row, content, report)
     elif message.get("model") == _SYNTHETIC:
-        report.left[NOTES] += 1
+        report.left[talk.NOTES] += 1
     else:
         parts = [part for block in _blocks(content) for part in _part(block, report)]
         if parts:
-            yield assistant(parts, moment(row.get("timestamp")))
+            yield talk.assistant(parts, talk.moment(row.get("timestamp")))
 
 
 def _is_mixed(row: Row) -> bool:
     """Whether it brought in words that nobody here said and that are not taken over."""
     if row["type"] == "attachment":
         return row["attachment"].get("type") not in ("queued_command", *_PROGRAM)
-    return row["type"] == "user" and outside(words(row["message"]["content"], ImportReport()))
+    return row["type"] == "user" and talk.outside(talk.words(row["message"]["content"], ImportReport()))
 
 
 def _queued(row: Row, report: ImportReport) -> Iterator[RawMessage]:
     """What was typed while the agent was at work. Whatever else is attached comes from the program."""
     attached = row["attachment"]
     if attached.get("type") != "queued_command" or attached.get("isMeta"):
-        report.left[NOTES] += 1
+        report.left[talk.NOTES] += 1
         return
     kept = {"origin": attached.get("origin"), "timestamp": row.get("timestamp")}
     if attached.get("commandMode") not in (None, "prompt"):
@@ -181,36 +164,36 @@ def _blocks(content: Any) -> list[Any]:
 def _part(block: Row, report: ImportReport) -> Iterator[Part]:
     match block.get("type"):
         case "text":
-            yield Text(string(block, "text"))
+            yield Text(talk.string(block, "text"))
         case "thinking":
-            yield Thinking(string(block, "thinking"))
+            yield Thinking(talk.string(block, "thinking"))
         case "redacted_thinking":
             report.left["thoughts that nobody may read"] += 1
         case "tool_use":
             arguments = block.get("input")
             yield ToolCall(
-                string(block, "id"), string(block, "name"), canonical(arguments if arguments else {})
+                talk.string(block, "id"),
+                talk.string(block, "name"),
+                canonical(arguments if arguments else {}),
             )
         case _:
-            report.left[UNKNOWN] += 1
+            report.left[talk.UNKNOWN] += 1
 
 
 def _said(row: Row, content: Any, report: ImportReport) -> Iterator[RawMessage]:
     """Results first, as they answer what came before."""
-    at = moment(row.get("timestamp"))
+    at = talk.moment(row.get("timestamp"))
     texts: list[object] = []
     for block in _blocks(content):
         if isinstance(block, dict) and block.get("type") == "tool_result":
-            text = words(block.get("content"), report)
-            yield result(string(block, "tool_use_id"), text, at, failed=block.get("is_error") is True)
+            text = talk.words(block.get("content"), report)
+            yield talk.result(
+                talk.string(block, "tool_use_id"), text, at, failed=block.get("is_error") is True
+            )
         else:
             texts.append(block)
-    text = words(texts, report)
-    said = typed(text)
-    if said.strip():
-        yield user(said, voice(said) if _is_human(row) else Trust.FOREIGN, at)
-    elif text.strip():
-        report.left[NOTES] += 1
+    best = Trust.OWNER if _is_human(row) else Trust.FOREIGN
+    yield from talk.heard(talk.words(texts, report), report, at, best)
 
 
 def _is_human(row: Row) -> bool:

@@ -8,26 +8,8 @@ from typing import Any
 
 from hone.core.messages import Text, Thinking, ToolCall, canonical
 from hone.core.regex import regex
-from hone.features.imports.conversation import (
-    HELPERS,
-    INSTRUCTIONS,
-    NOTES,
-    SYMPTOMS,
-    UNKNOWN,
-    Conversation,
-    ImportReport,
-    RawMessage,
-    Row,
-    assistant,
-    moment,
-    outside,
-    result,
-    string,
-    typed,
-    user,
-    voice,
-    words,
-)
+from hone.features.imports import conversation as talk
+from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
 
 NAME = "codex"
 _COPIES = ("event_msg", "turn_context", "compacted", "world_state", "token_usage_record")
@@ -42,23 +24,23 @@ def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> It
     conversation = Conversation(name)
     begun = helper = False
     for number, row in rows:
-        try:
+        with report.guard(f"{name}, line {number}"):
             if row.get("type") in _COPIES or "record_type" in row:
                 continue
             meta = _meta(row)
             if meta is not None and not begun:
                 begun = True
-                conversation.own = string(meta, "id", "session_id") or name
-                conversation.folder = string(meta, "cwd")
-                helper = isinstance(meta.get("source"), dict) or string(meta, "thread_source") in _HELPERS
+                conversation.own = talk.string(meta, "id", "session_id") or name
+                conversation.folder = talk.string(meta, "cwd")
+                helper = (
+                    isinstance(meta.get("source"), dict) or talk.string(meta, "thread_source") in _HELPERS
+                )
             elif meta is None:
                 item = row["payload"] if row.get("type") == "response_item" else row
-                at = moment(row.get("timestamp"))
+                at = talk.moment(row.get("timestamp"))
                 conversation.take(_raw_messages(item, at, report), mixed=_is_mixed(item))
-        except SYMPTOMS as error:
-            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     if helper:
-        report.left[HELPERS] += len(conversation.messages)
+        report.left[talk.HELPERS] += len(conversation.messages)
     else:
         yield conversation
 
@@ -76,41 +58,39 @@ def _raw_messages(item: Any, at: datetime | None, report: ImportReport) -> Itera
         case "message":
             yield from _message(item, at, report)
         case "reasoning":
-            thought = words([*(item.get("summary") or ()), *(item.get("content") or ())], report)
+            thought = talk.words([*(item.get("summary") or ()), *(item.get("content") or ())], report)
             if thought:
-                yield assistant([Thinking(thought)], at)
+                yield talk.assistant([Thinking(thought)], at)
         case "function_call":
-            yield assistant([_call(item, string(item, "arguments"))], at)
+            yield talk.assistant([_call(item, talk.string(item, "arguments"))], at)
         case "custom_tool_call":
-            yield assistant([_call(item, canonical({"input": string(item, "input")}))], at)
+            yield talk.assistant([_call(item, canonical({"input": talk.string(item, "input")}))], at)
         case "local_shell_call":
-            yield assistant([_call(item, canonical(item.get("action") or {}), "shell")], at)
+            yield talk.assistant([_call(item, canonical(item.get("action") or {}), "shell")], at)
         case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
             text, failed = _output(item.get("output"), report)
-            yield result(string(item, "call_id", "id"), text, at, failed=failed)
+            yield talk.result(talk.string(item, "call_id", "id"), text, at, failed=failed)
         case _:
-            report.left[UNKNOWN] += 1
+            report.left[talk.UNKNOWN] += 1
 
 
 def _message(item: Row, at: datetime | None, report: ImportReport) -> Iterator[RawMessage]:
-    text = words(_own(item), report)
+    text = talk.words(_own(item), report)
     match item.get("role"):
         case "user":
-            said = typed(text)
-            if said.strip():
-                yield user(said, voice(said), at)
-            else:
-                report.left[NOTES] += 1
+            if not text.strip():
+                report.left[talk.NOTES] += 1
+            yield from talk.heard(text, report, at)
         case "assistant":
-            yield assistant([Text(text)], at)
+            yield talk.assistant([Text(text)], at)
         case "system" | "developer":
-            report.left[INSTRUCTIONS] += 1
+            report.left[talk.INSTRUCTIONS] += 1
         case _:
-            report.left[UNKNOWN] += 1
+            report.left[talk.UNKNOWN] += 1
 
 
 def _is_mixed(item: Row) -> bool:
-    return item.get("role") == "user" and outside(words(item.get("content"), ImportReport()))
+    return item.get("role") == "user" and talk.outside(talk.words(item.get("content"), ImportReport()))
 
 
 def _own(item: Row) -> Any:
@@ -127,7 +107,7 @@ def _own(item: Row) -> Any:
 
 
 def _call(item: Row, arguments: str, name: str = "") -> ToolCall:
-    return ToolCall(string(item, "call_id", "id"), string(item, "name") or name, arguments)
+    return ToolCall(talk.string(item, "call_id", "id"), talk.string(item, "name") or name, arguments)
 
 
 def _output(output: Any, report: ImportReport) -> tuple[str, bool]:
@@ -144,7 +124,7 @@ def _output(output: Any, report: ImportReport) -> tuple[str, bool]:
         meta = output.get("metadata")
         code = meta.get("exit_code") if isinstance(meta, dict) else 0
         failed = output.get("success") is False or code not in (0, None)
-        return words(output.get("output", output.get("content")), report), failed
-    text = words(output, report)
+        return talk.words(output.get("output", output.get("content")), report), failed
+    text = talk.words(output, report)
     head = _ENDED.search(text.partition("Output:\n")[0][:500])
     return text, head is not None and head[1] != "0"

@@ -9,10 +9,10 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import ledger_of, with_home
-from hone.cli.options import FAILED, Options, at_terminal
+from hone.cli.options import FAILED, Options, confirm
+from hone.cli.output import number_of
 from hone.core.visible import one_line, visible
-from hone.features.imports.carrying import ImportState
-from hone.features.imports.plan import ImportPlan, bring, survey
+from hone.features.imports.plan import ImportPlan, ImportState, bring, survey
 from hone.features.imports.proposals import Gathered, ImportProposal, fresh, gather, propose
 from hone.features.imports.sources import source_files
 
@@ -65,25 +65,25 @@ async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run
 @contextmanager
 def _progress(label: str, length: int) -> Iterator[Callable[[int], object]]:
     """A bar for whoever looks on; a pipe gets none."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    with click.progressbar(length=max(1, length), label=label, file=sys.stderr) as bar:
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(length=max(1, length), label=label, file=sys.stderr, hidden=hidden) as bar:
         yield bar.update
 
 
 def _tell(found: ImportPlan, files: int, *, foreign: bool) -> None:
-    talks = _count(len(found.standings), "conversation")
+    talks = number_of(len(found.standings), "conversation")
     days = f", {found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else ""
-    messages = _count(found.messages, "message")
-    click.echo(f"Found {talks} with {messages} in {_count(files, 'file')}{days}.")
+    messages = number_of(found.messages, "message")
+    click.echo(f"Found {talks} with {messages} in {number_of(files, 'file')}{days}.")
     counts = found.counts
     longer = counts[ImportState.LONGER] + counts[ImportState.CHANGED]
     here = f"{longer:,} with more than here, {counts[ImportState.SAME]:,} here already"
-    click.echo(f"{counts[ImportState.NEW]:,} new, {here}; {_count(found.added, 'message')} to add.")
+    click.echo(f"{counts[ImportState.NEW]:,} new, {here}; {number_of(found.added, 'message')} to add.")
     if counts[ImportState.OTHER]:
         others = [id for id, standing in found.standings.items() if standing is ImportState.OTHER]
-        click.echo(f"{_count(len(others), 'conversation')} went on in another way here and stay as they are:")
+        click.echo(
+            f"{number_of(len(others), 'conversation')} went on in another way here and stay as they are:"
+        )
         click.echo(f"  {' '.join(others[:REASONS])}{' …' if len(others) > REASONS else ''}")
     _tell_left(found)
     if found.due and foreign:
@@ -102,7 +102,7 @@ def _tell_left(found: ImportPlan) -> None:
         for kind, number in left.most_common():
             click.echo(f"  {number:,} {kind}")
     if report.malformed:
-        click.echo(f"{_count(report.malformed, 'line')} cannot be read and are left out:")
+        click.echo(f"{number_of(report.malformed, 'line')} cannot be read and are left out:")
         _list(report.faults, report.malformed)
     for sentence in found.unreadable:
         click.echo(visible(sentence), err=True)
@@ -113,19 +113,18 @@ def _tell_learned(learned: Gathered, news: Sequence[ImportProposal]) -> None:
     notes = len(news) - skills
     known = len(learned.proposals) - len(news)
     entries = f"{notes:,} new {'entry' if notes == 1 else 'entries'} of its memory"
-    click.echo(f"{entries} and {_count(skills, 'new skill')} would wait for you; {known:,} known already.")
+    click.echo(f"{entries} and {number_of(skills, 'new skill')} would wait for you; {known:,} known already.")
     if learned.bundled:
-        click.echo(f"{_count(learned.bundled, 'skill')} came with it and are not taken over.")
+        click.echo(f"{number_of(learned.bundled, 'skill')} came with it and are not taken over.")
     for problem in learned.problems:
         click.echo(f"Not taken over: {visible(problem)}", err=True)
 
 
 def _agreed(talks: int, news: int, *, yes: bool) -> bool:
-    parts = [_count(talks, "conversation")] * bool(talks) + [_count(news, "proposal")] * bool(news)
+    parts = [number_of(talks, "conversation")] * bool(talks) + [number_of(news, "proposal")] * bool(news)
     what = " and ".join(parts)
-    if not yes and not at_terminal():
-        raise click.UsageError(f"{what} would be brought in. Nobody can be asked here: say --yes.")
-    return yes or click.confirm(f"Bring in {what}?")
+    alone = f"{what} would be brought in. Nobody can be asked here: say --yes."
+    return confirm(f"Bring in {what}?", alone, yes=yes)
 
 
 async def _stored(hone: Hone, source: str, found: ImportPlan, *, foreign: bool) -> bool:
@@ -133,7 +132,7 @@ async def _stored(hone: Hone, source: str, found: ImportPlan, *, foreign: bool) 
         return True
     with _progress("Storing", sum(found.wanted.values())) as told:
         stored, met = await bring(hone.sessions, source, found, told, foreign=foreign)
-    click.echo(f"Stored {_count(stored, 'conversation')}. See them: hone sessions list")
+    click.echo(f"Stored {number_of(stored, 'conversation')}. See them: hone sessions list")
     for id in met:
         click.echo(f"{id} has changed here in the meantime and stays as it is.", err=True)
     if not met and stored < found.due:
@@ -158,7 +157,3 @@ def _list(sentences: Sequence[str], total: int) -> None:
         click.echo(f"  {one_line(sentence, 200)}")
     if total > min(REASONS, len(sentences)):
         click.echo(f"  … and {total - min(REASONS, len(sentences)):,} more")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

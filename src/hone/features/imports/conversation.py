@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
@@ -110,6 +111,14 @@ class ImportReport:
         if len(self.faults) < FAULTS:
             self.faults.append(f"{where}: {why}")
 
+    @contextmanager
+    def guard(self, where: str, what: str = "it") -> Iterator[None]:
+        """Leave out what is not as it should be, and go on behind it."""
+        try:
+            yield
+        except SYMPTOMS as error:
+            self.fault(where, f"{what} is not as it should be ({type(error).__name__})")
+
 
 def user(text: str, trust: Trust, at: datetime | None) -> RawMessage:
     return RawMessage(Message(Role.USER, (Text(text),)), trust, at)
@@ -188,6 +197,17 @@ def typed(text: str) -> str:
             return "".join(kept).strip()
         at = end + len(closing)
     return "".join((*kept, text[at:])).strip() if kept else text
+
+
+def heard(
+    text: str, report: ImportReport, at: datetime | None, best: Trust = Trust.OWNER
+) -> Iterator[RawMessage]:
+    """Yield what the user typed, if there is anything. `best` is the best label it may have."""
+    said = typed(text)
+    if said.strip():
+        yield user(said, min(best, voice(said)), at)
+    elif text.strip():
+        report.left[NOTES] += 1
 
 
 def outside(text: str) -> bool:

@@ -13,18 +13,8 @@ import yaml
 from hone.core.errors import Corrupt
 from hone.core.trust import Trust
 from hone.core.visible import one_line
-from hone.features.imports.conversation import (
-    HELPERS,
-    REPEATED,
-    SYMPTOMS,
-    UNKNOWN,
-    Conversation,
-    ImportReport,
-    RawMessage,
-    Row,
-    result,
-    string,
-)
+from hone.features.imports import conversation as talk
+from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
 from hone.features.imports.openai import raw_messages, when
 
 NAME = "hermes"
@@ -57,25 +47,27 @@ def read(sessions: Iterable[Row], messages: Messages, report: ImportReport) -> I
     """The conversations of the database. What was shortened there is here as it was said."""
     known: dict[str, Row] = {}
     for session in sessions:
-        id = string(session, "id")
+        id = talk.string(session, "id")
         known[id] = session
-        config = string(session, "model_config")
-        if string(session, "source") in _HELPERS or "_delegate_from" in config:
-            report.left[HELPERS] += sum(1 for _ in messages(id))
+        config = talk.string(session, "model_config")
+        if talk.string(session, "source") in _HELPERS or "_delegate_from" in config:
+            report.left[talk.HELPERS] += sum(1 for _ in messages(id))
             continue
         voiced = Trust.OWNER if _is_own(session, known) else Trust.FOREIGN
-        conversation = Conversation(id, title=string(session, "title"), folder=string(session, "cwd"))
+        conversation = Conversation(
+            id, title=talk.string(session, "title"), folder=talk.string(session, "cwd")
+        )
         conversation.messages = list(_said(messages(id), voiced, f"session {id}", report))
         yield conversation
 
 
 def _is_own(session: Row, known: dict[str, Row]) -> bool:
     """A child that nothing says the user went on with may be the agent's own."""
-    if string(session, "source") not in _OWN or string(session, "chat_type") == "group":
+    if talk.string(session, "source") not in _OWN or talk.string(session, "chat_type") == "group":
         return False
-    parent = string(session, "parent_session_id")
-    follows = any(mark in string(session, "model_config") for mark in _FOLLOWS)
-    return not parent or follows or string(known.get(parent, {}), "end_reason") in _ENDS
+    parent = talk.string(session, "parent_session_id")
+    follows = any(mark in talk.string(session, "model_config") for mark in _FOLLOWS)
+    return not parent or follows or talk.string(known.get(parent, {}), "end_reason") in _ENDS
 
 
 def _said(rows: Iterable[Row], voiced: Trust, where: str, report: ImportReport) -> Iterator[RawMessage]:
@@ -87,14 +79,12 @@ def _said(rows: Iterable[Row], voiced: Trust, where: str, report: ImportReport) 
         words = tuple(row.get(name) for name in ("role", "content", "tool_call_id", "tool_calls"))
         same = (*words, row.get("timestamp"))
         if same in seen or (written and words in seen):
-            report.left[REPEATED] += 1
+            report.left[talk.REPEATED] += 1
             continue
         seen |= {words, same}
-        try:
+        with report.guard(where, f"message {row.get('id')}"):
             owned = not any(row.get(name) for name in ("_compressed_summary", "observed", "display_kind"))
             yield from _raw_messages(row, report, voiced if owned else Trust.FOREIGN)
-        except SYMPTOMS as error:
-            report.fault(where, f"message {row.get('id')} is not as it should be ({type(error).__name__})")
 
 
 def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
@@ -116,7 +106,7 @@ def _raw_messages(row: Row, report: ImportReport, voiced: Trust) -> Iterator[Raw
     failed = row.get("role") == "tool" and _is_failure(row.get("content"))
     for raw in raw_messages(_message(row), report, voiced=voiced):
         answered = raw.message.result
-        yield result(answered.call, answered.text, raw.at, failed=failed) if answered else raw
+        yield talk.result(answered.call, answered.text, raw.at, failed=failed) if answered else raw
 
 
 def _is_failure(content: object) -> bool:
@@ -145,17 +135,14 @@ def read_file(row: Row, name: str, report: ImportReport) -> Conversation | None:
     """A session file: one object with all messages. None if it is another kind of file."""
     messages = row.get("messages")
     if not isinstance(messages, list):
-        report.left[UNKNOWN] += 1
+        report.left[talk.UNKNOWN] += 1
         return None
-    voiced = Trust.OWNER if string(row, "platform", "source") in _OWN else Trust.FOREIGN
-    conversation = Conversation(string(row, "session_id", "id") or name, title=string(row, "title"))
+    voiced = Trust.OWNER if talk.string(row, "platform", "source") in _OWN else Trust.FOREIGN
+    conversation = Conversation(talk.string(row, "session_id", "id") or name, title=talk.string(row, "title"))
     begun = when({"timestamp": row.get("session_start", row.get("started_at"))})
     for number, message in enumerate(messages, 1):
-        try:
+        with report.guard(name, f"message {number}"):
             conversation.messages += raw_messages(message, report, voiced=voiced, at=begun)
-        except SYMPTOMS as error:
-            why = f"message {number} is not as it should be ({type(error).__name__})"
-            report.fault(name, why)
     return conversation
 
 
@@ -163,11 +150,9 @@ def read_lines(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport)
     """A transcript of the messenger gateway: a message a line."""
     conversation = Conversation(name)
     for number, row in rows:
-        try:
+        with report.guard(f"{name}, line {number}"):
             if row.get("role") != "session_meta":
                 conversation.messages += raw_messages(row, report, voiced=Trust.FOREIGN)
-        except SYMPTOMS as error:
-            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
     yield conversation
 
 
@@ -192,9 +177,13 @@ def plain_skill(text: str) -> tuple[str, str, str]:
         fields = yaml.load(front, yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError("its front matter cannot be read") from error
-    if not isinstance(fields, dict) or not string(fields, "name") or not string(fields, "description"):
+    if (
+        not isinstance(fields, dict)
+        or not talk.string(fields, "name")
+        or not talk.string(fields, "description")
+    ):
         raise ValueError("it has no name or no description")
-    return string(fields, "name").strip(), " ".join(string(fields, "description").split()), body
+    return talk.string(fields, "name").strip(), " ".join(talk.string(fields, "description").split()), body
 
 
 def conversations(path: Path, report: ImportReport) -> Iterator[Conversation]:

@@ -6,24 +6,8 @@ from typing import Any
 
 from hone.core.messages import Part, Text, Thinking, ToolCall, canonical, digest
 from hone.core.trust import Trust
-from hone.features.imports.conversation import (
-    INSTRUCTIONS,
-    NOTES,
-    SYMPTOMS,
-    UNKNOWN,
-    Conversation,
-    ImportReport,
-    RawMessage,
-    Row,
-    assistant,
-    moment,
-    result,
-    string,
-    typed,
-    user,
-    voice,
-    words,
-)
+from hone.features.imports import conversation as talk
+from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
 
 NAME = "openai"
 _IDS = ("conversation_id", "session_id", "thread_id", "id")
@@ -35,17 +19,15 @@ def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> It
     are the messages of one, or of as many as they name: by the name of the file and how it begins."""
     found: dict[str, Conversation] = {}
     for number, row in rows:
-        try:
+        with report.guard(f"{name}, line {number}"):
             if isinstance(row.get("messages"), list):
                 yield whole(row, report)
             elif isinstance(row.get("role"), str):
-                key = string(row, *_IDS[:-1])
+                key = talk.string(row, *_IDS[:-1])
                 own = found.setdefault(key, Conversation(key))
                 own.messages += raw_messages(row, report)
             else:
-                report.left[UNKNOWN] += 1
-        except SYMPTOMS as error:
-            report.fault(f"{name}, line {number}", f"it is not as it should be ({type(error).__name__})")
+                report.left[talk.UNKNOWN] += 1
     for key, conversation in found.items():
         conversation.own = key or f"{name} {_beginning(conversation)}"
         yield conversation
@@ -53,13 +35,13 @@ def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> It
 
 def whole(row: Row, report: ImportReport, name: str = "") -> Conversation:
     at = when(row)
-    conversation = Conversation(string(row, *_IDS) or name, title=string(row, "title"))
-    conversation.folder = string(row, "cwd")
+    conversation = Conversation(talk.string(row, *_IDS) or name, title=talk.string(row, "title"))
+    conversation.folder = talk.string(row, "cwd")
     for message in row["messages"]:
         if isinstance(message, dict):
             conversation.messages += raw_messages(message, report, at=at)
         else:
-            report.left[UNKNOWN] += 1
+            report.left[talk.UNKNOWN] += 1
     conversation.own = conversation.own or digest(canonical(row["messages"]).encode("utf-8", "replace"))
     return conversation
 
@@ -70,7 +52,7 @@ def _beginning(conversation: Conversation) -> str:
 
 
 def when(row: Row) -> datetime | None:
-    return next((at for at in (moment(row.get(name)) for name in _TIMES) if at), None)
+    return next((at for at in (talk.moment(row.get(name)) for name in _TIMES) if at), None)
 
 
 def raw_messages(
@@ -81,30 +63,25 @@ def raw_messages(
     content = row.get("content")
     match row.get("role"):
         case "user":
-            text = words(content, report)
-            said = typed(text)
-            if said.strip():
-                yield user(said, min(voiced, voice(said)), at)
-            elif text.strip():
-                report.left[NOTES] += 1
+            yield from talk.heard(talk.words(content, report), report, at, voiced)
         case "assistant":
             parts = [*_spoken(row, report), *_calls(row)]
             if parts:
-                yield assistant(parts, at)
+                yield talk.assistant(parts, at)
         case "tool":
-            yield result(string(row, "tool_call_id"), words(content, report), at)
+            yield talk.result(talk.string(row, "tool_call_id"), talk.words(content, report), at)
         case "function":
-            yield result(f"function {string(row, 'name')}", words(content, report), at)
+            yield talk.result(f"function {talk.string(row, 'name')}", talk.words(content, report), at)
         case "system" | "developer":
-            report.left[INSTRUCTIONS] += 1
+            report.left[talk.INSTRUCTIONS] += 1
         case _:
-            report.left[UNKNOWN] += 1
+            report.left[talk.UNKNOWN] += 1
 
 
 def _spoken(row: Row, report: ImportReport) -> Iterator[Part]:
-    if thought := string(row, "reasoning_content", "reasoning"):
+    if thought := talk.string(row, "reasoning_content", "reasoning"):
         yield Thinking(thought)
-    if text := words(row.get("content"), report) or string(row, "refusal"):
+    if text := talk.words(row.get("content"), report) or talk.string(row, "refusal"):
         yield Text(text)
 
 
@@ -113,10 +90,10 @@ def _calls(row: Row) -> Iterator[ToolCall]:
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function")
         made = function if isinstance(function, dict) else call
-        yield ToolCall(string(call, "id", "call_id"), string(made, "name"), _arguments(made))
+        yield ToolCall(talk.string(call, "id", "call_id"), talk.string(made, "name"), _arguments(made))
     former = row.get("function_call")
     if isinstance(former, dict):
-        name = string(former, "name")
+        name = talk.string(former, "name")
         yield ToolCall(f"function {name}", name, _arguments(former))
 
 

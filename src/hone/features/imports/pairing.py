@@ -5,17 +5,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from hone.core.messages import (
-    Message,
-    Part,
-    Role,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    canonical,
-    sound,
-)
+from hone.core.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult, canonical, sound
 from hone.core.messages import user as said
 from hone.core.normalize import normalize
 from hone.core.secrets import redact
@@ -23,7 +13,7 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.imports.conversation import ImportReport, RawMessage, result
-from hone.runtime.export import cleaned
+from hone.runtime.export import clean_within, cleaned
 
 LONGEST = 50_000
 """Characters of a tool's result."""
@@ -96,7 +86,7 @@ class _Pairs:
         if self._open and (self._held or not same):
             self._held.append(raw)
         elif raw.message.role is Role.USER:
-            words = visible(sound(raw.message.text))
+            words = _plain(raw.message.text)
             if words.strip():
                 self._placed.append(replace(raw, message=said(words)))
         else:
@@ -162,7 +152,11 @@ def _joined(before: Sequence[Part], after: Sequence[Part]) -> tuple[Part, ...]:
 
 def _clean(text: str) -> str:
     """In the form and without the secrets that a tool's result or a reply would have here."""
-    return redact(visible(sound(text)))
+    return redact(_plain(text))
+
+
+def _plain(text: str) -> str:
+    return visible(sound(text))
 
 
 def _fit(part: Part) -> Part | None:
@@ -179,17 +173,6 @@ def _fit(part: Part) -> Part | None:
 def _arguments(text: str) -> str:
     try:
         value = json.loads(text) if text.strip() else {}
-        return cleaned(canonical(_seen(value)), redact)
+        return cleaned(canonical(clean_within(value, _plain)), redact)
     except (ValueError, RecursionError):
         return _clean(text)
-
-
-def _seen(value: object) -> object:
-    match value:
-        case str():
-            return visible(sound(value))
-        case list():
-            return [_seen(each) for each in value]
-        case dict():
-            return {visible(sound(key)): _seen(each) for key, each in value.items()}
-    return value

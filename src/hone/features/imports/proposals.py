@@ -14,8 +14,8 @@ from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.core.trust import Trust
 from hone.core.visible import one_line
-from hone.features.imports.files import opened
 from hone.features.imports.hermes import entries, plain_skill
+from hone.features.imports.sources import opened
 from hone.knowledge import journal, places
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills.document import DESCRIPTION, write_document

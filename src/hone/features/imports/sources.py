@@ -1,9 +1,12 @@
-"""Where each agent keeps its conversations, as files that are read one after the other."""
+"""Where each agent keeps its conversations: files that are read one after the other, and never changed."""
 
 import json
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -11,7 +14,7 @@ from hone.core.errors import HoneError
 from hone.core.visible import one_line
 from hone.features.imports import claude, codex, hermes, openai
 from hone.features.imports.conversation import REPEATED, Conversation, ImportReport, Row
-from hone.features.imports.files import find, opened, rows
+from hone.files.opening import open_file
 
 Reader = Callable[[Iterable[tuple[int, Row]], str, ImportReport], Iterator[Conversation]]
 Content = Callable[[Path, ImportReport], Iterator[Conversation]]
@@ -22,6 +25,8 @@ LINES: Mapping[str, tuple[Reader, str, str]] = {
 }
 SOURCES = (*LINES, hermes.NAME)
 STATE = "state.db"
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a line."""
 
 
 class SourceFile(Struct, frozen=True):
@@ -36,17 +41,13 @@ class SourceFile(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        try:
-            return self.path.stat().st_size
-        except OSError:
-            return 0
+        found = _stat(self.path)
+        return found.st_size if found else 0
 
     @property
     def at(self) -> datetime:
-        try:
-            return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
-        except OSError:
-            return datetime.now(UTC)
+        found = _stat(self.path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if found else datetime.now(UTC)
 
 
 def source_files(source: str, path: Path) -> list[SourceFile]:
@@ -107,3 +108,55 @@ def _object(path: Path, report: ImportReport) -> Iterator[Conversation]:
     found = hermes.read_file(value, path.stem, report) if isinstance(value, dict) else None
     if found:
         yield found
+
+
+def find(path: Path, below: str, pattern: str) -> list[Path]:
+    """The file, or those of a folder (and rather those `below` it, if there is such a folder), oldest first.
+    Raises HoneError if there is no such path."""
+    if not path.is_dir():
+        if not path.exists():
+            raise HoneError(f"{one_line(str(path), 200)} is not there.")
+        return [path]
+    top = path / below if (path / below).is_dir() else path
+    files = [(_stat(each), each) for each in top.rglob(pattern) if each.is_file()]
+    return [path for _, path in sorted((found.st_mtime if found else 0.0, path) for found, path in files)]
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def opened(path: Path) -> BinaryIO:
+    """Raises OSError; a pipe or device is not waited for."""
+    file = open_file(path, follow=True)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(0, "it is no plain file", str(path))
+    return file
+
+
+def rows(file: BinaryIO, name: str, report: ImportReport) -> Iterator[tuple[int, Row]]:
+    """Each line that is a JSON object, with its number. The others are counted."""
+    number = 0
+    while line := file.readline(LONGEST):
+        number += 1
+        whole = line.endswith(b"\n") or len(line) < LONGEST
+        while not whole:
+            rest = file.readline(LONGEST)
+            whole = rest.endswith(b"\n") or len(rest) < LONGEST
+            line = b""
+        if not line:
+            report.fault(f"{name}, line {number}", "it is too long")
+        elif line.strip():
+            try:
+                value = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                report.fault(f"{name}, line {number}", "it is no JSON")
+                continue
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                report.fault(f"{name}, line {number}", "it is no object")

@@ -2,7 +2,7 @@
 
 import click
 
-from hone.cli.options import FAILED, Options, at_terminal
+from hone.cli.options import FAILED, Options, confirm
 from hone.core.visible import visible
 from hone.features.local_models.weights import ModelCache, Weights, megabytes
 from hone.settings import home_folder
@@ -79,9 +79,7 @@ def _agreed(cache: ModelCache, missing: list[tuple[str, int]]) -> bool:
     for what, size in missing:
         click.echo(f"  {what}: {megabytes(size)}")
     click.echo(f"and kept in {visible(str(cache.folder))}.")
-    if not at_terminal():
-        raise click.UsageError("Nobody can be asked here whether to fetch it: say --yes.")
-    return click.confirm("Fetch it?")
+    return confirm("Fetch it?", "Nobody can be asked here whether to fetch it: say --yes.", yes=False)
 
 
 def _cache(options: Options) -> ModelCache:

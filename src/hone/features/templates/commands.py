@@ -9,7 +9,7 @@ from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.listing import folded
 from hone.cli.options import Options
-from hone.cli.output import columns, echo, echo_json
+from hone.cli.output import columns, echo, echo_json, lay_out, number_of
 from hone.cli.render import describe, extent
 from hone.core.messages import ToolCall
 from hone.core.trust import Trust
@@ -21,6 +21,7 @@ from hone.features.templates.values import Template, Work
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
 FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
+TITLES = ("name", "type", "examples", "uses", "about")
 WORK = click.Choice(["code", "file", "research", "mixed"])
 EPILOG = """\b
 Examples:
@@ -75,7 +76,7 @@ def create(
     if as_json:
         echo_json(to_dict(made))
         return
-    click.echo(f"Made template {made.name} ({made.work}, {_count(made)}):")
+    click.echo(f"Made template {made.name} ({made.work}, {number_of(len(made.examples), 'example')}):")
     click.echo("\n".join(_briefly(made)))
     if any(Trust.FOREIGN in (each.said, each.trust) for each in made.examples):
         click.echo(FOREIGN)
@@ -95,7 +96,7 @@ def list_(options: Options, work: str | None, tags: tuple[str, ...], as_json: bo
     if as_json:
         echo_json([_summary(each) for each in found])
     elif found:
-        click.echo(_table(found, columns()))
+        echo(lay_out(TITLES, [_row(each) for each in found], columns(), right=("examples", "uses")))
     else:
         click.echo("There are no such templates." if work or tags else EMPTY)
 
@@ -115,7 +116,7 @@ def show(options: Options, name: str, as_json: bool) -> None:
     if as_json:
         echo_json(to_dict(found))
         return
-    click.echo(f"{found.name} ({found.work}, {_count(found)}, {_used(found)})")
+    click.echo(f"{found.name} ({found.work}, {number_of(len(found.examples), 'example')}, {_used(found)})")
     if found.description:
         click.echo(one_line(found.description, 200))
     click.echo(f"made from session {found.session} on {found.created.astimezone():%Y-%m-%d}")
@@ -188,22 +189,10 @@ def _summary(template: Template) -> dict[str, object]:
     return {name: value for name, value in to_dict(template).items() if name != "format"} | counted
 
 
-def _table(found: Sequence[Template], width: int) -> str:
-    titles = ("name", "type", "examples", "uses", "about")
-    rows = [titles, *map(_row, found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    room = max(20, width - sum(widths) - 2 * len(widths))
-    aligned = "  ".join(f"{{:{side}{size}}}" for side, size in zip("<<>>", widths, strict=True))
-    return "\n".join(f"{aligned.format(*row)}  {one_line(row[4], room)}".rstrip() for row in rows)
-
-
-def _row(each: Template) -> tuple[str, str, str, str, str]:
-    return each.name, str(each.work), f"{len(each.examples)}", f"{len(each.uses):,}", _about(each)
-
-
-def _about(template: Template) -> str:
-    tags = f"[{', '.join(template.tags)}] " if template.tags else ""
-    return tags + template.description
+def _row(each: Template) -> tuple[str, ...]:
+    tags = f"[{', '.join(each.tags)}] " if each.tags else ""
+    counts = f"{len(each.examples)}", f"{len(each.uses):,}"
+    return each.name, str(each.work), *counts, tags + each.description
 
 
 def _briefly(template: Template) -> Iterator[str]:
@@ -223,11 +212,6 @@ def _wholly(template: Template) -> Iterator[str]:
         yield from (f"  {line}" for line in folded(example.result, full=True))
         labels = f"call {example.said.name.lower()}, result {example.trust.name.lower()}"
         yield f"  ({example.size:,} characters; {labels})"
-
-
-def _count(template: Template) -> str:
-    count = len(template.examples)
-    return "1 example" if count == 1 else f"{count} examples"
 
 
 def _used(template: Template) -> str:

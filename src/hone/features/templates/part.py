@@ -36,9 +36,8 @@ class TemplatesPart(Part):
     async def seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed:
         opening = Seeding(self.store, wanted, self._hone.clock)
         if wanted != AUTO:
-            await opening.named(
-                toolbox
-            )  # a template that cannot be used is refused now, not after the first message
+            # A template that cannot be used is refused now, not after the first message.
+            await opening.named(toolbox)
         return opening
 
     async def resumed(self, stored: StoredSession) -> None:

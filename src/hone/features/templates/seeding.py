@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -58,7 +58,8 @@ async def make(
         raise Refused(f"Session {session} has no call that succeeded and could be an example.")
     about = one_line(redact(wish.description), DESCRIPTION) or _about(stored)
     taken = await asyncio.to_thread(templates.names)
-    name = wish.name or _free(_named(about) or f"{work}-{session[:6]}", taken)
+    named = slug(about) if about.isascii() else ""
+    name = wish.name or free_name(named or f"{work}-{session[:6]}", {*taken, AUTO})
     made = Template(name, work, session, clock.now(), examples, about, wish.tags)
     await templates.add(made)
     return made
@@ -72,14 +73,15 @@ def _about(stored: StoredSession) -> str:
     return ""
 
 
-def _named(about: str) -> str:
-    """A name out of the first words of a description; nothing where its letters are others."""
-    return "-".join(re.findall(r"[a-z0-9]+", about.casefold())[:5])[:40].strip("-") if about.isascii() else ""
+def slug(text: str) -> str:
+    """Make a name out of the first words of a text."""
+    return "-".join(re.findall(r"[a-z0-9]+", text.casefold())[:5])[:40].strip("-")
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, with a number behind it if it is taken."""
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return name if name not in {*taken, AUTO} else next(each for each in numbered if each not in taken)
+    return next(each for each in (name, *numbered) if each not in taken)
 
 
 class Seeding(Struct, frozen=True):
@@ -94,7 +96,8 @@ class Seeding(Struct, frozen=True):
             chosen, why = await self.named(tools), ""
         else:
             found, _ = await self.templates.all()
-            choice = choose(_fitting(found, tools), split(words), split)
+            fitting = (fit for each in found if (fit := usable(each, tools)).examples)
+            choice = choose(fitting, split(words), split)
             if choice is None:
                 return transcript, _none(found)
             chosen, why = choice.template, f" ({choice.why})"
@@ -113,10 +116,6 @@ class Seeding(Struct, frozen=True):
 
     async def count(self, template: str, session: SessionId) -> None:
         await self.templates.count(template, session)
-
-
-def _fitting(templates: Sequence[Template], tools: Collection[str]) -> Iterator[Template]:
-    return (fit for each in templates if (fit := usable(each, tools)).examples)
 
 
 def _none(found: Sequence[Template]) -> str:

@@ -82,8 +82,16 @@ def from_dict(value: object) -> Template:
 
 
 def filed(template: Template) -> bytes:
-    value = to_dict(template)
-    return (json.dumps(value | {"digest": _digest(value)}, indent=1, ensure_ascii=False) + "\n").encode()
+    return sealed(to_dict(template))
+
+
+def sealed(value: dict[str, Any]) -> bytes:
+    """Return the bytes of a file that says by a digest what it holds."""
+    return (json.dumps(value | {"digest": seal(value)}, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def seal(value: dict[str, Any]) -> str:
+    return digest(canonical(value).encode())
 
 
 def unfiled(data: bytes, name: str) -> Template:
@@ -95,13 +103,9 @@ def unfiled(data: bytes, name: str) -> Template:
     template = from_dict(value)
     if template.name != name:
         raise ValueError(f"it is the file of {template.name}")
-    if value.get("digest") != _digest(to_dict(template)):
+    if value.get("digest") != seal(to_dict(template)):
         raise ValueError("it was changed outside of Hone, and its labels can no longer be relied on")
     return template
-
-
-def _digest(value: dict[str, Any]) -> str:
-    return digest(canonical(value).encode())
 
 
 def _template(file: TemplateFile) -> Template:

@@ -12,8 +12,8 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.cli.context import with_home, with_store
 from hone.cli.files import create
-from hone.cli.options import FAILED, Options, at_terminal, parse_age
-from hone.cli.output import columns, echo
+from hone.cli.options import FAILED, Options, confirm, parse_age
+from hone.cli.output import columns, echo, number_of
 from hone.core.errors import HoneError
 from hone.core.ids import SessionId
 from hone.core.ports import Header, Sessions, SessionSummary
@@ -115,10 +115,12 @@ def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None
     news, longer, same, other = (ids[each] for each in RestoreState)
     click.echo(f"{len(news):,} new, {len(longer):,} longer than here, {len(same):,} here already.")
     if other:
-        click.echo(f"{_count(len(other), 'session')} of the same name went on in another way here and stay:")
+        click.echo(
+            f"{number_of(len(other), 'session')} of the same name went on in another way here and stay:"
+        )
         click.echo(f"  {' '.join(other)}")
     if found.faults:
-        click.echo(f"{_count(len(found.faults), 'line')} did not hold and were left out:")
+        click.echo(f"{number_of(len(found.faults), 'line')} did not hold and were left out:")
         for fault in found.faults[:FAULTS]:
             click.echo(f"  {one_line(fault, 200)}")
     if (news or longer) and not own:
@@ -129,31 +131,27 @@ def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None
 
 async def _store(hone: Hone, found: FoundTrace, steps: Sequence[RestoreStep], *, yes: bool) -> int:
     due = [step for step in steps if step.standing in (RestoreState.NEW, RestoreState.LONGER)]
-    count = _count(len(due), "session")
+    count = number_of(len(due), "session")
     if not due:
         click.echo("There is nothing to store.")
         return 0
-    if not yes and not at_terminal():
-        raise click.UsageError(f"{count} would be stored. Nobody can be asked here: say --yes.")
-    if not yes and not click.confirm(f"Store {count}?"):
+    alone = f"{count} would be stored. Nobody can be asked here: say --yes."
+    if not confirm(f"Store {count}?", alone, yes=yes):
         click.echo("Nothing was stored.")
         return FAILED
     failed = await restore(hone.sessions, found.tree, due)
-    click.echo(f"Stored {_count(len(due) - len(failed), 'session')}.")
+    click.echo(f"Stored {number_of(len(due) - len(failed), 'session')}.")
     for step in failed:
         click.echo(f"{step.trace.header.id} has changed here in the meantime and stays as it is.", err=True)
     return FAILED if failed else 0
 
 
 def _contents(tree: Tree) -> str:
-    marked = f"; secrets are taken out of {_count(len(tree.redacted), 'message')}" if tree.redacted else ""
-    counts = (len(tree.traces), "session"), (len(tree.leaves()), "leaf"), (len(tree.nodes), "message")
-    return ", ".join(_count(*each) for each in counts) + marked
-
-
-def _count(number: int, noun: str) -> str:
-    plural = "leaves" if noun == "leaf" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
+    marked = f"; secrets are taken out of {number_of(len(tree.redacted), 'message')}" if tree.redacted else ""
+    leaves = number_of(len(tree.leaves()), "leaf", "leaves")
+    return (
+        f"{number_of(len(tree.traces), 'session')}, {leaves}, {number_of(len(tree.nodes), 'message')}{marked}"
+    )
 
 
 @traces.command(short_help="Draw which sessions came from which.")
@@ -198,9 +196,9 @@ async def _row(store: Sessions, summary: SessionSummary) -> Row:
     tokens = sum(use.input + use.output for use in spent)
     origin = "branch" if header.parent and header.origin == "user" else header.origin
     shared = f" ({header.shared:,} shared)" if header.shared else ""
-    counts = f"{_count(summary.messages, 'message')}{shared}, {tokens:,} tokens"
+    counts = f"{number_of(summary.messages, 'message')}{shared}, {tokens:,} tokens"
     left = [
-        f"before: {_count(len(line.transcript), 'message')} under {line.prefix.model}"
+        f"before: {number_of(len(line.transcript), 'message')} under {line.prefix.model}"
         for line in await store.earlier(header.id)
     ]
     about = header.title or summary.opening if header.origin == "user" and not header.shared else header.title

@@ -266,9 +266,10 @@ def export(tree: Tree, *, redacted: bool) -> Iterator[str]:
         own = tree.path(head, places)
         after = own[0].parent
         shared, root = places.get(after, (0, after))
+        prefix = tree.prefixes[root]
         if root not in roots:
             roots.add(root)
-            yield _line(_root(tree.prefixes[root]))
+            yield _line(Root(root, prefix.model, prefix.system, list(prefix.tools), prefix.sampling))
         for depth, node in enumerate(own, shared + 1):
             places[node.hash] = (depth, root)
             if node.digest not in contents:
@@ -276,16 +277,11 @@ def export(tree: Tree, *, redacted: bool) -> Iterator[str]:
                 yield _line(_content(node, redacted=node.digest in tree.redacted))
         said = [TraceMessage(node.hash, node.digest, label(node.trust), node.at) for node in own]
         entries = [_entry(trace, places) for node in own for trace in endings[node.hash]]
-        model = tree.prefixes[root].model
-        yield _line(Leaf(head, model, root, after if shared else None, shared, said, entries))
+        yield _line(Leaf(head, prefix.model, root, after if shared else None, shared, said, entries))
 
 
 def label(trust: Trust) -> str:
     return trust.name.lower()
-
-
-def _root(prefix: Prefix) -> Root:
-    return Root(prefix.digest, prefix.model, prefix.system, list(prefix.tools), prefix.sampling)
 
 
 def _content(node: Node, *, redacted: bool) -> Content:

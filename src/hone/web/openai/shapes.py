@@ -135,23 +135,14 @@ def usage(spent: Usage) -> dict[str, Any]:
 
 def completion(id: str, created: int, model: str, text: str, finish: str, spent: Usage) -> dict[str, Any]:
     message = {"role": "assistant", "content": text, "refusal": None}
-    return {
-        "id": id,
-        "object": "chat.completion",
-        "created": created,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
-        "usage": usage(spent),
-    }
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    head = {"id": id, "object": "chat.completion", "created": created, "model": model}
+    return {**head, "choices": [choice], "usage": usage(spent)}
 
 
 def chunk(
     id: str, created: int, model: str, delta: dict[str, Any], finish: str | None = None
 ) -> dict[str, Any]:
-    return {
-        "id": id,
-        "object": "chat.completion.chunk",
-        "created": created,
-        "model": model,
-        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
-    }
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
+    return {**head, "choices": [choice]}

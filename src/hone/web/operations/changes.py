@@ -34,12 +34,12 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def row(change: DescribedChange) -> dict[str, Any]:
-    made = change.entry.change
+    target = change.entry.change.target
     return {
         **data(change),
         "marks": change.marks,
         "lines": stat(change.steps),
-        "rows": [{"sign": sign, "text": text} for sign, text in diff(made.target, change.steps)],
+        "rows": [{"sign": sign, "text": text} for sign, text in diff(target, change.steps)],
     }
 
 
@@ -116,20 +116,20 @@ async def approve(call: OperationCall[Nothing, Approval]) -> dict[str, Any]:
     keeper, id = call.state.hone.keeper, _id(call)
     if seen(await keeper.together(await keeper.ledger.entry(id))) != call.body.seen:
         raise Conflict("This is not what was shown; read the change again. Nothing was approved.")
-    return await _made(call.state, await keeper.approve(id))
+    return await made(call.state, await keeper.approve(id))
 
 
 async def reject(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What waits is turned down; it stays in the timeline."""
-    return await _made(call.state, await call.state.hone.keeper.reject(_id(call)))
+    return await made(call.state, await call.state.hone.keeper.reject(_id(call)))
 
 
 async def undo(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """A change is taken back, and nothing that came later."""
-    return await _made(call.state, await call.state.hone.keeper.undo(_id(call)))
+    return await made(call.state, await call.state.hone.keeper.undo(_id(call)))
 
 
-async def _made(state: ServerState, entry: Entry) -> dict[str, Any]:
+async def made(state: ServerState, entry: Entry) -> dict[str, Any]:
     [change] = await rows(state, [entry])
     return change
 

@@ -23,7 +23,7 @@ from hone.knowledge.skills.folder import (
     WriteFile,
 )
 from hone.web.operation import Nothing, Operation, OperationCall
-from hone.web.operations.changes import rows
+from hone.web.operations.changes import made, rows
 from hone.web.state import ServerState
 
 FOUND = 50
@@ -54,19 +54,6 @@ class SkillText(msgspec.Struct, frozen=True):
     seen: str
 
 
-def _usage(tally: UsageCounts) -> dict[str, Any]:
-    return {
-        "views": tally.views,
-        "uses": tally.uses,
-        "patches": tally.patches,
-        "background_views": tally.background_views,
-        "background_patches": tally.background_patches,
-        "last_use": tally.last_use.isoformat() if tally.last_use else None,
-        "succeeded": tally.succeeded,
-        "corrected": tally.corrected,
-    }
-
-
 def _row(each: ListedSkill) -> dict[str, Any]:
     return {
         "name": each.name,
@@ -75,7 +62,7 @@ def _row(each: ListedSkill) -> dict[str, Any]:
         "pinned": each.pinned,
         "archived": each.archived,
         "project": each.project,
-        "usage": _usage(each.counts),
+        "usage": each.counts,
     }
 
 
@@ -103,7 +90,7 @@ async def one(call: OperationCall[History, Nothing]) -> dict[str, Any]:
         "archived": known.archived,
         "project": known.project,
         "source": known.source,
-        "usage": _usage((await library.usage_counts()).get(name, UsageCounts())),
+        "usage": (await library.usage_counts()).get(name, UsageCounts()),
         "measured": await call.state.hone.findings("skill", name, content_digest(held)),
         "files": [_file(path, data) for path, data in sorted(files.items(), key=_document_first)],
         "history": await rows(call.state, history),
@@ -161,8 +148,7 @@ async def mark(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def _shelve(state: ServerState, name: str, edit: Edit) -> dict[str, Any]:
-    [made] = await rows(state, [await state.hone.keeper.edit_skill(name, edit, OWNER)])
-    return made
+    return await made(state, await state.hone.keeper.edit_skill(name, edit, OWNER))
 
 
 OPERATIONS = (
