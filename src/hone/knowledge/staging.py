@@ -5,10 +5,11 @@ from datetime import datetime
 
 from hone.core.errors import Conflict
 from hone.core.ledger import (
+    EVERY,
     START,
-    Actor,
     Change,
     ChangeId,
+    ChangeQuery,
     ChangeState,
     Entry,
     Holding,
@@ -58,26 +59,8 @@ class StagedLedger:
     async def entry(self, id: ChangeId) -> Entry:
         return await self._base.entry(id)
 
-    async def entries(
-        self,
-        *,
-        target: str = "",
-        actor: Actor | None = None,
-        session: str = "",
-        group: str = "",
-        since: datetime | None = None,
-        after: ChangeId | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Entry]:
-        return await self._base.entries(
-            target=target,
-            actor=actor,
-            session=session,
-            group=group,
-            since=since,
-            after=after,
-            limit=limit,
-        )
+    async def entries(self, query: ChangeQuery = EVERY) -> Sequence[Entry]:
+        return await self._base.entries(query)
 
     async def pending(self) -> Sequence[Entry]:
         return await self._base.pending()

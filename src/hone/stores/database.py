@@ -7,12 +7,12 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import apsw
 
@@ -21,6 +21,7 @@ from hone.files.opening import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE = 10.0
@@ -123,6 +124,34 @@ class Database:
 
     def _explained(self, error: Exception) -> StoreError:
         return explained(error, self._path)
+
+
+class Store:
+    """Over a database that belongs to whoever opened it. Its methods are pieces of work that `reads` or
+    `writes` hand to the database; what they promise stands at the port."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def reads(
+    work: Callable[Concatenate[apsw.Connection, P], T],
+) -> Callable[Concatenate[Store, P], Coroutine[Any, Any, T]]:
+    async def read(store: Store, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.read(lambda connection: work(connection, *args, **named))
+
+    return read
+
+
+def writes(
+    work: Callable[Concatenate[apsw.Connection, P], T],
+) -> Callable[Concatenate[Store, P], Coroutine[Any, Any, T]]:
+    """Give it a transaction of its own, which is finished even if the caller is cancelled meanwhile."""
+
+    async def write(store: Store, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.write(lambda connection: work(connection, *args, **named))
+
+    return write
 
 
 def create(path: Path) -> None:

@@ -30,7 +30,7 @@ ABOUT = f"SELECT standing, {SETTLED} FROM changes AS c WHERE id = ?"
 
 def record(
     connection: apsw.Connection, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
-) -> tuple[Entry, ...]:
+) -> Sequence[Entry]:
     """What Ledger.record promises. Must be called in a transaction that is undone if this raises."""
     checks.genuine(contents)
     connection.executemany(PUT_CONTENT, contents.items())
