@@ -15,8 +15,7 @@ import pytest
 from hone import features
 from hone.app import Hone
 from hone.core.part import HOOKS, Part
-from hone.registry import FEATURES, Feature
-from hone.runtime.parts import load
+from hone.registry import FEATURES, Feature, load
 from hone.settings import Settings
 from tests.golden import PATIENCE, Ended, environment
 from tests.provider import Call, Provider, Say

@@ -68,7 +68,7 @@ DOORS = {
         f"{FILE_SYNC} _accepted",
     },
     "jobs.complete": {"learning/review.py Reviewer._complete.finish"},
-    "rounds.complete": {"features/curator/curator.py Curator._close.close"},
+    "runs.complete": {"features/curator/curator.py Curator._close.close"},
     "keeper.commit": {"learning/review.py Reviewer._complete"},
     "keeper.arrange": {
         "features/curator/curator.py Curator._close",

@@ -272,7 +272,7 @@ class InMemoryCuratorRuns:
             raise checks.overtaken()
         entries = await self._ledger.record(changes, contents, run.at)
         ids = tuple(entry.id for entry in entries)
-        made = replace(checks.storable_run(run), changes=ids, id=CuratorRunId(after + 1))
+        made = replace(checks.sound_words(run), changes=ids, id=CuratorRunId(after + 1))
         self._rounds = (*self._rounds, made)
         return made, entries
 

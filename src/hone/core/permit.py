@@ -39,23 +39,10 @@ class Permit(Struct, frozen=True):
 
 
 NOTHING = Permit()
-USER = Permit(
-    frozenset(
-        {
-            Effect.READ,
-            Effect.WRITE,
-            Effect.EXECUTE,
-            Effect.NETWORK,
-            Effect.NOTE,
-            Effect.SKILL,
-            Effect.SPAWN,
-        }
-    ),
-    attended=True,
-)
 DELEGATE = Permit(
     frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK, Effect.NOTE, Effect.SKILL})
 )
+USER = Permit(DELEGATE.effects | {Effect.SPAWN}, attended=True)
 REVIEW = Permit(frozenset({Effect.NOTE, Effect.SKILL}))
 CURATE = Permit(frozenset({Effect.SKILL}), read_only=True)
 """It reads skills. What it wants changed it says, and code does it."""

@@ -1,13 +1,11 @@
 """Load the parts of features and plugins by name, each when one of its hooks is first needed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib import import_module
-from typing import Any
 
 from hone.core.errors import HoneError, SettingsError
 from hone.core.part import HOOKS, Connect, Part
-from hone.registry import Feature
+from hone.registry import Feature, load
 
 
 class Parts:
@@ -62,10 +60,3 @@ class Parts:
         if not isinstance(part, Part):
             raise SettingsError(f"The plugin {name!r} cannot be loaded: it returns no hone.Part.")
         return part
-
-
-def load(name: str) -> Callable[..., Any]:
-    """Import an object by its name, `module:attribute`."""
-    module, _, attribute = name.partition(":")
-    made: Callable[..., Any] = getattr(import_module(module), attribute)
-    return made

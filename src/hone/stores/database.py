@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import apsw
 
 from hone.core.errors import Corrupt, StoreError
-from hone.files.opening import create_file
+from hone.files.atomic import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
 
@@ -43,7 +43,7 @@ class Database:
         self._patience = patience
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
-        self._writer = Writer(self._connect_writer, self._explained, passages.settle)
+        self._writer = Writer(self._connect_writer, partial(explained, path=path), passages.settle)
         self._closed = False
 
     @classmethod
@@ -121,9 +121,6 @@ class Database:
         connection.pragma("temp_store", "memory")
         passages.prepare(connection)
         return connection
-
-    def _explained(self, error: Exception) -> StoreError:
-        return explained(error, self._path)
 
 
 class Store:

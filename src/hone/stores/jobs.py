@@ -21,7 +21,7 @@ from hone.core.value import replace
 from hone.stores import rules
 from hone.stores.database import Store, reads, writes
 from hone.stores.record import reachable, record
-from hone.stores.tree import SYMPTOMS, NodeRow, moment, stamp
+from hone.stores.tree import NodeRow, intact, moment, stamp
 
 DELETED = "its session was deleted"
 COLUMNS = (
@@ -172,16 +172,13 @@ def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
 def _job(row: Sequence[Any]) -> Job:
     id, session, tree, messages, topics, created, why, *fate = row
     state, tries, review, cached, error, ended, changes = fate
-    try:
+    damage = f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
+    with intact(Corrupt(damage)):
         due, recorded = frozenset(json.loads(topics)), tuple(json.loads(changes))
         if not due <= NAMES:
             raise ValueError(topics)
         job = Job(id, session, tree, messages, due, moment(created), why, State(state))
         over = None if ended is None else moment(ended)
-    except SYMPTOMS as symptom:
-        raise Corrupt(
-            f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
-        ) from symptom
     return replace(job, tries=tries, review=review, cached=cached, error=error, ended=over, changes=recorded)
 
 

@@ -27,10 +27,10 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
-from hone.stores import checks, fold
+from hone.stores import checks
 from hone.stores.database import Store, reads, writes
-from hone.stores.record import SETTLED, reachable, record
-from hone.stores.tree import SYMPTOMS, moment, stamp
+from hone.stores.record import SETTLED, reachable, record, unsound
+from hone.stores.tree import SYMPTOMS, intact, moment, stamp
 
 COLUMNS = f"""
 id, {SETTLED}, at, target, deed, standing, confirmed, cause, about, sources,
@@ -127,17 +127,8 @@ def _latest(connection: apsw.Connection) -> ChangeId:
 def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
     settled, at, target, deed, standing, confirmed, cause, about, sources, *made = row
     actor, session, parent, tool, call, reason, trust_floor, quotes, group = made
-    author = Author(
-        Actor(actor),
-        session,
-        parent,
-        tool,
-        call,
-        reason,
-        evidence,
-        Trust(trust_floor),
-        tuple(json.loads(quotes)),
-    )
+    place = (session, parent, tool, call, reason)
+    author = Author(Actor(actor), *place, evidence, Trust(trust_floor), tuple(json.loads(quotes)))
     known = tuple(json.loads(sources))
     stands = ChangeState(standing)
     change = Change(
@@ -187,16 +178,12 @@ def _contents(connection: apsw.Connection, digests: Collection[str]) -> Mapping[
 def _prints(
     connection: apsw.Connection, targets: Collection[Target]
 ) -> Mapping[tuple[Target, str], PublishedFile]:
-    try:
+    with intact(Corrupt("The list of published files is damaged. Restore the database from a backup.")):
         return {
             (target, path): PublishedFile(name, int(inode), int(modified))
             for each in targets
             for target, path, name, inode, modified in connection.execute(PRINTS, (sound(each),))
         }
-    except SYMPTOMS as error:
-        raise Corrupt(
-            "The list of published files is damaged. Restore the database from a backup."
-        ) from error
 
 
 def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
@@ -221,4 +208,4 @@ class SqliteLedger(Store):
     contents = reads(_contents)
     published_files = reads(_prints)
     mark_published = writes(_publish)
-    unsound = reads(fold.unsound)
+    unsound = reads(unsound)

@@ -13,7 +13,7 @@ from hone.core.messages import canonical, digest, sound
 from hone.core.skill import ListedSkill, SkillEvent, SkillOrigin, SkillResult, SkillSummary, UsageCounts
 from hone.stores import words as wording
 from hone.stores.database import Store, reads, writes
-from hone.stores.tree import SYMPTOMS
+from hone.stores.tree import intact
 
 WEIGHTS = (10.0, 5.0, 1.0)
 """Of name, description and body in search."""
@@ -134,13 +134,7 @@ def _count(
     background = actor not in FOREGROUND
     if event is not SkillEvent.USE:
         view, patch = event is SkillEvent.VIEW, event is SkillEvent.PATCH
-        seen = (
-            view and not background,
-            0,
-            patch and not background,
-            view and background,
-            patch and background,
-        )
+        seen = (0, 0, 0, view, patch) if background else (view, 0, patch, 0, 0)
         connection.execute(COUNT, (name, *map(int, seen), None))
     elif not background:
         known = "SELECT EXISTS (SELECT 1 FROM uses WHERE session = ? AND skill = ?)"
@@ -169,10 +163,8 @@ def _names(connection: apsw.Connection) -> Mapping[str, bool]:
 def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
     days: dict[str, set[date]] = {}
     for skill, day in connection.execute("SELECT DISTINCT skill, day FROM uses"):
-        try:
+        with intact(_damaged(skill)):
             days.setdefault(skill, set()).add(date.fromisoformat(day))
-        except SYMPTOMS as error:
-            raise _damaged(skill) from error
     return {skill: frozenset(each) for skill, each in days.items()}
 
 
@@ -184,20 +176,15 @@ def _tallies(connection: apsw.Connection) -> Mapping[str, UsageCounts]:
 def _listed(row: Sequence[Any]) -> ListedSkill:
     name, description, document, birth, pinned, archived, project, *counts = row
     tally = _tally(name, counts) if counts and counts[0] is not None else UsageCounts()
-    try:
-        return ListedSkill(
-            name, description, document, SkillOrigin(birth), bool(pinned), bool(archived), project, tally
-        )
-    except SYMPTOMS as error:
-        raise _damaged(name) from error
+    with intact(_damaged(name)):
+        origin = SkillOrigin(birth)
+    return ListedSkill(name, description, document, origin, bool(pinned), bool(archived), project, tally)
 
 
 def _tally(skill: str, row: Sequence[Any]) -> UsageCounts:
     views, uses, patches, background_views, background_patches, last, succeeded, corrected = row
-    try:
+    with intact(_damaged(skill)):
         day = date.fromisoformat(last) if last else None
-    except SYMPTOMS as error:
-        raise _damaged(skill) from error
     counts = (views, uses, patches, background_views, background_patches)
     return UsageCounts(*counts, day, succeeded, corrected)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
@@ -66,15 +67,8 @@ def _get(connection: apsw.Connection, session: SessionId) -> _Session:
 
 def _header(row: Sequence[Any]) -> Header:
     id, created, title, origin, folder, parent, shared = row
-    try:
+    with tree.intact(tree.damaged(id, "its header")):
         return Header(id, moment(created), title, Origin(origin), folder, parent, shared)
-    except tree.SYMPTOMS as error:
-        raise tree.damaged(id, "its header") from error
-
-
-def _row(header: Header) -> tuple[str | int | None, ...]:
-    names = (header.title, header.origin, header.folder, header.parent)
-    return (header.id, stamp(header.created), *names, header.shared)
 
 
 def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
@@ -88,7 +82,9 @@ def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: S
     head = tree.put_nodes(connection, base, nodes)
     opening = _opening(known, base.depth, nodes)
     root = header.id if parent is None else parent.tree
-    connection.execute(START, (*_row(header), root, prefix.model, *tree.columns(head), *opening))
+    id, _, *names = astuple(header)
+    row = (id, stamp(header.created), *names, root, prefix.model, *astuple(head), *opening)
+    connection.execute(START, row)
 
 
 def _base(
@@ -117,7 +113,7 @@ def _append(
     rules.follow(session, stored.head.hash, nodes)
     head = tree.put_nodes(connection, stored.head, nodes)
     opening = _opening(stored.opening, stored.head.depth, nodes)
-    connection.execute(ADVANCE, (*tree.columns(head), *opening, session))
+    connection.execute(ADVANCE, (*astuple(head), *opening, session))
     if spending is not None:
         use = spending.usage
         tokens = (use.input, use.cached, use.written, use.output)
@@ -142,7 +138,7 @@ def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, trans
     if list(before.values()) != [node.digest for node in nodes]:
         raise rules.changed(session)
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers=before)
-    connection.execute(ADVANCE, (*tree.columns(head), *stored.opening, session))
+    connection.execute(ADVANCE, (*astuple(head), *stored.opening, session))
     connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (prefix.model, session))
 
 
@@ -154,7 +150,7 @@ def _shorten(connection: apsw.Connection, session: SessionId, after: str, transc
     rules.follow(session, prefix.digest, nodes)
     formers = [None] * (len(nodes) - 1) + [stored.head.id]
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
-    connection.execute(ADVANCE, (*tree.columns(head), *_opening((0, ""), 0, nodes), session))
+    connection.execute(ADVANCE, (*astuple(head), *_opening((0, ""), 0, nodes), session))
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
 
 
@@ -238,12 +234,10 @@ def _spent(
         wanted.append(f"origin IN ({', '.join('?' for _ in origins)})")
         values += origins
     rows = connection.execute(SPENT.format(" AND ".join(wanted)), values)
-    try:
+    with tree.intact(Corrupt("What was spent is damaged. Restore the database from a backup.")):
         return tuple(
             Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
         )
-    except tree.SYMPTOMS as error:
-        raise Corrupt("What was spent is damaged. Restore the database from a backup.") from error
 
 
 class SqliteSessions(Store):

@@ -27,7 +27,7 @@ from hone.features.backends.choice import (
 )
 from hone.features.backends.choice import user_id as fit
 from hone.features.backends.guarded import GuardedBackend
-from hone.runtime.parts import load
+from hone.registry import load
 
 FILE = "memories.db"
 EPOCH = datetime.fromtimestamp(0, UTC)

@@ -14,7 +14,7 @@ from hone.core.transcript import Source
 from hone.features.backends.current import BackendOptions, CurrentBackend
 from hone.features.backends.mirror import Mirror
 from hone.features.backends.outbox_worker import OutboxWorker
-from hone.runtime.parts import load
+from hone.registry import load
 
 TOOL = "hone.features.backends.tool:backend_tool"
 REMINDING = "hone.features.backends.reminding:Reminding"

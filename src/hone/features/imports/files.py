@@ -10,7 +10,7 @@ from typing import BinaryIO
 from hone.core.errors import HoneError
 from hone.core.visible import one_line
 from hone.features.imports.conversation import ImportReport, Row
-from hone.files.opening import open_file
+from hone.files.atomic import open_file
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of a line."""
