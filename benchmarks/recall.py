@@ -218,7 +218,7 @@ async def beside(path: Path, recall: SqliteRecall, queries: Sequence[Query]) -> 
 
 async def write(path: Path, seed: int) -> None:
     """Adds one message after the other until it is ended."""
-    language, store = Language(100 + seed), SqliteSessions.open(path)
+    language, store = Language(100 + seed), SqliteSessions(Database.open(path))
     header, chain = session(f"w{seed}-{os.getpid()}", [language.message()], datetime.now(UTC))
     await store.start(header, PREFIX, chain.nodes)
     print("writing", flush=True)

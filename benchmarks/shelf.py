@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.bench import ROOT, Bench, Sample, Samples, Take, alternate, environment, lodged, play, row
 from benchmarks.figures import Row, Side
 from benchmarks.skills import COLD, WARM, documents, forget_cards, furnish
-from hone.knowledge.skills.index import BUDGET
+from hone.prompt.compose import BUDGET
 
 COUNTS = {1_000: None, 5_000: 40.0}
 """Skills, and by how much the peer's part of the prompt is to be larger."""

@@ -23,8 +23,8 @@ from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin
 from hone.files.tree import FileTree
 from hone.knowledge.places import folder_of
 from hone.knowledge.skills.document import parse, write_document
-from hone.knowledge.skills.index import BUDGET, index
 from hone.knowledge.snapshots import SnapshotCache
+from hone.prompt.compose import BUDGET, index
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 

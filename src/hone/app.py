@@ -37,16 +37,14 @@ from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
-from hone.knowledge.skills.index import index
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
 from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.wrappers import Windowed
-from hone.prompt.compose import compose, order_sections, plain, surroundings
+from hone.prompt.compose import compose, index, instructions, journal, order_sections, read_text, surroundings
 from hone.prompt.news import describe_news as tell
-from hone.prompt.sections import instructions, journal
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
@@ -387,7 +385,7 @@ class Hone:
         found = await self.models.find(wanted)
         room = Windowed(found.model, found.window, self.settings.compact_at)
         if found.plain:
-            prefix = compose(found.name, (plain(),), (), self.settings.sampling)
+            prefix = compose(found.name, (read_text("plain"),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()
         known = await self._known.snapshot(folder)
         prefix = compose(found.name, self._sections(folder, known), toolbox.values(), self.settings.sampling)

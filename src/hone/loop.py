@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import groupby
+from threading import Lock
 
 from msgspec import Struct
 
 from hone.core.agent import Agent
-from hone.core.budget import Budget
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
@@ -41,6 +41,29 @@ _CUT = {
     Finish.LENGTH: "The answer was cut at the model's output limit.",
     Finish.FILTERED: "The provider's content filter cut the answer short.",
 }
+
+
+class Budget:
+    """How many model calls a turn may make. `consume` takes one if there is one; `refund` gives one back, up
+    to `ceiling` calls in all."""
+
+    def __init__(self, calls: int, ceiling: int | None = None) -> None:
+        self._left = calls
+        self._ceiling = 3 * calls if ceiling is None else ceiling
+        self._used = 0
+        self._lock = Lock()
+
+    def consume(self) -> bool:
+        with self._lock:
+            if self._left <= 0 or self._used >= self._ceiling:
+                return False
+            self._left -= 1
+            self._used += 1
+            return True
+
+    def refund(self) -> None:
+        with self._lock:
+            self._left += 1
 
 
 class RunContext(Struct, frozen=True):

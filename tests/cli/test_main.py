@@ -9,6 +9,7 @@ import pytest
 
 from hone import registry
 from hone.cli.main import cli, perform
+from hone.core.loading import import_object
 
 
 def commands(
@@ -40,7 +41,7 @@ def test_the_table_says_of_a_command_what_the_command_says_of_itself(
     name: str, entry: tuple[str, str]
 ) -> None:
     place, short_help = entry
-    command = registry.load(place)
+    command = import_object(place)
     assert isinstance(command, click.Command)
     assert (command.name, command.get_short_help_str(limit=100)) == (name, short_help)
 

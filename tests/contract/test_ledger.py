@@ -22,6 +22,7 @@ from hone.core.ledger import (
     Change,
     ChangeId,
     ChangeKind,
+    ChangeQuery,
     ChangeState,
     Delta,
     Entry,
@@ -224,7 +225,7 @@ async def test_a_change_comes_back_as_it_was_recorded(ledger: Ledger) -> None:
     plain = replace(RICH, standing=ChangeState.PENDING, confirmed=False, about=None, sources=())
     (waiting,) = await put(ledger, plain)
     assert (await ledger.entry(waiting.id)).change == plain
-    assert await ledger.entries(after=made.id) == (waiting,)
+    assert await ledger.entries(ChangeQuery(after=made.id)) == (waiting,)
 
 
 async def test_broken_letters_are_replaced_and_found_again(ledger: Ledger) -> None:
@@ -234,7 +235,7 @@ async def test_broken_letters_are_replaced_and_found_again(ledger: Ledger) -> No
     assert made.change.author.reason == "\ufffd" * 3
     assert await ledger.entry(made.id) == made
     assert await ledger.holding(odd) == {"\ufffd" * 3: A}
-    assert await ledger.entries(target=odd, session="\ud800") == (made,)
+    assert await ledger.entries(ChangeQuery(target=odd, session="\ud800")) == (made,)
 
 
 async def test_active_changes_make_what_is_held_and_what_waits_does_not(ledger: Ledger) -> None:
@@ -295,7 +296,7 @@ async def test_entries_come_newest_first_by_target_actor_session_time_and_place(
     await ledger.record([waits(A, B, author=by(Actor.CURATOR, "s3", "s1"))], {}, NOW + timedelta(days=1))
 
     async def ids(**wanted: Any) -> list[int]:
-        return [entry.id for entry in await ledger.entries(**wanted)]
+        return [entry.id for entry in await ledger.entries(ChangeQuery(**wanted))]
 
     assert await ids() == [4, 3, 2, 1]
     assert (await ids(target="skill:"), await ids(target=one), await ids(target="skill")) == ([2, 1], [1], [])
@@ -455,7 +456,9 @@ async def agree(folder: Path, batches: Sequence[Sequence[Step]]) -> None:
             assert isinstance(ledger, SqliteLedger)
             assert await ledger.unsound() == []
             for session in ("s0", "s1", "s2"):
-                assert await ledger.entries(session=session) == await reference.entries(session=session)
+                assert await ledger.entries(ChangeQuery(session=session)) == await reference.entries(
+                    ChangeQuery(session=session)
+                )
         last = await view(reference)
     again = sqlite("sqlite", folder)
     assert await view(again.ledger) == last

@@ -9,7 +9,7 @@ import pytest
 from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId
 from hone.core.errors import Conflict, Missing
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
+from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, ChangeQuery, Delta
 from hone.core.messages import digest, sound
 from hone.core.value import replace
 from hone.stores.home import Stores
@@ -32,8 +32,8 @@ async def test_a_round_is_recorded_with_what_it_changed(stores: Stores) -> None:
     made, [entry] = await stores.curator_runs.complete(FIRST, UNNUMBERED, [CHANGE], {ONE: BODY})
     assert made == replace(FIRST, id=CuratorRunId(1), changes=(entry.id,))
     assert await stores.curator_runs.runs() == (made,)
-    assert await stores.ledger.entries(group="g") == (entry,)
-    assert await stores.ledger.entries(group="other") == ()
+    assert await stores.ledger.entries(ChangeQuery(group="g")) == (entry,)
+    assert await stores.ledger.entries(ChangeQuery(group="other")) == ()
 
 
 async def test_rounds_come_newest_first_whatever_the_clock_says(stores: Stores) -> None:

@@ -36,9 +36,9 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import replace
-from hone.stores.sqlite import SqliteSessions
 from tests.contract.kinds import KINDS as STORES
 from tests.contract.kinds import all_kinds, kept
+from tests.stores.worker import OpenedSessions
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PREFIX = Prefix("scripted/one", "You help.", ('{"name":"read"}',))
@@ -685,7 +685,7 @@ def test_any_message_at_any_time_comes_back_from_sqlite(said: list[tuple[Message
         transcript = transcript.then(message, trust, at)
 
     async def round_trip(path: Path) -> Transcript:
-        store = SqliteSessions.open(path)
+        store = OpenedSessions.open(path)
         await store.start(Header(A, NOW), PREFIX, transcript.nodes)
         stored = await store.load(A)
         await store.close()

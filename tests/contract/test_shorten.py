@@ -15,6 +15,7 @@ from hone.core.trust import Trust
 from hone.stores.sqlite import SqliteSessions
 from tests.contract.kinds import KINDS, kept
 from tests.given import NOON
+from tests.stores.worker import OpenedSessions
 
 PREFIX = Prefix("openai/m", "system")
 A, B = SessionId("aaaa"), SessionId("bbbb")
@@ -74,7 +75,7 @@ async def test_a_branch_keeps_the_long_line(store: Sessions) -> None:
 
 
 async def test_what_was_said_stays_in_the_database_and_goes_with_the_session(tmp_path: Path) -> None:
-    store = SqliteSessions.open(tmp_path / "hone.db")
+    store = OpenedSessions.open(tmp_path / "hone.db")
     await begun(store)
     await store.shorten(A, WHOLE.head, SHORT)
     assert await contents(store) == 5

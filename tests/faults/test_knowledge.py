@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from hone.core.ledger import MEMORY, skill
+from hone.core.ledger import MEMORY, ChangeQuery, skill
 from hone.core.skill import DOCUMENT
 from hone.knowledge.journal import entries
 from hone.models.fake_provider import FakeProvider
@@ -66,7 +66,7 @@ async def test_every_entry_that_was_acknowledged_is_there(
     lying = entries((home / "MEMORY.md").read_text())
     async with kept(home) as keeper:
         assert (await keeper.text(MEMORY)).encode() == (home / "MEMORY.md").read_bytes()
-        made = await keeper.ledger.entries(target=MEMORY)
+        made = await keeper.ledger.entries(ChangeQuery(target=MEMORY))
     assert sorted(lying) == sorted(wanted)
     assert [each.change.kind for each in made] == ["add"] * len(wanted)
     assert await sound(home) == []

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from hone import Hone
 from hone.core.jobs import Job, State
-from hone.core.ledger import Actor
+from hone.core.ledger import Actor, ChangeQuery
 from hone.core.skill import DOCUMENT
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
@@ -86,7 +86,7 @@ async def aftermath(context: Scene, tally: Tally, story: str = "") -> None:
         hone.background.attend(ignore)
         await hone.background.drain()
         jobs = list(reversed(await hone.jobs.jobs()))
-        learned = await hone.ledger.entries(actor=Actor.REVIEW)
+        learned = await hone.ledger.entries(ChangeQuery(actor=Actor.REVIEW))
         wrong = [*missing(jobs, context), *await astray(hone, jobs, learned)]
         assert isinstance(hone.ledger, SqliteLedger)
         wrong += [f"unsound: {each}" for each in await hone.ledger.unsound()]

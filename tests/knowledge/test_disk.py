@@ -20,7 +20,7 @@ from hone.core.errors import Refused, StoreError
 from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.visible import visible
-from hone.files.tree import CLOSED, LOCK, FileKind, FileTree, Glance
+from hone.files.tree import LOCK, FileKind, FileTree, Glance
 from tests.conftest import Figures, Tier, requires
 from tests.knowledge import disk_worker
 from tests.knowledge.nasty import CANARY, inventory, nasty, plant, surround
@@ -30,9 +30,7 @@ DEEDS: dict[str, Callable[[FileTree, str], object]] = {
     "read": lambda disk, path: disk.read(path),
     "write": lambda disk, path: disk.write(path, b"new"),
     "glance": lambda disk, path: disk.glance(path),
-    "glances": lambda disk, path: disk.glances(path, "SKILL.md"),
     "folders": lambda disk, path: disk.folders(path),
-    "glances at": lambda disk, path: disk.glances("skills", path),
     "listing": lambda disk, path: disk.listing(path),
     "remove": lambda disk, path: disk.remove(path),
 }
@@ -102,7 +100,7 @@ def test_of_20_000_names_over_every_deed_none_leads_outside_and_none_raises_anyt
              "\ud800", "x" * 256, "a/" * 600 + "a", ".hone-1.tmp", "skills/.hone-1.tmp/a"], ids=ascii
 )  # fmt: skip
 def test_a_path_that_could_lead_elsewhere_is_refused(disk: FileTree, path: str, tmp_path: Path) -> None:
-    for name in ("read", "write", "remove", "glance", "glances"):
+    for name in ("read", "write", "remove", "glance"):
         with pytest.raises(Refused, match="cannot be the path of a file here"):
             DEEDS[name](disk, path)
     with pytest.raises(Refused, match="cannot be the path of a file here"):
@@ -111,7 +109,7 @@ def test_a_path_that_could_lead_elsewhere_is_refused(disk: FileTree, path: str, 
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", sorted({*DEEDS} - {"glances at"}))
+@pytest.mark.parametrize("name", sorted(DEEDS))
 def test_no_deed_follows_a_link_at_any_component(tmp_path: Path, name: str, depth: int) -> None:
     home, outside = surround(tmp_path)
     link = home.joinpath(*PATH.split("/")[:depth])
@@ -137,7 +135,7 @@ def test_a_link_is_glanced_at_and_listed_as_what_it_is(tmp_path: Path) -> None:
     home, _ = surround(tmp_path)
     disk = FileTree(home)
     assert disk.glance("skills/link") == glance(home / "skills" / "link")
-    assert set(disk.glances("skills", "SKILL.md")) == disk.folders("skills") == {"real"}
+    assert disk.folders("skills") == {"real"}
     kinds = {found.path: found.kind for found in disk.listing("skills")}
     assert (
         kinds["skills/link"] is kinds["skills/loop"] is kinds["skills/real/references/link"] is FileKind.LINK
@@ -249,7 +247,6 @@ def test_a_lock_that_is_no_file_is_named_and_left_alone(disk: FileTree, tmp_path
 def test_what_is_not_there_is_nothing_and_makes_nothing(disk: FileTree, tmp_path: Path) -> None:
     assert disk.read(PATH) is None
     assert disk.glance(PATH) is None
-    assert disk.glances("skills", "SKILL.md") == {}
     assert disk.listing() == disk.listing("skills") == []
     assert disk.folders() == disk.folders("skills") == set()
     assert not disk.remove(PATH)
@@ -280,7 +277,6 @@ def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
         for name in ("glance", "listing"):
             with pytest.raises(StoreError, match="is closed to you"):
                 DEEDS[name](disk, "skills/a/x")
-        assert disk.glances("skills", "SKILL.md") == {"a": CLOSED, "b": disk.glance("skills/b/SKILL.md")}
         for place in closed:
             place.chmod(0o700)
         assert set(content(home).values()) == {b"old"}
@@ -427,16 +423,12 @@ def test_a_listing_has_all_files_by_path_and_says_when_they_are_too_many_or_too_
         disk.listing("skills", most=4)
 
 
-def test_glances_over_all_folders_are_the_single_glances(disk: FileTree, tmp_path: Path) -> None:
+def test_folders_are_those_that_lie_there_and_no_files(disk: FileTree, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         disk.write(f"skills/{name}/SKILL.md", name.encode())
     (tmp_path / "home" / "skills" / "none").mkdir()
     (tmp_path / "home" / "skills" / "file").touch()
-    expected = {name: disk.glance(f"skills/{name}/SKILL.md") for name in ("a", "b", "c", "none")}
-    assert disk.glances("skills", "SKILL.md") == expected
-    assert disk.folders("skills") == {*expected}
-    with pytest.raises(Refused):
-        disk.glances("skills", "references/x.md")
+    assert disk.folders("skills") == {"a", "b", "c", "none"}
 
 
 # Several at once, and kills

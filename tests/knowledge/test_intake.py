@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.ledger import PublishedFile
-from hone.knowledge.file_sync import FileFacts, FileState, compare
+from hone.knowledge.file_sync import FileState, compare
 
 OLD, NOW, HAND = "old", "now", "hand"
 
@@ -15,19 +15,21 @@ def file(digest: str, inode: int = 1) -> PublishedFile:
 @pytest.mark.parametrize(
     ("place", "finding"),
     [
-        (FileFacts(None, None, None), FileState.FINE),
-        (FileFacts(NOW, file(NOW), file(NOW)), FileState.FINE),
-        (FileFacts(NOW, file(NOW), file(NOW, inode=2)), FileState.MOVED),
-        (FileFacts(None, file(OLD), None), FileState.MOVED),
-        (FileFacts(NOW, None, None), FileState.STALE),
-        (FileFacts(NOW, file(OLD), file(OLD)), FileState.STALE),
-        (FileFacts(NOW, file(NOW), None), FileState.MISSING),
-        (FileFacts(NOW, file(NOW), file(HAND)), FileState.EDITED),
-        (FileFacts(NOW, file(OLD), file(HAND)), FileState.EDITED),
-        (FileFacts(None, None, file(HAND)), FileState.EDITED),
-        (FileFacts(NOW, file(NOW), file(OLD, inode=2)), FileState.EDITED),
-        (FileFacts(NOW, file(OLD), file(OLD, inode=2)), FileState.EDITED),
+        ((None, None, None), FileState.FINE),
+        ((NOW, file(NOW), file(NOW)), FileState.FINE),
+        ((NOW, file(NOW), file(NOW, inode=2)), FileState.MOVED),
+        ((None, file(OLD), None), FileState.MOVED),
+        ((NOW, None, None), FileState.STALE),
+        ((NOW, file(OLD), file(OLD)), FileState.STALE),
+        ((NOW, file(NOW), None), FileState.MISSING),
+        ((NOW, file(NOW), file(HAND)), FileState.EDITED),
+        ((NOW, file(OLD), file(HAND)), FileState.EDITED),
+        ((None, None, file(HAND)), FileState.EDITED),
+        ((NOW, file(NOW), file(OLD, inode=2)), FileState.EDITED),
+        ((NOW, file(OLD), file(OLD, inode=2)), FileState.EDITED),
     ],
 )
-def test_each_case(place: FileFacts, finding: FileState) -> None:
-    assert compare(place) is finding
+def test_each_case(
+    place: tuple[str | None, PublishedFile | None, PublishedFile | None], finding: FileState
+) -> None:
+    assert compare(*place) is finding

@@ -18,6 +18,7 @@ from hone.core.ledger import (
     Actor,
     Author,
     ChangeId,
+    ChangeQuery,
     ChangeState,
     Evidence,
     Target,
@@ -98,7 +99,7 @@ async def test_a_hand_edit_is_kept_and_recorded_as_the_owners(home: Path) -> Non
         it.memory.write_text("# Mine\n\n- one, by hand\n- two\n")
         await it.add("three", AGENT)
         assert it.memory.read_text() == "# Mine\n\n- one, by hand\n- two\n- three\n"
-        made = await it.keeper.ledger.entries(target=MEMORY)
+        made = await it.keeper.ledger.entries(ChangeQuery(target=MEMORY))
         assert [(each.change.kind, each.change.author.actor) for each in made] == [
             ("add", "agent"),
             ("edit", "owner"),

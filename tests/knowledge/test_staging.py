@@ -22,6 +22,7 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeKind,
+    ChangeQuery,
     ChangeState,
     Delta,
     Entry,
@@ -135,7 +136,7 @@ async def law(path: Path, steps: Sequence[Deed]) -> None:
         made = await settle(keeper, staged)
         assert await held(keeper) == await held(direct)
         assert printed(path / "a") == printed(path / "b")
-        wanted = [entry.change for entry in reversed(await direct.ledger.entries(after=latest))]
+        wanted = [entry.change for entry in reversed(await direct.ledger.entries(ChangeQuery(after=latest)))]
         assert [entry.change for entry in made] == wanted
 
 

@@ -23,6 +23,7 @@ from hone.core.ledger import (
     Actor,
     Author,
     Change,
+    ChangeQuery,
     ChangeState,
     Entry,
     Evidence,
@@ -155,7 +156,7 @@ class Walk:
     async def fold(self, target: Target, upto: int | None = None) -> dict[str, bytes]:
         """What the active changes make of a target."""
         held: dict[str, str] = {}
-        for entry in (await self.keepers[0].ledger.entries(target=target))[::-1]:
+        for entry in (await self.keepers[0].ledger.entries(ChangeQuery(target=target)))[::-1]:
             if entry.change.standing is ChangeState.PENDING:
                 continue
             if upto is not None and entry.id > upto:
@@ -326,7 +327,7 @@ class Walk:
 
     async def an_old(self, target: Target, path: str) -> str:
         """Some content it has had."""
-        entries = await self.keeper.ledger.entries(target=target)
+        entries = await self.keeper.ledger.entries(ChangeQuery(target=target))
         names = [each.after for entry in entries for each in entry.change.deltas if each.path == path]
         name = self.random.choice([each for each in names if each] or [""])
         return (await self.keeper.ledger.contents({name}))[name].decode() if name else ""

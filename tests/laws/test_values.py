@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.agent import Agent
-from hone.core.budget import Budget
 from hone.core.messages import Message, Part, Role, SystemNote, Text, decode, encode, sound, user
 from hone.core.permit import Effect, Permit
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.loop import Budget
 from hone.models.scripted import Scripted, lines
 from tests.given import NOON, begun, conversations, notes, prefixes, texts, transcript, trusts
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hone.core.knowledge import Snapshot
 from hone.core.prefix import Prefix
 from hone.core.visible import visible
-from hone.prompt.compose import compose, order_sections, surroundings
-from hone.prompt.sections import guidance, instructions, journal
+from hone.prompt.compose import compose, instructions, journal, order_sections, read_text, surroundings
 from tests.conftest import Figures
 from tests.rig import Puppet
 
@@ -84,8 +83,11 @@ def test_an_empty_journal_says_nothing() -> None:
 
 
 def test_the_guidance_is_short_and_names_what_it_is_about() -> None:
-    assert len(guidance().encode()) <= 900
-    assert all(name in guidance() for name in ("`memory`", "`skills_list`", "`skill_view`", "`skill_manage`"))
+    assert len(read_text("guidance").encode()) <= 900
+    assert all(
+        name in read_text("guidance")
+        for name in ("`memory`", "`skills_list`", "`skill_view`", "`skill_manage`")
+    )
 
 
 @given(FORGED | st.text(max_size=60))

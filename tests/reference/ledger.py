@@ -7,10 +7,12 @@ from datetime import date, datetime
 from hone.core.curation import CuratorRun, CuratorRunId
 from hone.core.ids import SessionId
 from hone.core.ledger import (
+    EVERY,
     SKILL,
     Actor,
     Change,
     ChangeId,
+    ChangeQuery,
     ChangeState,
     Entry,
     Holding,
@@ -69,28 +71,18 @@ class InMemoryLedger:
             raise checks.absent(id)
         return self._entries[id - 1]
 
-    async def entries(
-        self,
-        *,
-        target: str = "",
-        actor: Actor | None = None,
-        session: str = "",
-        group: str = "",
-        since: datetime | None = None,
-        after: ChangeId | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Entry]:
+    async def entries(self, query: ChangeQuery = EVERY) -> Sequence[Entry]:
         found = [
             entry
             for entry in reversed(self._entries)
-            if _within(entry.change.target, sound(target))
-            and actor in (None, entry.change.author.actor)
-            and (not session or sound(session) in _sessions(entry))
-            and group in ("", entry.change.group)
-            and (since is None or entry.at >= since)
-            and (after is None or entry.id > after)
+            if _within(entry.change.target, sound(query.target))
+            and query.actor in (None, entry.change.author.actor)
+            and (not query.session or sound(query.session) in _sessions(entry))
+            and query.group in ("", entry.change.group)
+            and (query.since is None or entry.at >= query.since)
+            and (query.after is None or entry.id > query.after)
         ]
-        return tuple(found[:limit])
+        return tuple(found[: query.limit])
 
     async def pending(self) -> Sequence[Entry]:
         return tuple(
@@ -280,7 +272,7 @@ class InMemoryCuratorRuns:
             raise checks.overtaken()
         entries = await self._ledger.record(changes, contents, run.at)
         ids = tuple(entry.id for entry in entries)
-        made = replace(checks.storable_run(run), changes=ids, id=CuratorRunId(after + 1))
+        made = replace(checks.sound_words(run), changes=ids, id=CuratorRunId(after + 1))
         self._rounds = (*self._rounds, made)
         return made, entries
 

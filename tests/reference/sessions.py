@@ -148,9 +148,6 @@ class InMemorySessions:
                 (self.trees[id], replace(line, header=stored.header), True) for line in self._left.get(id, ())
             )
 
-    async def close(self) -> None:
-        """There is nothing to let go of."""
-
     def _get(self, session: SessionId) -> StoredSession:
         if session not in self._stored:
             raise rules.missing(session)

@@ -10,7 +10,7 @@ from hone import Hone
 from hone.core.clock import ManualClock, SystemClock
 from hone.core.errors import Conflict, Corrupt, Missing, ModelError, Refused, Unauthorised
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Entry, Evidence, skill
+from hone.core.ledger import MEMORY, Actor, Author, ChangeQuery, ChangeState, Entry, Evidence, skill
 from hone.core.messages import Message, assistant
 from hone.core.model import Reply
 from hone.core.prefix import Prefix
@@ -371,7 +371,7 @@ async def concluded(
     before = await hone.ledger.latest()
     lines = await conclude(hone, hone.part(ExperimentsPart).studies, subject, finding)
     again = await conclude(hone, hone.part(ExperimentsPart).studies, subject, finding)
-    made = await hone.ledger.entries(after=before)
+    made = await hone.ledger.entries(ChangeQuery(after=before))
     assert len(again) == len(lines)
     return "\n".join(lines), made
 

@@ -14,7 +14,7 @@ from hone.core.clock import ManualClock
 from hone.core.errors import Rejected
 from hone.core.events import Event, Learned
 from hone.core.jobs import Counters, Job, State
-from hone.core.ledger import MEMORY, Actor, Author, ChangeState, Evidence
+from hone.core.ledger import MEMORY, Actor, Author, ChangeQuery, ChangeState, Evidence
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.model import Piece, Reply, Usage
 from hone.core.permit import Effect
@@ -197,7 +197,7 @@ async def test_a_skill_that_the_foreground_changes_meanwhile_stays_and_the_revie
         job = await meanwhile(hone, model, lambda: keeper.edit_skill("trip-planning", patch, agent))
         assert (job.state, await made(hone, job)) == (State.DONE, [WAITS])
         assert "Read the diary.\nThen go." in (home / "skills/trip-planning" / DOCUMENT).read_text()
-        await keeper.undo((await keeper.ledger.entries(actor=Actor.AGENT, limit=1))[0].id)
+        await keeper.undo((await keeper.ledger.entries(ChangeQuery(actor=Actor.AGENT, limit=1)))[0].id)
         await keeper.approve(job.changes[0])
         assert "Read the map.\nThen go." in (home / "skills/trip-planning" / DOCUMENT).read_text()
 

@@ -7,7 +7,7 @@ from hone.core.skill import ListedSkill
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge.skills import bundled
-from hone.knowledge.skills.index import BUDGET, WIDTH, index
+from hone.prompt.compose import BUDGET, WIDTH, index
 from tests.skills.routing.library import library
 
 names = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,3}", fullmatch=True)

@@ -28,6 +28,7 @@ from hone.stores.ranking import COMMON
 from hone.stores.recall import SqliteRecall
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
+from tests.stores.worker import OpenedSessions
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 PREFIX, OTHER = Prefix("scripted/one", "One."), Prefix("scripted/two", "Two.")
@@ -39,7 +40,7 @@ from pathlib import Path
 from hone.core.messages import user
 from tests.stores.test_recall import *
 async def main(path, name, count):
-    store = SqliteSessions.open(Path(path))
+    store = OpenedSessions.open(Path(path))
     chain = talk(name)
     await store.start(Header(SessionId(name), NOW), PREFIX, chain.nodes)
     print("begun", flush=True)
@@ -72,7 +73,7 @@ def left(path: Path) -> tuple[list[int], list[int], list[str]]:
 
 
 def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) -> None:
-    async def story(store: SqliteSessions) -> None:
+    async def story(store: OpenedSessions) -> None:
         await store.start(Header(A, NOW), PREFIX, talk("the xqzvkwj canary", "another message").nodes)
         for number in range(50):
             await store.start(Header(SessionId(f"s{number}"), NOW), PREFIX, talk(f"xqzvkw {number}").nodes)
@@ -80,7 +81,7 @@ def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) ->
         await store.close()
 
     path = tmp_path / "hone.db"
-    asyncio.run(story(SqliteSessions.open(path)))
+    asyncio.run(story(OpenedSessions.open(path)))
     with raw(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("INSERT INTO passage_words (passage_words) VALUES ('integrity-check')")
@@ -177,7 +178,7 @@ RECALL = next(place for place, script in enumerate(MIGRATIONS) if "recall" in sc
 
 
 async def _filled(path: Path, texts: list[str]) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     await store.start(Header(A, NOW), PREFIX, talk(*texts).nodes)
     await store.close()
 

@@ -22,6 +22,7 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeKind,
+    ChangeQuery,
     ChangeState,
     Delta,
     Evidence,
@@ -44,7 +45,7 @@ from hone.stores.ledger import SqliteLedger
 from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
-from tests.stores.worker import NOW, PREFIX, begin
+from tests.stores.worker import NOW, PREFIX, OpenedSessions, begin
 
 WORKER = Path(__file__).with_name("worker.py")
 A, B = SessionId("a"), SessionId("b")
@@ -80,7 +81,7 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def opened(path: Path) -> Iterator[SqliteSessions]:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     try:
         yield store
     finally:
@@ -160,7 +161,7 @@ def test_several_processes_may_open_a_fresh_file_at_once(path: Path, tier: Tier)
 
 
 async def test_a_load_shows_one_moment_whatever_is_written_meanwhile(path: Path) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     await begin(store, A, "first")
 
     async def replace() -> None:
@@ -231,14 +232,14 @@ def test_a_file_that_is_not_ours_to_write_is_refused_and_left_as_it_is(
     make(path)
     before = {} if path.is_dir() else fingerprint(path.parent)
     with pytest.raises(error, match=words):
-        SqliteSessions.open(path)
+        OpenedSessions.open(path)
     assert before == ({} if path.is_dir() else fingerprint(path.parent))
 
 
 def test_the_database_of_another_program_keeps_its_tables_and_gets_none(path: Path) -> None:
     write_foreign(path)
     with pytest.raises(StoreError, match="another program"):
-        SqliteSessions.open(path)
+        OpenedSessions.open(path)
     with raw(path) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").get == "bookmarks"
 
@@ -297,7 +298,7 @@ def test_a_row_that_is_not_what_was_written_is_noticed_and_its_session_can_be_de
 
 
 async def test_nothing_is_added_to_a_session_whose_last_message_is_gone(path: Path) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     transcript = await begin(store, A, "first")
     with raw(path) as connection:
         connection.execute("DELETE FROM nodes")
@@ -334,8 +335,8 @@ async def learned(database: Database) -> Answers:
     ledger, shelf, jobs = SqliteLedger(database), SqliteSkillCatalog(database), SqliteJobs(database)
     questions: dict[str, Callable[[], Awaitable[Any]]] = {
         "entries": ledger.entries,
-        "of a target": lambda: ledger.entries(target=skill("s3")),
-        "of a session": lambda: ledger.entries(session="s2"),
+        "of a target": lambda: ledger.entries(ChangeQuery(target=skill("s3"))),
+        "of a session": lambda: ledger.entries(ChangeQuery(session="s2")),
         "pending": ledger.pending,
         "holdings": lambda: ledger.holdings(""),
         "contents": lambda: ledger.contents([digest(body) for body in BODIES]),
@@ -441,7 +442,7 @@ def test_a_read_only_folder_gives_a_store_error(tier: Tier) -> None:
 
 def test_a_missing_folder_gives_a_store_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file"):
-        SqliteSessions.open(tmp_path / "nowhere" / "sessions.db")
+        OpenedSessions.open(tmp_path / "nowhere" / "sessions.db")
 
 
 def test_a_full_disk_gives_a_store_error_and_keeps_what_was_acknowledged(path: Path) -> None:
@@ -496,7 +497,7 @@ def transcript_bytes(words: str) -> bytes:
 async def test_in_a_group_of_writes_a_conflict_fails_alone_and_a_cancelled_caller_is_no_trouble(
     path: Path,
 ) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     transcripts = {name: await begin(store, SessionId(name), name) for name in "abcdef"}
     with raw(path) as other:
         other.execute("BEGIN IMMEDIATE")  # so that all of them wait, and then go together
@@ -536,7 +537,7 @@ async def test_a_file_that_another_process_keeps_locked_is_a_store_error_and_lat
 
 
 async def test_closing_waits_for_what_was_handed_over_and_then_nothing_more_is_taken(path: Path) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     with raw(path) as other:
         other.execute("BEGIN IMMEDIATE")
         tasks = [asyncio.create_task(begin(store, SessionId(f"s{number}"), "x")) for number in range(50)]
@@ -549,7 +550,7 @@ async def test_closing_waits_for_what_was_handed_over_and_then_nothing_more_is_t
     for asked in (begin(store, A, "x"), store.list()):
         with pytest.raises(StoreError, match="closed"):
             await asked
-    again = SqliteSessions.open(path)
+    again = OpenedSessions.open(path)
     assert len(await again.list()) == 50
     await again.close()
 
@@ -578,7 +579,7 @@ async def test_a_commit_waits_for_the_disk(path: Path) -> None:
 
 
 async def test_a_value_that_sqlite_cannot_hold_is_refused_and_the_next_write_goes_well(path: Path) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     transcript = await begin(store, A, "first")
     absurd = Spending(NOW, "m", Origin.USER, Usage(input=1 << 70))
     with pytest.raises(StoreError, match="cannot hold"):
@@ -602,7 +603,7 @@ async def test_nobody_waits_for_a_writer_that_broke_down(path: Path, monkeypatch
 
 
 async def test_a_list_of_many_sessions_reads_no_conversation(path: Path) -> None:
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     for number in range(20):
         await begin(store, SessionId(f"s{number}"), f"words {number}")
     with raw(path) as connection:

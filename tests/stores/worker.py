@@ -9,6 +9,7 @@ import resource
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
@@ -34,6 +35,17 @@ EVERY = 3
 def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+class OpenedSessions(SqliteSessions):
+    """Sessions with a database of their own, which is closed with them."""
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        return cls(Database.open(path))
+
+    async def close(self) -> None:
+        await self._database.close()
 
 
 async def begin(store: SqliteSessions, session: SessionId, words: str) -> Transcript:
@@ -120,7 +132,7 @@ async def finish(path: Path, session: SessionId, count: int) -> None:
 async def work(job: str, path: Path, *arguments: str) -> None:
     if job == "open":
         for number in range(int(arguments[0])):
-            SqliteSessions.open(path.with_name(f"fresh-{number}.db"))
+            OpenedSessions.open(path.with_name(f"fresh-{number}.db"))
         return
     if job == "learn":
         await learn(path, arguments[0], int(arguments[1]))
@@ -130,7 +142,7 @@ async def work(job: str, path: Path, *arguments: str) -> None:
         return
     if job == "nobody" and os.geteuid() == 0:
         os.setuid(NOBODY)
-    store = SqliteSessions.open(path)
+    store = OpenedSessions.open(path)
     if job == "turns":
         await take_turns(store, SessionId(arguments[0]), int(arguments[1]))
         await store.close()

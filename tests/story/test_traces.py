@@ -22,10 +22,10 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.models.scripted import Scripted, call, rounds
 from hone.runtime.session import Session
-from hone.stores.sqlite import SqliteSessions
 from tests.cli.driving import Ended, environment, hone, terminal
 from tests.conftest import Figures
 from tests.docs.pages import ROOT, blocks
+from tests.stores.worker import OpenedSessions
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7
 
@@ -98,7 +98,7 @@ def of(kind: str, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def loaded(home: Path) -> dict[SessionId, StoredSession]:
-    store = SqliteSessions.open(home / "hone.db")
+    store = OpenedSessions.open(home / "hone.db")
     found = {each.header.id: await store.load(each.header.id) for each in await store.list(None, None)}
     await store.close()
     return found

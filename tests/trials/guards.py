@@ -114,8 +114,8 @@ MUTATIONS = (
         "what waits has no effect",
         "a pending change is applied like an active one",
         "stores/record.py",
-        "    if change.standing is ChangeState.ACTIVE:\n        fold.apply",
-        "    if True:\n        fold.apply",
+        "    if change.standing is ChangeState.ACTIVE:\n        apply",
+        "    if True:\n        apply",
         "tests/contract/test_ledger.py",
     ),
     of(

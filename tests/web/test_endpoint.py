@@ -12,7 +12,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from hone.core.jobs import State
-from hone.core.ledger import USER, Actor
+from hone.core.ledger import USER, Actor, ChangeQuery
 from hone.core.messages import Message, Role, assistant
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -104,7 +104,7 @@ async def test_many_clients_at_once_are_answered_kept_apart_and_learned_from(
         jobs = await hone.jobs.jobs()
         assert {job.session for job in jobs} == {each.header.id for each in found}
         assert {job.state for job in jobs} == {State.DONE}
-        made = await hone.ledger.entries(actor=Actor.REVIEW)
+        made = await hone.ledger.entries(ChangeQuery(actor=Actor.REVIEW))
         assert len(made) == count
         kept = entries(await hone.keeper.text(USER))
         assert visit.stage.invalid == []

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hone.core.errors import HoneError
-from hone.files.opening import create_file
+from hone.files.atomic import create_file
 
 
 def create(path: Path, text: str) -> None:

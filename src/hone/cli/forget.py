@@ -11,7 +11,7 @@ from hone.cli.options import FAILED, Options, complain, confirm
 from hone.cli.output import columns
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
-from hone.core.ledger import ChangeKind, Entry
+from hone.core.ledger import ChangeKind, ChangeQuery, Entry
 from hone.knowledge.descriptions import DescribedChange, describe
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sources import find_derived, withdraw
@@ -55,7 +55,7 @@ async def _session(hone: Hone, keeper: Keeper, beginning: str) -> SessionId:
     try:
         return await hone.sessions.find(beginning)
     except Missing:
-        if await keeper.ledger.entries(session=beginning, limit=1):
+        if await keeper.ledger.entries(ChangeQuery(session=beginning, limit=1)):
             return SessionId(beginning)
         raise
 

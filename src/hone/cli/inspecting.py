@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hone.core.errors import HoneError, Missing
-from hone.core.ledger import SKILL, ChangeState, Entry, skill
+from hone.core.ledger import SKILL, ChangeQuery, ChangeState, Entry, skill
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.files.tree import FileKind, FileTree
@@ -44,7 +44,7 @@ async def inspect(keeper: Keeper, disk: FileTree, name: str) -> Inspected:
         validate(name, files)
     except HoneError as error:
         problems.append(str(error))
-    return Inspected(name, await keeper.ledger.entries(target=target, after=before), problems)
+    return Inspected(name, await keeper.ledger.entries(ChangeQuery(target=target, after=before)), problems)
 
 
 async def _strangers(disk: FileTree, name: str, files: Files) -> list[str]:
@@ -82,7 +82,7 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
     """What the skill held at first and holds now, or before and after one change."""
     ledger, target = library.keeper.ledger, skill(name)
     await library.keeper.files(target)
-    made = [each for each in reversed(await ledger.entries(target=target)) if each.change.deltas]
+    made = [each for each in reversed(await ledger.entries(ChangeQuery(target=target))) if each.change.deltas]
     if not made:
         await library.files(name)
         raise Missing(f"{name} comes with Hone; there are no changes to it.")

@@ -22,6 +22,7 @@ from hone.core.ledger import (
     USER,
     Actor,
     ChangeId,
+    ChangeQuery,
     ChangeState,
     Entry,
     Target,
@@ -66,10 +67,12 @@ def log(
     async def act(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         await look_around(hone)
         entries = await keeper.ledger.entries(
-            target=target_of(target, str(hone.folder)) if target else "",
-            actor=Actor(actor) if actor else None,
-            since=start,
-            limit=limit,
+            ChangeQuery(
+                target=target_of(target, str(hone.folder)) if target else "",
+                actor=Actor(actor) if actor else None,
+                since=start,
+                limit=limit,
+            )
         )
         return await descriptions.describe(keeper, entries)
 
@@ -155,7 +158,7 @@ async def _between(keeper: Keeper, first: Entry, last: Entry) -> Sequence[Step]:
 async def _held_after(keeper: Keeper, last: Entry) -> dict[str, bytes]:
     """What the target held then: its changes up to that one, in their order."""
     held: dict[str, str] = {}
-    for entry in reversed(await keeper.ledger.entries(target=last.change.target)):
+    for entry in reversed(await keeper.ledger.entries(ChangeQuery(target=last.change.target))):
         if entry.id <= last.id and entry.change.standing is ChangeState.ACTIVE:
             for delta in entry.change.deltas:
                 held.pop(delta.path, None)

@@ -12,7 +12,7 @@ from hone.cli.options import Options
 from hone.cli.output import echo, echo_json, moment
 from hone.cli.render import Paint, paint_for
 from hone.core.errors import Refused
-from hone.core.ledger import PROJECT, Entry, Target
+from hone.core.ledger import PROJECT, ChangeQuery, Entry, Target
 from hone.core.messages import digest
 from hone.core.screen import screen
 from hone.core.visible import one_line, visible
@@ -111,7 +111,7 @@ def edit(options: Options, part: str) -> None:
     async def after(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
         target = targets(hone.folder)[part]
         await _sync(keeper, target)
-        made = await keeper.ledger.entries(target=target)
+        made = await keeper.ledger.entries(ChangeQuery(target=target))
         return await descriptions.describe(keeper, [each for each in made if each.id > known])
 
     found = with_keeper(options, after)

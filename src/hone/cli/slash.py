@@ -16,7 +16,7 @@ from hone.cli.output import columns
 from hone.cli.pending import waiting
 from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
-from hone.core.ledger import ChangeId
+from hone.core.ledger import ChangeId, ChangeQuery
 from hone.core.regex import regex
 from hone.core.topics import NAMES
 from hone.core.visible import one_line, visible
@@ -160,7 +160,9 @@ async def _memory(talk: ChatState, _: str) -> str:
 
 
 async def _log(talk: ChatState, _: str) -> str:
-    found = await descriptions.describe(talk.keeper, await talk.keeper.ledger.entries(limit=LATEST))
+    found = await descriptions.describe(
+        talk.keeper, await talk.keeper.ledger.entries(ChangeQuery(limit=LATEST))
+    )
     return changes.table(found, columns()) if found else "Nothing was changed yet."
 
 

@@ -153,6 +153,22 @@ class Entry(Struct, frozen=True):
     settled: ChangeId | None = None
 
 
+class ChangeQuery(Struct, frozen=True):
+    """Which changes. `target` is one target, or the beginning of some if it ends with a colon; `session` is
+    where it was made or what it rests on; `after` leaves out that id and those before it."""
+
+    target: str = ""
+    actor: Actor | None = None
+    session: str = ""
+    group: str = ""
+    since: datetime | None = None
+    after: ChangeId | None = None
+    limit: int | None = None
+
+
+EVERY = ChangeQuery()
+
+
 class PublishedFile(Struct, frozen=True):
     """A content as it was last put on the disk, and by what to know that file again."""
 
@@ -177,19 +193,8 @@ class Ledger(Protocol):
         """Raises Missing."""
         ...
 
-    async def entries(
-        self,
-        *,
-        target: str = "",
-        actor: Actor | None = None,
-        session: str = "",
-        group: str = "",
-        since: datetime | None = None,
-        after: ChangeId | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Entry]:
-        """Newest first. `target` is one target, or the beginning of some if it ends with a colon; `session`
-        is where it was made or what it rests on; `after` leaves out that id and those before it."""
+    async def entries(self, query: ChangeQuery = EVERY) -> Sequence[Entry]:
+        """Newest first."""
         ...
 
     async def pending(self) -> Sequence[Entry]:

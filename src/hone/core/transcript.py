@@ -33,6 +33,11 @@ class Node(Struct, frozen=True, eq=False, weakref=True):
         reminder = self.message.reminder
         force_setattr(self, "trust_floor", min(self.trust, reminder.trust) if reminder else self.trust)
 
+    @property
+    def is_owners(self) -> bool:
+        """Whether the owner said it."""
+        return self.message.role is Role.USER and self.trust is Trust.OWNER
+
     @classmethod
     def make(cls, parent: str, message: Message, trust: Trust, at: datetime) -> Self:
         encoded = encode(message)

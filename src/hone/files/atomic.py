@@ -1,4 +1,5 @@
-"""Durable writes: a file is replaced as a whole, and on the disk when the call returns.
+"""Open files without surprises: a pipe is not waited for, a link is not followed, a new file is private.
+Write them durably: a file is replaced as a whole, and on the disk when the call returns.
 
 New content goes into a draft beside the file, which then takes its place. The next draft in a folder sweeps
 away what killed processes left of theirs.
@@ -7,15 +8,28 @@ away what killed processes left of theirs.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedIOBase, BufferedWriter
+from io import BufferedIOBase, BufferedReader, BufferedWriter
 from pathlib import Path
 
 from hone.core.errors import StoreError
 from hone.core.visible import visible
 from hone.files.locks import lock
-from hone.files.opening import FOLDER, create_file, open_file
 
 MARKS = (".hone-", ".tmp")
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_file(path: Path | str, *, follow: bool = False, folder: int | None = None) -> BufferedReader:
+    """Open a file to read it, below the descriptor of a `folder` if there is one. Raises OSError."""
+    return open(os.open(path, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=folder), "rb")
+
+
+def create_file(path: Path | str, mode: int = 0o600, *, folder: int | None = None) -> int:
+    """Create a file and return its descriptor. Raises FileExistsError rather than touch one that is there."""
+    return os.open(path, _NEW, mode, dir_fd=folder)
 
 
 def write(path: Path, data: bytes, *, over: bool = True, durable: bool = True) -> None:

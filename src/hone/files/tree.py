@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from io import BufferedReader
@@ -16,9 +16,8 @@ from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.visible import one_line, visible
-from hone.files.atomic import draft, is_draft, settle, sweep, sync, sync_folder
+from hone.files.atomic import FOLDER, UNFOLLOWED, draft, is_draft, open_file, settle, sweep, sync, sync_folder
 from hone.files.locks import acquire, release
-from hone.files.opening import FOLDER, UNFOLLOWED, open_file
 
 LOCK = ".lock"
 LARGEST = 2**20
@@ -59,8 +58,6 @@ class Sight(NamedTuple):
 
 TICK = 2_000_000_000
 """Nanoseconds within which a file may change twice and look the same, on the coarsest of file systems."""
-CLOSED = Glance(0, 0, 0)
-"""Like no file: whoever reads it is told the reason."""
 
 
 class FoundFile(NamedTuple):
@@ -149,7 +146,7 @@ class FileTree:
                 return None
 
     def sight(self, paths: Sequence[str]) -> Sight:
-        """At many places at once, opening none of them. As with `glances`, nothing is read."""
+        """At many places at once, opening none of them: nothing is read."""
         for path in paths:
             parts(path)
         now = self._now()
@@ -160,21 +157,6 @@ class FileTree:
             except FileNotFoundError:
                 seen = (None,) * len(paths)
         return Sight(seen, now, max((each[-1] for each in seen if isinstance(each, tuple)), default=0))
-
-    def glances(self, path: str, name: str) -> Mapping[str, Glance | None]:
-        """At `name` in every folder right below `path`, by folder, thousands in a few milliseconds. None if
-        there is no such name, CLOSED if nobody can look; what is no folder is left out."""
-        names = parts(path)
-        if len(parts(name)) > 1:
-            raise Refused(f"{one_line(name, 200)} is more than one name.")
-        with self._plainly(names):
-            try:
-                with self._folder(names) as folder:
-                    # A link put in a folder's place this very moment is followed, but nothing is read: the
-                    # numbers of another file only say that this one is not the same any more.
-                    return {each: _peek(f"{each}/{name}", folder) for each in _folders(folder)}
-            except FileNotFoundError:
-                return {}
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -349,11 +331,6 @@ def _glance(status: os.stat_result) -> Glance:
     return Glance(status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def _folders(folder: int) -> list[str]:
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-
-
 def _is_folder(name: str, folder: int) -> bool:
     status = _lstat(name, folder)
     return status is not None and stat.S_ISDIR(status.st_mode) and _fits(name)
@@ -374,15 +351,6 @@ def _look(path: str, root: int) -> tuple[int, ...] | int | None:
     except OSError as error:
         return error.errno or errno.EIO
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _peek(name: str, folder: int) -> Glance | None:
-    try:
-        return _glance(os.stat(name, dir_fd=folder, follow_symlinks=False))
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return CLOSED
 
 
 def _explained(place: str, error: OSError) -> str:

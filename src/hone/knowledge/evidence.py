@@ -8,10 +8,9 @@ from msgspec import Struct
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
-from hone.core.messages import Message, Role
+from hone.core.messages import Message
 from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
-from hone.core.trust import Trust
 from hone.core.visible import one_line, visible
 from hone.knowledge.language import sentences
 
@@ -51,10 +50,10 @@ def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:
         raise Refused(f"“{one_line(claim, 60)}” is too short; quote a few words, or give the message number.")
     # The owner's words before all others, and what was said last before what was said first.
     said = [(number, node) for number, node in enumerate(nodes, 1) if not node.message.template]
-    for number, node in sorted(said, key=lambda each: (_is_owners(each[1]), each[0]), reverse=True):
+    for number, node in sorted(said, key=lambda each: (each[1].is_owners, each[0]), reverse=True):
         for text in _texts(node.message):
             if _place(wanted, _folded(text)) >= 0:
-                return number, _widened(text, wanted) if _is_owners(node) else ""
+                return number, _widened(text, wanted) if node.is_owners else ""
     words = one_line(claim, 120)
     raise Refused(
         f"The words “{words}” are not in this conversation; quote exactly, or give the message number."
@@ -72,11 +71,7 @@ def _numbered(number: int, nodes: Sequence[Node]) -> tuple[int, str]:
             f"Message {number} is an example from template {node.message.template}: it did not happen in "
             "this conversation, and nothing can rest on it. Name what was said after the examples."
         )
-    return number, node.message.text.strip() if _is_owners(node) else ""
-
-
-def _is_owners(node: Node) -> bool:
-    return node.trust is Trust.OWNER and node.message.role is Role.USER
+    return number, node.message.text.strip() if node.is_owners else ""
 
 
 def _texts(message: Message) -> Iterator[str]:

@@ -38,19 +38,10 @@ class FileState(Enum):
     """Somebody wrote it."""
 
 
-class FileFacts(Struct, frozen=True):
-    """`held` is what the ledger says, `published` what was last put there, `found` what lies there now."""
-
-    held: str | None
-    published: PublishedFile | None
-    found: PublishedFile | None
-
-
-def compare(place: FileFacts) -> FileState:
-    """Return what a file means beside what the ledger says. A file that is still the one that was published
-    was not touched. The same old bytes in another file are somebody's decision: the owner took back what was
-    learned."""
-    held, published, found = place.held, place.published, place.found
+def compare(held: str | None, published: PublishedFile | None, found: PublishedFile | None) -> FileState:
+    """Return what a file means: `held` is what the ledger says, `published` what was last put there, `found`
+    what lies there now. A file that is still the one that was published was not touched. The same old bytes
+    in another file are somebody's decision: the owner took back what was learned."""
     if found is None:
         return _gone(held, published)
     if found.digest == held:
@@ -211,7 +202,7 @@ class FileSync:
             data, now = found.get(place) or (b"", None)
             path, before = places.path_at(target, place), published.get(place)
             # Nothing is recorded before the last file is noted: other old contents are the owner's doing.
-            state = compare(FileFacts(wanted.get(place), before, now))
+            state = compare(wanted.get(place), before, now)
             seen.append(ReadState(place, path, state, before, now, data))
         return seen
 

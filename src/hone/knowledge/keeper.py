@@ -23,6 +23,7 @@ from hone.core.ledger import (
     Change,
     ChangeId,
     ChangeKind,
+    ChangeQuery,
     ChangeState,
     Entry,
     Ledger,
@@ -149,7 +150,7 @@ class Keeper:
         """Return the changes that are answered or undone with this one, itself included, oldest first."""
         if not entry.change.group:
             return [entry]
-        group = await self.ledger.entries(group=entry.change.group)
+        group = await self.ledger.entries(ChangeQuery(group=entry.change.group))
         return [each for each in reversed(group) if await self.is_standing(each)]
 
     def lock(self) -> AbstractAsyncContextManager[None]:
@@ -236,7 +237,7 @@ class Keeper:
 
     async def _is_aged(self, name: str) -> bool:
         """Return whether ageing has archived it, and not a person or a merge."""
-        for entry in await self.ledger.entries(target=skill(name)):
+        for entry in await self.ledger.entries(ChangeQuery(target=skill(name))):
             change = entry.change
             came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
             if came and change.standing is ChangeState.ACTIVE:
@@ -397,7 +398,7 @@ class Keeper:
         return Draft(target, kind, before, after, about=entry.id)
 
     async def _meanwhile(self, entry: Entry) -> str:
-        later = await self.ledger.entries(target=entry.change.target, after=entry.id)
+        later = await self.ledger.entries(ChangeQuery(target=entry.change.target, after=entry.id))
         active = [
             str(each.id)
             for each in later

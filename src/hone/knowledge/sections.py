@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hone.core.ledger import ChangeKind, ChangeState, Entry, Target
+from hone.core.ledger import ChangeKind, ChangeQuery, ChangeState, Entry, Target
 from hone.core.value import replace
 from hone.knowledge import places
 from hone.knowledge.journal import blocks, entries, size
@@ -53,7 +53,7 @@ async def section(keeper: Keeper, target: Target) -> Section:
 async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, Entry]:
     """The newest change with which each entry came."""
     missing, found = set(entries(text)), {}
-    for entry in await keeper.ledger.entries(target=target):
+    for entry in await keeper.ledger.entries(ChangeQuery(target=target)):
         if not missing:
             break
         if entry.change.standing is ChangeState.ACTIVE:

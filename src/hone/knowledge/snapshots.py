@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
-from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, ChangeState, Entry, Target, project
+from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, ChangeQuery, ChangeState, Entry, Target, project
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.waiting import SingleFlight
 from hone.files.tree import TICK, Seen, Sight
@@ -97,7 +97,7 @@ def journals(folder: Path) -> tuple[Target, Target, Target]:
 async def news(library: Library, folder: Path, known: ChangeId, session: SessionId) -> News:
     """What the ledger has, after this change, that is not this session's."""
     keeper = library.keeper
-    made = await keeper.ledger.entries(after=known)
+    made = await keeper.ledger.entries(ChangeQuery(after=known))
     active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE and entry.change.deltas]
     if not active:
         return News(known)

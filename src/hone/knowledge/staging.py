@@ -6,9 +6,7 @@ from datetime import datetime
 from hone.core.errors import Conflict
 from hone.core.ledger import (
     START,
-    Actor,
     Change,
-    ChangeId,
     ChangeState,
     Entry,
     Holding,
@@ -23,6 +21,8 @@ class StagedLedger:
 
     def __init__(self, base: Ledger) -> None:
         self._base = base
+        self.entry, self.entries = base.entry, base.entries
+        self.pending, self.latest = base.pending, base.latest
         self.changes: list[Change] = []
         self.contents_made: dict[str, bytes] = {}
         self._held: dict[Target, dict[str, str]] = {}
@@ -54,36 +54,6 @@ class StagedLedger:
     async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
         own = {each: self.contents_made[each] for each in digests if each in self.contents_made}
         return {**await self._base.contents(set(digests) - own.keys()), **own}
-
-    async def entry(self, id: ChangeId) -> Entry:
-        return await self._base.entry(id)
-
-    async def entries(
-        self,
-        *,
-        target: str = "",
-        actor: Actor | None = None,
-        session: str = "",
-        group: str = "",
-        since: datetime | None = None,
-        after: ChangeId | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Entry]:
-        return await self._base.entries(
-            target=target,
-            actor=actor,
-            session=session,
-            group=group,
-            since=since,
-            after=after,
-            limit=limit,
-        )
-
-    async def pending(self) -> Sequence[Entry]:
-        return await self._base.pending()
-
-    async def latest(self) -> ChangeId:
-        return await self._base.latest()
 
     async def published_files(
         self, targets: Collection[Target]

@@ -1,16 +1,27 @@
-"""The only maker of a Prefix. The same inputs give the same bytes, in any process, on any start."""
+"""The only maker of a Prefix, and the sections it is made of. The same inputs give the same bytes, in any
+process, on any start. Headings and frames are ours; no entry can forge one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from hone.core.messages import canonical
+from hone.core.knowledge import Snapshot
+from hone.core.messages import canonical, framed
 from hone.core.prefix import Prefix
+from hone.core.skill import ListedSkill
 from hone.core.tool import Tool
-from hone.core.visible import visible
-from hone.prompt.sections import guidance
+from hone.core.visible import one_line, visible
 
+TITLES = {"user": "About the user", "memory": "About the situation", "project": "About this project"}
+"""In this order, by the names that a piece of news gives them."""
+BUDGET = 8_000
+"""Bytes."""
+WIDTH = 120
+
+_HEAD = "# Skills\n\nEach is a way to do a class of task; `skill_view` gives its text.\n"
+_MORE = "\nMore are not shown here; `skills_list` with a query finds them."
+_ALL = "\nThese are all; `skills_list` with a query finds the one that fits."
 _TEXTS = Path(__file__).with_name("texts")
 
 
@@ -28,19 +39,69 @@ def order_sections(
     plugins: Iterable[str] = (), skills: str = "", instructions: str = "", journal: str = "", around: str = ""
 ) -> tuple[str, ...]:
     """All sections, what changes least first; empty ones are left out later."""
-    return (identity(), guidance(), *plugins, skills, instructions, journal, around)
+    return (read_text("identity"), read_text("guidance"), *plugins, skills, instructions, journal, around)
 
 
-def identity() -> str:
-    return (_TEXTS / "identity.md").read_text(encoding="utf-8")
-
-
-def plain() -> str:
-    """All that a small model is told, which gets no tools."""
-    return (_TEXTS / "plain.md").read_text(encoding="utf-8")
+def read_text(name: str) -> str:
+    """Return one of our own texts: identity, guidance, or plain, which is all that a small model is told."""
+    return (_TEXTS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def surroundings(folder: Path, day: date, system: str) -> str:
     """No clock finer than a date: the prefix must be the same all day."""
     place = visible(str(folder)).replace("\n", "\\n")
     return f"Working folder: {place}\nSystem: {system}\nDate: {day.isoformat()}"
+
+
+def journal(snapshot: Snapshot) -> str:
+    """Nothing for an empty one."""
+    known = {"user": snapshot.user, "memory": snapshot.memory, "project": snapshot.project}
+    chapters = [f"## {TITLES[name]}\n\n{_items(entries)}" for name, entries in known.items() if entries]
+    return "\n\n".join(["# Journal", *chapters]) if chapters else ""
+
+
+def _items(entries: Iterable[str]) -> str:
+    return "\n".join(line for entry in entries for line in item(entry))
+
+
+def item(text: str) -> Iterator[str]:
+    """One entry of a list: a dash before its first line, every further line moved in."""
+    first, *further = visible(text).strip().split("\n")
+    yield f"- {first}".rstrip()
+    yield from (f"  {line}".rstrip() for line in further)
+
+
+def instructions(name: str, text: str) -> str:
+    """A file of the working folder that the owner has seen and trusts."""
+    opening = f"The user trusts this folder's {one_line(name, 100)}. Follow it where it applies:"
+    return f"{opening}\n{framed('project-instructions', visible(text).strip())}"
+
+
+def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> str:
+    """Return the first in rank that fit into the budget, sorted by name; empty if there are none or no
+    room. How many there are besides is not said: each new one would change the bytes of every prompt."""
+    room = budget - len(_HEAD.encode()) - len(max(_MORE, _ALL, key=len).encode()) - 1
+    lines: dict[str, str] = {}
+    for listed in ranked:
+        line = _line(listed)
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        lines[listed.name] = line
+    if not lines:
+        return ""
+    ending = _MORE if max(total, len(ranked)) > len(lines) else _ALL
+    return "\n".join([_HEAD, *(lines[name] for name in sorted(lines)), ending])
+
+
+def _line(listed: ListedSkill) -> str:
+    return f"- {one_line(listed.name, WIDTH)}: {_short(listed.description)}"
+
+
+def _short(description: str) -> str:
+    """One line, cut at a word. No description can begin another line, nor hide anything in its own."""
+    line = one_line(description, WIDTH)
+    if len(line) < WIDTH or not line.endswith("…"):
+        return line
+    cut, space, _ = line.rpartition(" ")
+    return f"{cut.rstrip(' ,;:.')}…" if space and len(cut) > WIDTH // 2 else line

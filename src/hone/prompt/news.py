@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hone.core.knowledge import News
 from hone.core.messages import Message, SystemNote
 from hone.core.visible import one_line
-from hone.prompt.sections import TITLES, item
+from hone.prompt.compose import TITLES, item
 
 LIMIT = 2_000
 """Characters of a note."""

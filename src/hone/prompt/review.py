@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hone.core.jobs import Topics
-from hone.core.messages import Role
 from hone.core.topics import TOPICS
 from hone.core.transcript import Node
-from hone.core.trust import Trust
 from hone.core.visible import one_line
 
 QUESTIONS = {f"review-{topic.name}": topic.question for topic in TOPICS}
@@ -65,23 +63,19 @@ def _apart(nodes: Sequence[Node]) -> list[str]:
 def outline(nodes: Sequence[Node]) -> Iterator[str]:
     """One line a message: all of the owner's, and the last of the others."""
     said = _said(nodes)
-    spare = OUTLINE - sum(_is_owners(node) for _, node in said)
-    others = [number for number, node in said if not _is_owners(node)]
+    spare = OUTLINE - sum(node.is_owners for _, node in said)
+    others = [number for number, node in said if not node.is_owners]
     shown = set(others[-spare:]) if spare > 0 else set()
     for number, node in said:
-        if _is_owners(node) or number in shown:
+        if node.is_owners or number in shown:
             yield f"#{number} {_speaker(node)}: {one_line(_words(node), WIDTH)}"
 
 
 def _told(number: int, node: Node) -> str:
     words = _words(node)
-    if not _is_owners(node) and len(words) > CLIP:
+    if not node.is_owners and len(words) > CLIP:
         words = f"{words[:CLIP]} […{len(words) - CLIP:,} more characters]"
     return f"#{number} {_speaker(node)}:\n{words}"
-
-
-def _is_owners(node: Node) -> bool:
-    return node.message.role is Role.USER and node.trust is Trust.OWNER
 
 
 def _speaker(node: Node) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.messages import digest
-from hone.files.opening import open_file
+from hone.files.atomic import open_file
 from hone.runtime.trust import Folders, OwnersList
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.regex import regex
-from hone.files.opening import create_file
+from hone.files.atomic import create_file
 
 _COLOUR = regex(r"\x1b\[[0-9;:]*m")
 

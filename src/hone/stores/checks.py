@@ -1,42 +1,33 @@
 """What every ledger refuses, in which words, and what it makes of facts and of broken letters."""
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
-from hone.core.curation import CuratorRun
+from msgspec import Struct, structs
+
 from hone.core.errors import Conflict, Corrupt, Missing
-from hone.core.ids import SessionId
-from hone.core.ledger import Author, Change, ChangeId, ChangeState, Delta, Evidence, Target
+from hone.core.ledger import Change, ChangeId, ChangeState, Delta
 from hone.core.messages import digest, sound
 from hone.core.skill import SkillOrigin
 from hone.core.value import replace
 
+S = TypeVar("S", bound=Struct)
+
+
+def sound_words(value: S) -> S:
+    """Make all texts of a value sound: names from a disk, and a model's words, may hold what is no text."""
+    words = {name: getattr(value, name) for name in value.__struct_fields__}
+    return structs.replace(value, **{name: sound(word) for name, word in words.items() if type(word) is str})
+
 
 def storable(change: Change) -> Change:
-    """Reasons and quotes may come from a model, and names from a disk, with letters that are no text."""
-    return replace(
-        change,
-        target=Target(sound(change.target)),
-        cause=sound(change.cause),
-        group=sound(change.group),
-        deltas=tuple(Delta(sound(each.path), each.before, each.after) for each in change.deltas),
-        author=_author(change.author),
+    author = replace(
+        sound_words(change.author),
+        evidence=tuple(map(sound_words, change.author.evidence)),
+        quotes=tuple(map(sound, change.author.quotes)),
     )
-
-
-def _author(author: Author) -> Author:
-    return replace(
-        author,
-        session=SessionId(sound(author.session)),
-        parent=SessionId(sound(author.parent)),
-        tool=sound(author.tool),
-        call=sound(author.call),
-        reason=sound(author.reason),
-        evidence=tuple(
-            Evidence(SessionId(sound(each.session)), each.message, each.trust, sound(each.digest))
-            for each in author.evidence
-        ),
-        quotes=tuple(sound(each) for each in author.quotes),
-    )
+    deltas = tuple(Delta(sound(each.path), each.before, each.after) for each in change.deltas)
+    return replace(sound_words(change), deltas=deltas, author=author)
 
 
 def digests(change: Change) -> Iterator[str]:
@@ -82,18 +73,6 @@ def birth(word: bytes | None) -> SkillOrigin:
         return SkillOrigin(word.decode())
     except ValueError:
         return SkillOrigin.USER
-
-
-def storable_run(run: CuratorRun) -> CuratorRun:
-    """Errors and reports may hold a model's words."""
-    return replace(
-        run,
-        why=sound(run.why),
-        session=SessionId(sound(run.session)),
-        library=sound(run.library),
-        error=sound(run.error),
-        report=sound(run.report),
-    )
 
 
 def overtaken() -> Conflict:

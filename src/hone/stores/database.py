@@ -7,20 +7,21 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import apsw
 
 from hone.core.errors import Corrupt, StoreError
-from hone.files.opening import create_file
+from hone.files.atomic import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE = 10.0
@@ -42,7 +43,7 @@ class Database:
         self._patience = patience
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
-        self._writer = Writer(self._connect_writer, self._explained, passages.settle)
+        self._writer = Writer(self._connect_writer, partial(explained, path=path), passages.settle)
         self._closed = False
 
     @classmethod
@@ -121,8 +122,33 @@ class Database:
         passages.prepare(connection)
         return connection
 
-    def _explained(self, error: Exception) -> StoreError:
-        return explained(error, self._path)
+
+class Store:
+    """Over a database that belongs to whoever opened it. Its methods are pieces of work that `reads` or
+    `writes` hand to the database; what they promise stands at the port."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def reads(
+    work: Callable[Concatenate[apsw.Connection, P], T],
+) -> Callable[Concatenate[Store, P], Coroutine[Any, Any, T]]:
+    async def read(store: Store, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.read(lambda connection: work(connection, *args, **named))
+
+    return read
+
+
+def writes(
+    work: Callable[Concatenate[apsw.Connection, P], T],
+) -> Callable[Concatenate[Store, P], Coroutine[Any, Any, T]]:
+    """Give it a transaction of its own, which is finished even if the caller is cancelled meanwhile."""
+
+    async def write(store: Store, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.write(lambda connection: work(connection, *args, **named))
+
+    return write
 
 
 def create(path: Path) -> None:

@@ -17,7 +17,7 @@ from hone.core.transcript import chained
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores import curator_runs as rounds
-from hone.stores import fold, jobs, ledger, passages, rules
+from hone.stores import jobs, ledger, passages, record, rules
 from hone.stores import skill_catalog as shelf
 from hone.stores.database import MIGRATIONS, read_script
 from hone.stores.salvage import read_number
@@ -85,7 +85,7 @@ def examine(connection: apsw.Connection) -> list[str]:
         ("the index of messages", _words),
         ("conversations", _nodes),
         ("sessions", _sessions),
-        ("what is known", fold.unsound),
+        ("what is known", record.unsound),
         ("the index of skills", _cards),
         ("changes", lambda each: _read(ledger.every(each))),
         ("reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
@@ -160,25 +160,24 @@ def _contents(connection: apsw.Connection, table: str, read: Callable[[bytes], o
 
 
 def _words(connection: apsw.Connection) -> Iterator[str]:
-    """The index is made once more, in memory, and compared word by word."""
-    with closing(apsw.Connection(":memory:")) as again:
-        again.execute(str(connection.execute(INDEX, ("passage_words",)).get))
-        with again:
-            again.executemany(PASSAGE, passages.expected(connection))
-        same = _alike(connection, again, "passage_words")
-    if not same:
+    if not _is_remade(connection, "passage_words", PASSAGE, passages.expected(connection)):
         yield "Search does not find everything that was said."
 
 
 def _cards(connection: apsw.Connection) -> Iterator[str]:
-    with closing(apsw.Connection(":memory:")) as again:
-        again.execute(str(connection.execute(INDEX, ("card_words",)).get))
-        rows: list[Any] = connection.execute(TEXTS).fetchall()
-        with again:
-            again.executemany(CARD, [row[1:] for row in rows])
-        same = _alike(connection, again, "card_words")
+    rows: list[Any] = connection.execute(TEXTS).fetchall()
+    same = _is_remade(connection, "card_words", CARD, [row[1:] for row in rows])
     if not same or any(words and shelf.together(texts) != words for words, _, *texts in rows):
         yield "Search does not find every skill."
+
+
+def _is_remade(connection: apsw.Connection, index: str, insertion: str, rows: Iterable[Any]) -> bool:
+    """Whether the index is the same when it is made once more, in memory: compared word by word."""
+    with closing(apsw.Connection(":memory:")) as again:
+        again.execute(str(connection.execute(INDEX, (index,)).get))
+        with again:
+            again.executemany(insertion, rows)
+        return _alike(connection, again, index)
 
 
 def _alike(one: apsw.Connection, other: apsw.Connection, index: str) -> bool:

@@ -7,7 +7,6 @@ inside whatever transaction it is called in.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import apsw
@@ -20,9 +19,9 @@ from hone.core.messages import canonical, sound
 from hone.core.topics import NAMES
 from hone.core.value import replace
 from hone.stores import rules
-from hone.stores.database import Database
+from hone.stores.database import Store, reads, writes
 from hone.stores.record import reachable, record
-from hone.stores.tree import SYMPTOMS, NodeRow, moment, stamp
+from hone.stores.tree import NodeRow, intact, moment, stamp
 
 DELETED = "its session was deleted"
 COLUMNS = (
@@ -47,70 +46,34 @@ COUNT = "INSERT OR REPLACE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
 UNCOUNT = "DELETE FROM counts WHERE tree = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tree = ?1)"
 
 
-class SqliteJobs:
-    """The database belongs to whoever opened it. The session of a queued job is there."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
-        work = partial(_enqueue, session=session, messages=messages, topics=topics, why=why, at=stamp(at))
-        return await self._database.write(work)
-
-    async def job(self, id: JobId) -> Job:
-        return await self._database.read(partial(get, id=id))
-
-    async def jobs(self, limit: int | None = None) -> Sequence[Job]:
-        most = -1 if limit is None else limit
-        return await self._database.read(lambda connection: select(connection, ALL, most))
-
-    async def waiting(self) -> Sequence[Job]:
-        return await self._database.read(lambda connection: select(connection, QUEUED))
-
-    async def begin(self, id: JobId, review: SessionId) -> Job:
-        return await self._step(id, partial(begun, review=review))
-
-    async def complete(
-        self,
-        id: JobId,
-        changes: Sequence[Change],
-        contents: Mapping[str, bytes],
-        cached: float | None,
-        at: datetime,
-    ) -> Sequence[Entry]:
-        work = partial(
-            _complete, id=id, changes=tuple(changes), contents=dict(contents), cached=cached, at=at
-        )
-        return await self._database.write(work)
-
-    async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:
-        await self._step(id, partial(failed, error=error, at=at, again=again))
-
-    async def cancel(self, id: JobId, at: datetime) -> None:
-        await self._step(id, partial(cancelled, at=at))
-
-    async def retry(self, id: JobId) -> None:
-        await self._database.write(partial(_retry, id=id))
-
-    async def counters(self, session: SessionId) -> Counters:
-        return await self._database.read(partial(_counters, session=session))
-
-    async def _step(self, id: JobId, step: Callable[[Job], Job]) -> Job:
-        return await self._database.write(partial(_take, id=id, step=step))
-
-
 def _enqueue(
-    connection: apsw.Connection, session: SessionId, messages: int, topics: Topics, why: str, at: int
+    connection: apsw.Connection, session: SessionId, messages: int, topics: Topics, why: str, at: datetime
 ) -> Job:
     tree, length = read_session(connection, session)
     reach(session, messages, length)
-    return put(connection, session, tree, messages, topics, why, at)
+    return put(connection, session, tree, messages, topics, why, stamp(at))
 
 
-def _take(connection: apsw.Connection, id: JobId, step: Callable[[Job], Job]) -> Job:
-    job = step(get(connection, id))
+def _begin(connection: apsw.Connection, id: JobId, review: SessionId) -> Job:
+    job = begun(get(connection, id), review)
     save(connection, job)
     return job
+
+
+def _fail(connection: apsw.Connection, id: JobId, error: str, at: datetime, *, again: bool) -> None:
+    save(connection, failed(get(connection, id), error, at, again=again))
+
+
+def _cancel(connection: apsw.Connection, id: JobId, at: datetime) -> None:
+    save(connection, cancelled(get(connection, id), at))
+
+
+def _all(connection: apsw.Connection, limit: int | None = None) -> tuple[Job, ...]:
+    return select(connection, ALL, -1 if limit is None else limit)
+
+
+def _waiting(connection: apsw.Connection) -> tuple[Job, ...]:
+    return select(connection, QUEUED)
 
 
 def _retry(connection: apsw.Connection, id: JobId) -> None:
@@ -209,16 +172,13 @@ def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
 def _job(row: Sequence[Any]) -> Job:
     id, session, tree, messages, topics, created, why, *fate = row
     state, tries, review, cached, error, ended, changes = fate
-    try:
+    damage = f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
+    with intact(Corrupt(damage)):
         due, recorded = frozenset(json.loads(topics)), tuple(json.loads(changes))
         if not due <= NAMES:
             raise ValueError(topics)
         job = Job(id, session, tree, messages, due, moment(created), why, State(state))
         over = None if ended is None else moment(ended)
-    except SYMPTOMS as symptom:
-        raise Corrupt(
-            f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
-        ) from symptom
     return replace(job, tries=tries, review=review, cached=cached, error=error, ended=over, changes=recorded)
 
 
@@ -265,3 +225,18 @@ def reach(session: SessionId, messages: int, length: int) -> None:
 
 def absent(id: JobId) -> Missing:
     return Missing(f"There is no review {id}.")
+
+
+class SqliteJobs(Store):
+    """The session of a queued job is there."""
+
+    enqueue = writes(_enqueue)
+    job = reads(get)
+    jobs = reads(_all)
+    waiting = reads(_waiting)
+    begin = writes(_begin)
+    complete = writes(_complete)
+    fail = writes(_fail)
+    cancel = writes(_cancel)
+    retry = writes(_retry)
+    counters = reads(_counters)

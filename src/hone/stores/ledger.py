@@ -2,9 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from functools import partial
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import apsw
@@ -12,11 +10,13 @@ from msgspec import Struct
 
 from hone.core.errors import Corrupt
 from hone.core.ledger import (
+    EVERY,
     Actor,
     Author,
     Change,
     ChangeId,
     ChangeKind,
+    ChangeQuery,
     ChangeState,
     Delta,
     Entry,
@@ -27,10 +27,10 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
-from hone.stores import checks, fold
-from hone.stores.database import Database
-from hone.stores.record import SETTLED, reachable, record
-from hone.stores.tree import SYMPTOMS, moment, stamp
+from hone.stores import checks
+from hone.stores.database import Store, reads, writes
+from hone.stores.record import SETTLED, reachable, record, unsound
+from hone.stores.tree import SYMPTOMS, intact, moment, stamp
 
 COLUMNS = f"""
 id, {SETTLED}, at, target, deed, standing, confirmed, cause, about, sources,
@@ -45,88 +45,6 @@ HOLDINGS = "SELECT target, path, digest FROM holdings WHERE target >= ? AND targ
 PRINTS = "SELECT target, path, digest, inode, modified FROM prints WHERE target = ?"
 PRINT = "INSERT OR REPLACE INTO prints (target, path, digest, inode, modified) VALUES (?, ?, ?, ?, ?)"
 UNPRINT = "DELETE FROM prints WHERE target = ? AND path = ?"
-
-
-class SqliteLedger:
-    """The database belongs to whoever opened it. Only an active change settles another one."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def record(
-        self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
-    ) -> Sequence[Entry]:
-        work = partial(record, changes=tuple(changes), contents=dict(contents), at=at)
-        return await self._database.write(work)
-
-    async def entry(self, id: ChangeId) -> Entry:
-        chosen = _Choice("id = ?", (reachable(id),))
-        for entry in await self._database.read(partial(_entries, choice=chosen)):
-            return entry
-        raise checks.absent(id)
-
-    async def entries(
-        self,
-        *,
-        target: str = "",
-        actor: Actor | None = None,
-        session: str = "",
-        group: str = "",
-        since: datetime | None = None,
-        after: ChangeId | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Entry]:
-        wanted: list[tuple[str, tuple[Any, ...]]] = []
-        if target.endswith(":"):
-            wanted.append(("target >= ? AND target < ?", _span(target)))
-        elif target:
-            wanted.append(("target = ?", (sound(target),)))
-        if actor is not None:
-            wanted.append(("actor = ?", (actor,)))
-        if session:
-            wanted.append((RESTING, (sound(session),) * 2))
-        if group:
-            wanted.append(("batch = ? AND batch <> ''", (sound(group),)))
-        if since is not None:
-            wanted.append(("at >= ?", (stamp(since),)))
-        if after is not None:
-            wanted.append(("id > ?", (reachable(after),)))
-        where = " AND ".join(condition for condition, _ in wanted)
-        values = tuple(value for _, values in wanted for value in values)
-        choice = _Choice(where or "TRUE", values, -1 if limit is None else limit)
-        return await self._database.read(partial(_entries, choice=choice))
-
-    async def pending(self) -> Sequence[Entry]:
-        waiting = await self._database.read(partial(_entries, choice=_Choice(WAITING)))
-        return tuple(reversed(waiting))
-
-    async def latest(self) -> ChangeId:
-        return await self._database.read(
-            lambda connection: connection.execute("SELECT coalesce(max(id), 0) FROM changes").get
-        )
-
-    async def holding(self, target: Target) -> Holding:
-        return await self._database.read(partial(_holding, target=sound(target)))
-
-    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
-        return await self._database.read(partial(_holdings, beginning=beginning))
-
-    async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
-        if not digests:
-            return {}
-        return await self._database.read(partial(_contents, digests=tuple(digests)))
-
-    async def published_files(
-        self, targets: Collection[Target]
-    ) -> Mapping[tuple[Target, str], PublishedFile]:
-        return await self._database.read(partial(_prints, targets=tuple(targets)))
-
-    async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        await self._database.write(partial(_publish, files=dict(files)))
-
-    async def unsound(self) -> Sequence[str]:
-        """For whoever examines the database: where it is not what the changes say. Reads all of it."""
-        return await self._database.read(fold.unsound)
 
 
 class _Choice(Struct, frozen=True):
@@ -170,20 +88,47 @@ def _entries(connection: apsw.Connection, choice: _Choice) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+def _one(connection: apsw.Connection, id: ChangeId) -> Entry:
+    for entry in _entries(connection, _Choice("id = ?", (reachable(id),))):
+        return entry
+    raise checks.absent(id)
+
+
+def _chosen(connection: apsw.Connection, query: ChangeQuery = EVERY) -> tuple[Entry, ...]:
+    wanted: list[tuple[str, tuple[Any, ...]]] = []
+    if query.target.endswith(":"):
+        wanted.append(("target >= ? AND target < ?", _span(query.target)))
+    elif query.target:
+        wanted.append(("target = ?", (sound(query.target),)))
+    if query.actor is not None:
+        wanted.append(("actor = ?", (query.actor,)))
+    if query.session:
+        wanted.append((RESTING, (sound(query.session),) * 2))
+    if query.group:
+        wanted.append(("batch = ? AND batch <> ''", (sound(query.group),)))
+    if query.since is not None:
+        wanted.append(("at >= ?", (stamp(query.since),)))
+    if query.after is not None:
+        wanted.append(("id > ?", (reachable(query.after),)))
+    where = " AND ".join(condition for condition, _ in wanted)
+    values = tuple(value for _, values in wanted for value in values)
+    limit = -1 if query.limit is None else query.limit
+    return _entries(connection, _Choice(where or "TRUE", values, limit))
+
+
+def _pending(connection: apsw.Connection) -> tuple[Entry, ...]:
+    return _entries(connection, _Choice(WAITING))[::-1]
+
+
+def _latest(connection: apsw.Connection) -> ChangeId:
+    return ChangeId(connection.execute("SELECT coalesce(max(id), 0) FROM changes").get)
+
+
 def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
     settled, at, target, deed, standing, confirmed, cause, about, sources, *made = row
     actor, session, parent, tool, call, reason, trust_floor, quotes, group = made
-    author = Author(
-        Actor(actor),
-        session,
-        parent,
-        tool,
-        call,
-        reason,
-        evidence,
-        Trust(trust_floor),
-        tuple(json.loads(quotes)),
-    )
+    place = (session, parent, tool, call, reason)
+    author = Author(Actor(actor), *place, evidence, Trust(trust_floor), tuple(json.loads(quotes)))
     known = tuple(json.loads(sources))
     stands = ChangeState(standing)
     change = Change(
@@ -203,8 +148,9 @@ def _span(beginning: str) -> tuple[str, str | bytes]:
     return first, last[:-1] + chr(following)
 
 
-def _holding(connection: apsw.Connection, target: str) -> Holding:
-    return dict(connection.execute("SELECT path, digest FROM holdings WHERE target = ?", (target,)))
+def _holding(connection: apsw.Connection, target: Target) -> Holding:
+    held = "SELECT path, digest FROM holdings WHERE target = ?"
+    return dict(connection.execute(held, (sound(target),)))
 
 
 def _holdings(connection: apsw.Connection, beginning: str) -> Mapping[Target, Holding]:
@@ -214,7 +160,7 @@ def _holdings(connection: apsw.Connection, beginning: str) -> Mapping[Target, Ho
     return held
 
 
-def _contents(connection: apsw.Connection, digests: Sequence[str]) -> Mapping[str, bytes]:
+def _contents(connection: apsw.Connection, digests: Collection[str]) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for name in digests:
         body = connection.execute(CONTENT, (sound(name),)).get
@@ -230,18 +176,14 @@ def _contents(connection: apsw.Connection, digests: Sequence[str]) -> Mapping[st
 
 
 def _prints(
-    connection: apsw.Connection, targets: Sequence[Target]
+    connection: apsw.Connection, targets: Collection[Target]
 ) -> Mapping[tuple[Target, str], PublishedFile]:
-    try:
+    with intact(Corrupt("The list of published files is damaged. Restore the database from a backup.")):
         return {
             (target, path): PublishedFile(name, int(inode), int(modified))
             for each in targets
             for target, path, name, inode, modified in connection.execute(PRINTS, (sound(each),))
         }
-    except SYMPTOMS as error:
-        raise Corrupt(
-            "The list of published files is damaged. Restore the database from a backup."
-        ) from error
 
 
 def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
@@ -251,3 +193,19 @@ def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], Pub
             connection.execute(UNPRINT, key)
         else:
             connection.execute(PRINT, (*key, made.digest, str(made.inode), str(made.modified)))
+
+
+class SqliteLedger(Store):
+    """Only an active change settles another one."""
+
+    record = writes(record)
+    entry = reads(_one)
+    entries = reads(_chosen)
+    pending = reads(_pending)
+    latest = reads(_latest)
+    holding = reads(_holding)
+    holdings = reads(_holdings)
+    contents = reads(_contents)
+    published_files = reads(_prints)
+    mark_published = writes(_publish)
+    unsound = reads(unsound)

@@ -31,11 +31,9 @@ async def repair_home(home: Path, now: datetime) -> Repaired | None:
 async def _read(path: Path, work: Callable[[Connection], list[str]]) -> list[str]:
     try:
         database = Database.open(path)
+        try:
+            return await database.read(work)
+        finally:
+            await database.close()
     except StoreError as error:
         return [str(error)]
-    try:
-        return await database.read(work)
-    except StoreError as error:
-        return [str(error)]
-    finally:
-        await database.close()

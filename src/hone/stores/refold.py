@@ -1,6 +1,6 @@
 """What is known, out of the changes that were saved: nothing refers to what is gone, the rest is whole."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +10,16 @@ from hone.core.errors import Corrupt
 from hone.core.jobs import JobId
 from hone.core.ledger import SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.stores import curator_runs as rounds
-from hone.stores import fold, jobs, ledger
-from hone.stores.record import record
+from hone.stores import jobs, ledger
+from hone.stores.record import ACTIVE, HOLD, record, shelve
 
+Reader = Callable[[apsw.Connection, int], object]
+READERS: Mapping[str, Reader] = {
+    "changes": ledger.every,
+    "jobs": lambda connection, id: jobs.get(connection, JobId(id)),
+    "rounds": lambda connection, id: rounds.select(connection, only=id),
+}
+"""By table, what raises Corrupt for a row that is not whole."""
 LOOSE = (
     "DELETE FROM deltas WHERE change NOT IN (SELECT id FROM changes)",
     "DELETE FROM evidence WHERE change NOT IN (SELECT id FROM changes)",
@@ -33,9 +40,8 @@ REASON = "Some of what led to this is lost: the database was damaged."
 
 def refold(connection: apsw.Connection, now: datetime) -> list[str]:
     """Gives the targets whose changes can no longer be undone, since some of them are gone."""
-    _readable(connection, "changes", lambda id: ledger.every(connection, id))
-    _readable(connection, "jobs", lambda id: jobs.get(connection, JobId(id)))
-    _readable(connection, "rounds", lambda id: rounds.select(connection, only=id))
+    for table, read in READERS.items():
+        _drop_unreadable(connection, table, read)
     for statement in LOOSE:
         connection.execute(statement)
     held, broken = _folded(connection)
@@ -43,7 +49,7 @@ def refold(connection: apsw.Connection, now: datetime) -> list[str]:
         connection.execute(WITHOUT, (target,))
     for (target, path), name in held.items():
         if target not in broken:
-            connection.execute(fold.HOLD, (target, path, name))
+            connection.execute(HOLD, (target, path, name))
     known = {name for (name,) in connection.execute(HELD)}
     for target in broken:
         left = {path: name for (each, path), name in held.items() if each == target and name in known}
@@ -51,16 +57,15 @@ def refold(connection: apsw.Connection, now: datetime) -> list[str]:
             deltas = tuple(Delta(path, None, name) for path, name in sorted(left.items()))
             author = Author(Actor.OWNER, reason=REASON)
             record(connection, [Change(Target(target), ChangeKind.REPAIR, deltas, author)], {}, now)
-    fold.shelve(connection, [Target(each) for each in _skills(connection)])
+    shelve(connection, [Target(each) for each in _skills(connection)])
     return sorted(broken)
 
 
-def _readable(connection: apsw.Connection, table: str, read: Callable[[int], object]) -> None:
-    """Drops what cannot be."""
+def _drop_unreadable(connection: apsw.Connection, table: str, read: Reader) -> None:
     rows: list[Any] = connection.execute(f"SELECT id FROM {table}").fetchall()
     for (id,) in rows:
         try:
-            read(id)
+            read(connection, id)
         except Corrupt:
             connection.execute(f"DELETE FROM {table} WHERE id = ?", (id,))
 
@@ -70,7 +75,7 @@ def _folded(connection: apsw.Connection) -> tuple[dict[tuple[str, str], str], se
     known = {name for (name,) in connection.execute(HELD)}
     held: dict[tuple[str, str], str] = {}
     broken: set[str] = set()
-    active: list[Any] = connection.execute(fold.ACTIVE).fetchall()
+    active: list[Any] = connection.execute(ACTIVE).fetchall()
     for _, target, path, before, after in active:
         if held.pop((target, path), None) != before or not {before, after} - {None} <= known:
             broken.add(target)

@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
@@ -225,7 +226,7 @@ def _session(connection: apsw.Connection, row: Sequence[Any]) -> Iterator[Rest]:
 
 
 def _columns(place: NodeRow, nodes: Sequence[Node], shared: int, model: str, id: str) -> tuple[Any, ...]:
-    return (*tree.columns(place), *rules.opening(node.message for node in nodes), shared, model, id)
+    return (*astuple(place), *rules.opening(node.message for node in nodes), shared, model, id)
 
 
 def _prefix(connection: apsw.Connection, chain: int, model: str) -> Prefix:

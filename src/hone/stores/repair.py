@@ -16,14 +16,12 @@ import apsw
 from msgspec import Struct
 
 from hone.core.errors import Corrupt, StoreError
-from hone.core.jobs import JobId
 from hone.core.messages import digest
 from hone.files.atomic import sync_folder
-from hone.stores import curator_runs as rounds
-from hone.stores import jobs, ledger, passages, salvage
+from hone.stores import passages, salvage
 from hone.stores.database import PATIENCE, Database, connect, create, migrate, plainly
 from hone.stores.examine import examine
-from hone.stores.refold import refold
+from hone.stores.refold import READERS, refold
 from hone.stores.relink import Rest, relink, restore_nodes, restore_sessions
 from hone.stores.salvage import Row, Table
 from hone.stores.sqlite import SqliteSessions
@@ -40,11 +38,6 @@ TABLES = (
 LABELS: Mapping[str, tuple[str, ...]] = {"evidence": ("trust",), "changes": ("ground", "confirmed")}
 """What must not be taken for better than it was."""
 KEYS = {"evidence": ("change", "position"), "changes": ("id",)}
-READERS: Mapping[str, Callable[[apsw.Connection, int], object]] = {
-    "changes": ledger.every,
-    "jobs": lambda target, id: jobs.get(target, JobId(id)),
-    "rounds": lambda target, id: rounds.select(target, only=id),
-}
 COUNTED = {"sessions": "sessions", "messages": "nodes", "changes": "changes"}
 COUNTED_BEFORE = "INSERT OR IGNORE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
 SAID = "SELECT content FROM nodes {}"

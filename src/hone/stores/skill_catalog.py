@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from functools import partial
 from typing import Any
 
 import apsw
@@ -13,8 +12,8 @@ from hone.core.ledger import Actor
 from hone.core.messages import canonical, digest, sound
 from hone.core.skill import ListedSkill, SkillEvent, SkillOrigin, SkillResult, SkillSummary, UsageCounts
 from hone.stores import words as wording
-from hone.stores.database import Database
-from hone.stores.tree import SYMPTOMS
+from hone.stores.database import Store, reads, writes
+from hone.stores.tree import intact
 
 WEIGHTS = (10.0, 5.0, 1.0)
 """Of name, description and body in search."""
@@ -75,67 +74,16 @@ WHERE skill = ?1
 """
 
 
-class SqliteSkillCatalog:
-    """The database belongs to whoever opened it, and the ledger beside this brings the lines along. What is
-    ranked comes without a tally, since that would change within the day."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def unsummarized(self) -> Sequence[str]:
-        return await self._database.read(_uncarded)
-
-    async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
-        await self._database.write(partial(_card, cards=dict(summaries)))
-
-    async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
-        return await self._database.read(partial(_list, archived=archived))
-
-    async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
-        return await self._database.read(partial(_rank, values=(sound(folder), today.isoformat(), limit)))
-
-    async def idle(self, before: str, folder: str, today: date) -> int:
-        values = (sound(before), sound(folder), today.isoformat())
-        return await self._database.read(partial(_idle, values=values))
-
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
-        query = wording.query(words)
-        return await self._database.read(partial(_search, query=query, limit=limit)) if query else ()
-
-    async def count(
-        self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
-    ) -> None:
-        work = partial(
-            _count, skill=sound(skill), event=event, actor=actor, session=sound(session), today=today
-        )
-        await self._database.write(work)
-
-    async def used(self, session: SessionId) -> Sequence[str]:
-        return await self._database.read(partial(_used, session=sound(session)))
-
-    async def rate(self, skill: str, session: SessionId, result: SkillResult) -> None:
-        await self._database.write(partial(_rate, skill=sound(skill), session=sound(session), result=result))
-
-    async def names(self) -> Mapping[str, bool]:
-        return await self._database.read(_names)
-
-    async def days(self) -> Mapping[str, frozenset[date]]:
-        return await self._database.read(_days)
-
-    async def usage_counts(self) -> Mapping[str, UsageCounts]:
-        return await self._database.read(_tallies)
-
-
 def _uncarded(connection: apsw.Connection) -> tuple[str, ...]:
     rows = connection.execute("SELECT DISTINCT document FROM skills WHERE card IS NULL")
     return tuple(document for (document,) in rows)
 
 
-def _card(connection: apsw.Connection, cards: Mapping[str, SkillSummary]) -> None:
+def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) -> None:
     """Takes those that somebody holds, and removes what nobody holds any more. The words go in together: FTS5
     writes out what it has gathered whenever another statement comes in between."""
     rows: list[tuple[int, str, str, str]] = []
-    for name, card in cards.items():
+    for name, card in summaries.items():
         if not connection.execute(HELD, (sound(name),)).get:
             continue
         _drop(connection, connection.execute("SELECT id FROM cards WHERE digest = ?", (name,)))
@@ -158,52 +106,53 @@ def _drop(connection: apsw.Connection, cards: apsw.Cursor) -> None:
         connection.execute("DELETE FROM cards WHERE id = ?", row)
 
 
-def _list(connection: apsw.Connection, archived: bool) -> tuple[ListedSkill, ...]:
+def _list(connection: apsw.Connection, *, archived: bool = False) -> tuple[ListedSkill, ...]:
     return tuple(_listed(row) for row in connection.execute(LISTED, (archived,)))
 
 
-def _rank(connection: apsw.Connection, values: tuple[str, str, int]) -> tuple[ListedSkill, ...]:
-    return tuple(_listed(row) for row in connection.execute(RANKED, values))
+def _rank(connection: apsw.Connection, folder: str, today: date, limit: int) -> tuple[ListedSkill, ...]:
+    rows = connection.execute(RANKED, (sound(folder), today.isoformat(), limit))
+    return tuple(_listed(row) for row in rows)
 
 
-def _idle(connection: apsw.Connection, values: tuple[str, str, str]) -> int:
-    return int(connection.execute(IDLE, values).get)
+def _idle(connection: apsw.Connection, before: str, folder: str, today: date) -> int:
+    return int(connection.execute(IDLE, (sound(before), sound(folder), today.isoformat())).get)
 
 
-def _search(connection: apsw.Connection, query: str, limit: int) -> tuple[tuple[ListedSkill, float], ...]:
-    return tuple((_listed(row), score) for score, *row in connection.execute(SEARCH, (query, limit)))
+def _search(
+    connection: apsw.Connection, words: Collection[str], limit: int
+) -> tuple[tuple[ListedSkill, float], ...]:
+    query = wording.query(words)
+    rows = connection.execute(SEARCH, (query, limit)) if query else ()
+    return tuple((_listed(row), score) for score, *row in rows)
 
 
 def _count(
-    connection: apsw.Connection, skill: str, event: SkillEvent, actor: Actor, session: str, today: date
+    connection: apsw.Connection, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
 ) -> None:
+    name, place = sound(skill), sound(session)
     background = actor not in FOREGROUND
     if event is not SkillEvent.USE:
         view, patch = event is SkillEvent.VIEW, event is SkillEvent.PATCH
-        seen = (
-            view and not background,
-            0,
-            patch and not background,
-            view and background,
-            patch and background,
-        )
-        connection.execute(COUNT, (skill, *map(int, seen), None))
+        seen = (0, 0, 0, view, patch) if background else (view, 0, patch, 0, 0)
+        connection.execute(COUNT, (name, *map(int, seen), None))
     elif not background:
         known = "SELECT EXISTS (SELECT 1 FROM uses WHERE session = ? AND skill = ?)"
-        fresh = not connection.execute(known, (session, skill)).get
-        row = (skill, today.isoformat(), session)
+        fresh = not connection.execute(known, (place, name)).get
+        row = (name, today.isoformat(), place)
         connection.execute("INSERT OR IGNORE INTO uses (skill, day, session) VALUES (?, ?, ?)", row)
-        connection.execute(COUNT, (skill, 0, int(fresh), 0, 0, 0, today.isoformat()))
+        connection.execute(COUNT, (name, 0, int(fresh), 0, 0, 0, today.isoformat()))
 
 
-def _used(connection: apsw.Connection, session: str) -> tuple[str, ...]:
-    rows = connection.execute("SELECT DISTINCT skill FROM uses WHERE session = ? ORDER BY skill", (session,))
-    return tuple(skill for (skill,) in rows)
+def _used(connection: apsw.Connection, session: SessionId) -> tuple[str, ...]:
+    used = "SELECT DISTINCT skill FROM uses WHERE session = ? ORDER BY skill"
+    return tuple(skill for (skill,) in connection.execute(used, (sound(session),)))
 
 
-def _rate(connection: apsw.Connection, skill: str, session: str, result: SkillResult) -> None:
-    connection.execute("UPDATE uses SET result = ? WHERE session = ? AND skill = ?", (result, session, skill))
-    connection.execute(RATE, (skill,))
+def _rate(connection: apsw.Connection, skill: str, session: SessionId, result: SkillResult) -> None:
+    row = (result, sound(session), sound(skill))
+    connection.execute("UPDATE uses SET result = ? WHERE session = ? AND skill = ?", row)
+    connection.execute(RATE, (sound(skill),))
 
 
 def _names(connection: apsw.Connection) -> Mapping[str, bool]:
@@ -214,10 +163,8 @@ def _names(connection: apsw.Connection) -> Mapping[str, bool]:
 def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
     days: dict[str, set[date]] = {}
     for skill, day in connection.execute("SELECT DISTINCT skill, day FROM uses"):
-        try:
+        with intact(_damaged(skill)):
             days.setdefault(skill, set()).add(date.fromisoformat(day))
-        except SYMPTOMS as error:
-            raise _damaged(skill) from error
     return {skill: frozenset(each) for skill, each in days.items()}
 
 
@@ -229,23 +176,36 @@ def _tallies(connection: apsw.Connection) -> Mapping[str, UsageCounts]:
 def _listed(row: Sequence[Any]) -> ListedSkill:
     name, description, document, birth, pinned, archived, project, *counts = row
     tally = _tally(name, counts) if counts and counts[0] is not None else UsageCounts()
-    try:
-        return ListedSkill(
-            name, description, document, SkillOrigin(birth), bool(pinned), bool(archived), project, tally
-        )
-    except SYMPTOMS as error:
-        raise _damaged(name) from error
+    with intact(_damaged(name)):
+        origin = SkillOrigin(birth)
+    return ListedSkill(name, description, document, origin, bool(pinned), bool(archived), project, tally)
 
 
 def _tally(skill: str, row: Sequence[Any]) -> UsageCounts:
     views, uses, patches, background_views, background_patches, last, succeeded, corrected = row
-    try:
+    with intact(_damaged(skill)):
         day = date.fromisoformat(last) if last else None
-    except SYMPTOMS as error:
-        raise _damaged(skill) from error
     counts = (views, uses, patches, background_views, background_patches)
     return UsageCounts(*counts, day, succeeded, corrected)
 
 
 def _damaged(skill: str) -> Corrupt:
     return Corrupt(f"The line of skill {skill} is damaged. Restore the database from a backup.")
+
+
+class SqliteSkillCatalog(Store):
+    """The ledger beside this brings the lines along. What is ranked comes without a tally, since that would
+    change within the day."""
+
+    unsummarized = reads(_uncarded)
+    save_summaries = writes(_card)
+    listed = reads(_list)
+    ranked = reads(_rank)
+    idle = reads(_idle)
+    search = reads(_search)
+    count = writes(_count)
+    used = reads(_used)
+    rate = writes(_rate)
+    names = reads(_names)
+    days = reads(_days)
+    usage_counts = reads(_tallies)

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
@@ -19,7 +18,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 from hone.stores import jobs, rules, tree
-from hone.stores.database import Database
+from hone.stores.database import Store, reads, writes
 from hone.stores.tree import NodeRow, moment, stamp
 
 HEADER = "id, created, title, origin, folder, parent, shared"
@@ -50,74 +49,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 SPENT = "SELECT at, model, origin, input, cached, written, output, cost FROM spending WHERE {} ORDER BY id"
 
 
-class SqliteSessions:
-    """Finish a write even if its caller is cancelled meanwhile. Only a database that is `owned` is closed
-    with the store."""
-
-    def __init__(self, database: Database, *, owned: bool = False) -> None:
-        self._database = database
-        self._owned = owned
-
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Makes the file if need be, not its folder. Raises StoreError, or Corrupt if it is no database."""
-        return cls(Database.open(path), owned=True)
-
-    async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
-        work = partial(_start, header=rules.storable(header), prefix=prefix, nodes=tuple(nodes))
-        await self._database.write(work)
-
-    async def append(
-        self,
-        session: SessionId,
-        nodes: Sequence[Node],
-        spending: Spending | None = None,
-        count: Count | None = None,
-        why: Callable[[Topics], str] | None = None,
-    ) -> Job | None:
-        work = partial(_append, session=session, nodes=tuple(nodes), spending=spending, count=count, why=why)
-        return await self._database.write(work)
-
-    async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
-        await self._database.write(partial(_move, session=session, prefix=prefix, nodes=transcript.nodes))
-
-    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
-        await self._database.write(partial(_shorten, session=session, after=after, nodes=transcript.nodes))
-
-    async def load(self, session: SessionId) -> StoredSession:
-        return await self._database.read(partial(_load, session=session))
-
-    async def earlier(self, session: SessionId) -> Sequence[StoredSession]:
-        return await self._database.read(partial(_earlier, session=session))
-
-    async def find(self, beginning: str) -> SessionId:
-        return await self._database.read(partial(_find, beginning=beginning))
-
-    async def list(
-        self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
-    ) -> Sequence[SessionSummary]:
-        return await self._database.read(partial(_list, limit=limit, origin=origin, own=own))
-
-    async def rename(self, session: SessionId, title: str) -> None:
-        await self._database.write(partial(_rename, session=session, title=sound(title)))
-
-    async def delete(self, session: SessionId) -> None:
-        await self._database.write(partial(_delete, session=session))
-
-    async def spending(
-        self,
-        session: SessionId | None = None,
-        *,
-        since: datetime | None = None,
-        origins: Collection[Origin] = (),
-    ) -> Sequence[Spending]:
-        return await self._database.read(partial(_spent, session=session, since=since, origins=origins))
-
-    async def close(self) -> None:
-        if self._owned:
-            await self._database.close()
-
-
 class _Session(Struct, frozen=True):
     """What the row of a session says. `opening` is what rules.opening gives for all of its messages."""
 
@@ -136,20 +67,14 @@ def _get(connection: apsw.Connection, session: SessionId) -> _Session:
 
 def _header(row: Sequence[Any]) -> Header:
     id, created, title, origin, folder, parent, shared = row
-    try:
+    with tree.intact(tree.damaged(id, "its header")):
         return Header(id, moment(created), title, Origin(origin), folder, parent, shared)
-    except tree.SYMPTOMS as error:
-        raise tree.damaged(id, "its header") from error
-
-
-def _row(header: Header) -> tuple[str | int | None, ...]:
-    names = (header.title, header.origin, header.folder, header.parent)
-    return (header.id, stamp(header.created), *names, header.shared)
 
 
 def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.id,)).get:
         raise rules.taken(header.id)
+    header = rules.storable(header)
     rules.begin(header, nodes)
     parent = None if header.parent is None else _get(connection, header.parent)
     base, known = _base(connection, header, prefix, parent)
@@ -157,7 +82,9 @@ def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: S
     head = tree.put_nodes(connection, base, nodes)
     opening = _opening(known, base.depth, nodes)
     root = header.id if parent is None else parent.tree
-    connection.execute(START, (*_row(header), root, prefix.model, *tree.columns(head), *opening))
+    id, _, *names = astuple(header)
+    row = (id, stamp(header.created), *names, root, prefix.model, *astuple(head), *opening)
+    connection.execute(START, row)
 
 
 def _base(
@@ -178,15 +105,15 @@ def _append(
     connection: apsw.Connection,
     session: SessionId,
     nodes: Sequence[Node],
-    spending: Spending | None,
-    count: Count | None,
-    why: Callable[[Topics], str] | None,
+    spending: Spending | None = None,
+    count: Count | None = None,
+    why: Callable[[Topics], str] | None = None,
 ) -> Job | None:
     stored = _get(connection, session)
     rules.follow(session, stored.head.hash, nodes)
     head = tree.put_nodes(connection, stored.head, nodes)
     opening = _opening(stored.opening, stored.head.depth, nodes)
-    connection.execute(ADVANCE, (*tree.columns(head), *opening, session))
+    connection.execute(ADVANCE, (*astuple(head), *opening, session))
     if spending is not None:
         use = spending.usage
         tokens = (use.input, use.cached, use.written, use.output)
@@ -204,26 +131,26 @@ def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple
     return (depth + number, words) if number else known
 
 
-def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, nodes: Sequence[Node]) -> None:
-    stored = _get(connection, session)
+def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
+    stored, nodes = _get(connection, session), transcript.nodes
     rules.follow(session, prefix.digest, nodes)
     before = tree.read_digests(connection, stored.head)
     if list(before.values()) != [node.digest for node in nodes]:
         raise rules.changed(session)
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers=before)
-    connection.execute(ADVANCE, (*tree.columns(head), *stored.opening, session))
+    connection.execute(ADVANCE, (*astuple(head), *stored.opening, session))
     connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (prefix.model, session))
 
 
-def _shorten(connection: apsw.Connection, session: SessionId, after: str, nodes: Sequence[Node]) -> None:
+def _shorten(connection: apsw.Connection, session: SessionId, after: str, transcript: Transcript) -> None:
     """The last node of the new line is linked to the old head, so that nothing said is lost with it."""
-    stored = _get(connection, session)
+    stored, nodes = _get(connection, session), transcript.nodes
     rules.replaces(session, stored.head.hash, after, nodes)
     prefix = tree.read_prefix(connection, stored.head.chain, session)
     rules.follow(session, prefix.digest, nodes)
     formers = [None] * (len(nodes) - 1) + [stored.head.id]
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
-    connection.execute(ADVANCE, (*tree.columns(head), *_opening((0, ""), 0, nodes), session))
+    connection.execute(ADVANCE, (*astuple(head), *_opening((0, ""), 0, nodes), session))
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
 
 
@@ -255,7 +182,11 @@ def _find(connection: apsw.Connection, beginning: str) -> SessionId:
 
 
 def _list(
-    connection: apsw.Connection, limit: int | None, origin: Origin | None, *, own: bool
+    connection: apsw.Connection,
+    limit: int | None = None,
+    origin: Origin | None = Origin.USER,
+    *,
+    own: bool = False,
 ) -> Sequence[SessionSummary]:
     most = (origin, -1 if limit is None else limit)
     brought = [] if own else _summaries(connection, BROUGHT, most)
@@ -273,7 +204,7 @@ def _summaries(
 
 def _rename(connection: apsw.Connection, session: SessionId, title: str) -> None:
     stored = _get(connection, session)
-    connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, stored.header.id))
+    connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (sound(title), stored.header.id))
 
 
 def _delete(connection: apsw.Connection, session: SessionId) -> None:
@@ -289,9 +220,10 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
 
 def _spent(
     connection: apsw.Connection,
-    session: SessionId | None,
-    since: datetime | None,
-    origins: Collection[Origin],
+    session: SessionId | None = None,
+    *,
+    since: datetime | None = None,
+    origins: Collection[Origin] = (),
 ) -> Sequence[Spending]:
     wanted, values = ["TRUE"], list[str | int]()
     if session is not None:
@@ -302,9 +234,21 @@ def _spent(
         wanted.append(f"origin IN ({', '.join('?' for _ in origins)})")
         values += origins
     rows = connection.execute(SPENT.format(" AND ".join(wanted)), values)
-    try:
+    with tree.intact(Corrupt("What was spent is damaged. Restore the database from a backup.")):
         return tuple(
             Spending(moment(at), model, Origin(origin), Usage(*usage)) for at, model, origin, *usage in rows
         )
-    except tree.SYMPTOMS as error:
-        raise Corrupt("What was spent is damaged. Restore the database from a backup.") from error
+
+
+class SqliteSessions(Store):
+    start = writes(_start)
+    append = writes(_append)
+    move = writes(_move)
+    shorten = writes(_shorten)
+    load = reads(_load)
+    earlier = reads(_earlier)
+    find = reads(_find)
+    list = reads(_list)
+    rename = writes(_rename)
+    delete = writes(_delete)
+    spending = reads(_spent)

@@ -82,10 +82,6 @@ class NodeRow(Struct, frozen=True):
     at: int
 
 
-def columns(place: NodeRow) -> tuple[int | str | None, ...]:
-    return (place.id, place.chain, place.depth, place.hash, place.at)
-
-
 def stamp(at: datetime) -> int:
     return (at - EPOCH) // MICROSECOND
 
@@ -129,7 +125,7 @@ def read_root(connection: apsw.Connection, chain: int) -> str:
 
 
 def read_prefix(connection: apsw.Connection, chain: int, whose: str) -> Prefix:
-    with intact(whose, "its prefix"):
+    with intact(damaged(whose, "its prefix")):
         written, body = connection.execute(PREFIX, (chain,)).get
         if digest(body) != written:
             raise ValueError(written)
@@ -165,7 +161,7 @@ def read_digests(connection: apsw.Connection, head: NodeRow) -> dict[int, str]:
 
 def read_place(connection: apsw.Connection, head: NodeRow, depth: int, whose: str) -> NodeRow:
     """The place at this depth on the line that ends in `head`."""
-    with intact(whose, f"message {depth}"):
+    with intact(damaged(whose, f"message {depth}")):
         id, hash, at = connection.execute(PLACE, (head.id, depth)).get
     return NodeRow(id, head.chain, depth, hash, at)
 
@@ -190,12 +186,12 @@ def prune(connection: apsw.Connection, head: int) -> None:
 
 
 @contextmanager
-def intact(whose: str, what: str) -> Iterator[None]:
+def intact(damage: Corrupt) -> Iterator[None]:
     """Whatever goes wrong in here goes wrong because a row is not what was written."""
     try:
         yield
     except SYMPTOMS as error:
-        raise damaged(whose, what) from error
+        raise damage from error
 
 
 def damaged(whose: str, what: str) -> Corrupt:

@@ -16,8 +16,7 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.visible import amend
 from hone.core.visible import find as seen
-from hone.files.atomic import draft, sync, sync_folder
-from hone.files.opening import open_file
+from hone.files.atomic import draft, open_file, sync, sync_folder
 from hone.tools.define import tool
 
 LARGEST = 64 * 2**20

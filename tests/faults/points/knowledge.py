@@ -8,7 +8,18 @@ from pathlib import Path
 from hone.core.clock import SystemClock
 from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRuns
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, USER, Actor, Author, Change, ChangeId, Entry, Evidence, skill
+from hone.core.ledger import (
+    MEMORY,
+    USER,
+    Actor,
+    Author,
+    Change,
+    ChangeId,
+    ChangeQuery,
+    Entry,
+    Evidence,
+    skill,
+)
 from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
 from hone.features.curator.consolidation import moves, read
@@ -74,7 +85,7 @@ class Kept:
         return await self.keeper.arrange([batch], close)
 
     async def latest(self) -> ChangeId:
-        [entry] = await self.keeper.ledger.entries(limit=1)
+        [entry] = await self.keeper.ledger.entries(ChangeQuery(limit=1))
         return entry.id
 
 

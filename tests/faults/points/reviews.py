@@ -11,7 +11,7 @@ from msgspec import json
 
 from hone import Hone
 from hone.core.jobs import Job, State
-from hone.core.ledger import MEMORY, Actor, Entry, skill
+from hone.core.ledger import MEMORY, Actor, ChangeQuery, Entry, skill
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.skill import DOCUMENT
 from hone.core.turn import Stop
@@ -121,7 +121,7 @@ class Review:
             wrong += [line for line, job in zip(left, jobs, strict=True) if job.state is not State.DONE]
             if len(jobs) != answered:
                 wrong.append(f"lost: {len(jobs)} reviews for {answered} answers")
-            learned = await hone.ledger.entries(actor=Actor.REVIEW)
+            learned = await hone.ledger.entries(ChangeQuery(actor=Actor.REVIEW))
             wrong += await astray(hone, jobs, learned)
         return wrong + debris(root, printed(self.turns)) + await unsound(root / "home")
 

@@ -13,7 +13,7 @@ from hone.core.errors import BackendError, StoreError
 from hone.core.messages import Message, Reminder
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
-from hone.prompt.sections import item
+from hone.prompt.compose import item
 
 REST = 60.0
 """Seconds in which a backend that failed is not asked again."""

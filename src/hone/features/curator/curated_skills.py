@@ -5,7 +5,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from hone.core.ledger import SKILL, Actor, ChangeId, ChangeKind, ChangeState, Entry
+from hone.core.ledger import SKILL, Actor, ChangeId, ChangeKind, ChangeQuery, ChangeState, Entry
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin
 from hone.core.trust import Trust, lowest
@@ -51,7 +51,7 @@ async def load_skills(library: Library) -> CuratedSkills:
     waiting = [each for each in await ledger.pending() if _is_curators(each)]
     busy = {places.name_of(each.change.target) for each in waiting}
     own = {each.name: each for each in listed if is_own(each) and each.name not in busy}
-    entries = await ledger.entries(target=SKILL)
+    entries = await ledger.entries(ChangeQuery(target=SKILL))
     history: dict[str, list[Entry]] = {name: [] for name in own}
     for entry in entries:
         history.get(_name(entry), []).append(entry)

@@ -16,7 +16,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.visible import one_line
 from hone.features.experiments.values import Check, Task
 from hone.features.templates.seeding import free_name, slug
-from hone.files.opening import open_file
+from hone.files.atomic import open_file
 
 LARGEST, MOST, WHOLE = 200_000, 200, 2_000_000
 """Bytes of a file, files of a task, bytes of all of them."""

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.errors import Missing, Refused
-from hone.core.ledger import ChangeId, ChangeState, Target, skill
+from hone.core.ledger import ChangeId, ChangeQuery, ChangeState, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import SkillOrigin
 from hone.core.visible import one_line, visible
@@ -50,7 +50,7 @@ async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
     """The latest change that made the lesson what it is."""
     entry = subject.lesson.kind is LessonKind.ENTRY
     target = Target(subject.lesson.name) if entry else skill(subject.lesson.name)
-    for each in await keeper.ledger.entries(target=target):
+    for each in await keeper.ledger.entries(ChangeQuery(target=target)):
         made = each.change.standing is ChangeState.ACTIVE and each.change.deltas
         if made and (not entry or subject.entry in await find_new_entries(keeper, each)):
             return each.id

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.errors import Conflict, Refused
-from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Target, skill
+from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeQuery, Entry, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT
 from hone.core.trust import Trust
@@ -122,7 +122,7 @@ async def fresh(keeper: Keeper, proposals: Sequence[ImportProposal]) -> list[Imp
     made: dict[Target, set[str]] = {}
     held: dict[Target, tuple[str, ...]] = {}
     for target in dict.fromkeys(each.target for each in proposals):
-        past = await keeper.ledger.entries(target=target, actor=Actor.OWNER)
+        past = await keeper.ledger.entries(ChangeQuery(target=target, actor=Actor.OWNER))
         made[target] = {each.change.author.call for each in past if each.change.author.tool == TOOL}
         held[target] = journal.entries(await keeper.text(target)) if places.is_journal(target) else ()
     return [

@@ -14,7 +14,7 @@ from hone.core.errors import HoneError
 from hone.core.visible import one_line
 from hone.features.imports import claude, codex, hermes, openai
 from hone.features.imports.conversation import REPEATED, Conversation, ImportReport, Row
-from hone.files.opening import open_file
+from hone.files.atomic import open_file
 
 Reader = Callable[[Iterable[tuple[int, Row]], str, ImportReport], Iterator[Conversation]]
 Content = Callable[[Path, ImportReport], Iterator[Conversation]]

@@ -68,7 +68,7 @@ async def make(
 def _about(stored: StoredSession) -> str:
     """The owner's first words. Nobody else's: they would be said again in Hone's own voice."""
     for node in stored.transcript.nodes:
-        if node.message.role is Role.USER and node.trust is Trust.OWNER and node.message.text.strip():
+        if node.is_owners and node.message.text.strip():
             return one_line(redact(node.message.text), DESCRIPTION)
     return ""
 

@@ -14,9 +14,8 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.template_file import filed, unfiled
 from hone.features.templates.values import Template
-from hone.files.atomic import settle, write
+from hone.files.atomic import open_file, settle, write
 from hone.files.locks import acquire, release
-from hone.files.opening import open_file
 
 FOLDER = "templates"
 AUTO = "auto"

@@ -12,7 +12,7 @@ from hone.core.errors import Refused
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.visible import one_line
-from hone.files.opening import FOLDER, open_file
+from hone.files.atomic import FOLDER, open_file
 from hone.knowledge.skills.document import FENCE, decode, parse, validate
 from hone.knowledge.skills.paths import BYTES, DEEPEST, FILE_BYTES, FILES
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hone.core.errors import Conflict
-from hone.core.ledger import Actor, ChangeId, Entry
+from hone.core.ledger import Actor, ChangeId, ChangeQuery, Entry
 from hone.core.messages import canonical, digest
 from hone.knowledge.descriptions import WAITS, DescribedChange, data, describe, diff, stat
 from hone.knowledge.snapshots import journals
@@ -77,11 +77,13 @@ async def timeline(call: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
     # Ids have no gaps, so that many can lie at or behind `before`.
     newer = max(0, latest - query.before + 1) if query.before else 0
     found = await keeper.ledger.entries(
-        target=query.target,
-        actor=query.actor,
-        session=query.session,
-        since=_aware(query.since) if query.since else None,
-        limit=query.limit + newer,
+        ChangeQuery(
+            target=query.target,
+            actor=query.actor,
+            session=query.session,
+            since=_aware(query.since) if query.since else None,
+            limit=query.limit + newer,
+        )
     )
     older = [each for each in found if not query.before or each.id < query.before][: query.limit]
     return {"changes": await rows(state, older), "latest": latest}

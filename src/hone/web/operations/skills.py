@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hone.core.errors import Conflict, Missing
-from hone.core.ledger import skill
+from hone.core.ledger import ChangeQuery, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.core.value import replace
@@ -82,7 +82,7 @@ async def one(call: OperationCall[History, Nothing]) -> dict[str, Any]:
     library, name = call.state.hone.library, call.path["name"]
     held = await library.files(name)
     known, files = facts(held), split_facts(held)[0]
-    history = await library.keeper.ledger.entries(target=skill(name), limit=call.query.limit)
+    history = await library.keeper.ledger.entries(ChangeQuery(target=skill(name), limit=call.query.limit))
     return {
         "name": name,
         "origin": known.origin,
