@@ -4,8 +4,7 @@ Deleting a feature means deleting its folder below `features/` and its entry her
 """
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 Commands = Mapping[str, tuple[str, str]]
 """Command name → ("module:object", short help)."""
@@ -137,9 +136,3 @@ def list_commands() -> dict[str, tuple[str, str]]:
             if feature.after == name:
                 table.update(feature.commands)
     return table
-
-
-def load(place: str) -> Any:
-    """Return the object that "module:object" names. Raises ModuleNotFoundError if there is no such module."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

@@ -9,6 +9,7 @@ import pytest
 
 from hone import registry
 from hone.cli.main import cli, perform
+from hone.core.loading import import_object
 
 
 def commands(
@@ -40,7 +41,7 @@ def test_the_table_says_of_a_command_what_the_command_says_of_itself(
     name: str, entry: tuple[str, str]
 ) -> None:
     place, short_help = entry
-    command = registry.load(place)
+    command = import_object(place)
     assert isinstance(command, click.Command)
     assert (command.name, command.get_short_help_str(limit=100)) == (name, short_help)
 
@@ -59,7 +60,7 @@ def test_the_help_reads_the_table_and_loads_no_command() -> None:
     loaded = set(out.stdout.splitlines()[-1].split())
     assert loaded <= {
         *("hone.cli", "hone.cli.main", "hone.cli.options", "hone.registry"),
-        *("hone.core", "hone.core.errors", "hone.core.regex", "hone.core.visible"),
+        *("hone.core", "hone.core.errors", "hone.core.loading", "hone.core.regex", "hone.core.visible"),
     }
 
 

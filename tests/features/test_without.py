@@ -14,9 +14,9 @@ import pytest
 
 from hone import features
 from hone.app import Hone
+from hone.core.loading import import_object
 from hone.core.part import HOOKS, Part
 from hone.registry import FEATURES, Feature
-from hone.runtime.parts import load
 from hone.settings import Settings
 from tests.golden import PATIENCE, Ended, environment
 from tests.provider import Call, Provider, Say
@@ -187,7 +187,7 @@ def parts(home: Path) -> Iterator[tuple[Feature, Part]]:
     hone = Hone(home=home, settings=Settings())
     for feature in FEATURES:
         if feature.part:
-            yield feature, load(feature.part)(hone)
+            yield feature, import_object(feature.part)(hone)
 
 
 def test_each_feature_declares_the_hooks_that_its_part_implements(tmp_path: Path) -> None:

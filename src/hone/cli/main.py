@@ -11,7 +11,8 @@ import click
 from hone import __version__
 from hone.cli.options import FAILED, INTERRUPTED, USAGE, Options, complain
 from hone.core.errors import HoneError, SettingsError
-from hone.registry import CHAT, list_commands, load
+from hone.core.loading import import_object
+from hone.registry import CHAT, list_commands
 
 EPILOG = """\b
 Examples:
@@ -38,7 +39,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         place, _ = list_commands().get(cmd_name, ("", ""))
         try:
-            command = load(place) if place else None
+            command = import_object(place) if place else None
         except ModuleNotFoundError as error:
             # A feature that was taken out is unknown; what a command itself misses is an error.
             if not place.startswith(f"{error.name}.") and not place.startswith(f"{error.name}:"):
@@ -97,7 +98,7 @@ def cli(
         raise click.UsageError("--skill stands behind the command: hone run --skill NAME …")
     if ctx.invoked_subcommand:
         return 0
-    code: int = load(CHAT)(ctx.obj, skills)
+    code: int = import_object(CHAT)(ctx.obj, skills)
     return code
 
 

@@ -17,12 +17,13 @@ from hone.cli.options import FAILED, Options, at_terminal, confirm, parse_age
 from hone.cli.output import columns, echo, echo_json
 from hone.cli.render import account, paint_for
 from hone.core.ids import SessionId
+from hone.core.loading import import_object
 from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
 from hone.core.recall import Query
 from hone.core.secrets import redact
 from hone.core.turn import Origin
 from hone.core.visible import one_line, visible
-from hone.registry import CHAT, load
+from hone.registry import CHAT
 from hone.runtime.export import to_json, to_markdown
 from hone.runtime.session import branch as begin
 from hone.tools.recall import nothing
@@ -117,7 +118,7 @@ def show(options: Options, id: str, full: bool, at: int | None, earlier: bool, a
 @click.pass_obj
 def resume(options: Options, id: str) -> int:
     """Go on with the session ID: the same as hone --resume ID."""
-    code: int = load(CHAT)(options._replace(resume=id, last=False))
+    code: int = import_object(CHAT)(options._replace(resume=id, last=False))
     return code
 
 

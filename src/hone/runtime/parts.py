@@ -1,11 +1,10 @@
 """Load the parts of features and plugins by name, each when one of its hooks is first needed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib import import_module
-from typing import Any
 
 from hone.core.errors import HoneError, SettingsError
+from hone.core.loading import import_object
 from hone.core.part import HOOKS, Connect, Part
 from hone.registry import Feature
 
@@ -29,7 +28,7 @@ class Parts:
         if name not in self._features:
             raise HoneError(f"This installation of Hone has no {name}.")
         if name not in self._loaded:
-            self._loaded[name] = load(self._features[name].part)(self._owner)
+            self._loaded[name] = import_object(self._features[name].part)(self._owner)
         return self._loaded[name]
 
     def having(self, hook: str) -> Iterator[Part]:
@@ -56,16 +55,9 @@ class Parts:
 
     def _plugin(self, name: str) -> Part:
         try:
-            part = load(name)(self._owner)
+            part = import_object(name)(self._owner)
         except (ImportError, AttributeError, ValueError) as error:
             raise SettingsError(f"The plugin {name!r} cannot be loaded: {error}.") from error
         if not isinstance(part, Part):
             raise SettingsError(f"The plugin {name!r} cannot be loaded: it returns no hone.Part.")
         return part
-
-
-def load(name: str) -> Callable[..., Any]:
-    """Import an object by its name, `module:attribute`."""
-    module, _, attribute = name.partition(":")
-    made: Callable[..., Any] = getattr(import_module(module), attribute)
-    return made

@@ -22,8 +22,8 @@ from hone.cli.terminal.completion import is_eager, offers
 from hone.cli.terminal.keyboard import LEAVING
 from hone.cli.terminal.screen import DRAWING, Surroundings, TurnDrawing, draw, status_line
 from hone.core.events import Emit
+from hone.core.loading import import_object
 from hone.files.atomic import append
-from hone.registry import load
 
 PAINTED = {"prompt": "bold", "bottom-toolbar": "noreverse dim"}
 UNPAINTED = {"bottom-toolbar": "noreverse"}
@@ -204,4 +204,4 @@ class DrawnScreen:
 
 def warm_up() -> None:
     """What draws an answer is loaded while the user types."""
-    asyncio.get_running_loop().run_in_executor(None, load, DRAWING)
+    asyncio.get_running_loop().run_in_executor(None, import_object, DRAWING)

@@ -13,9 +13,9 @@ from hone.cli.context import Interrupts
 from hone.cli.render import paint_for, price, share
 from hone.cli.terminal.plain import PlainScreen
 from hone.core.events import Emit
+from hone.core.loading import import_object
 from hone.core.model import Usage, total
 from hone.core.visible import one_line
-from hone.registry import load
 
 EDITOR, DRAWING = "hone.cli.terminal.editor:DrawnScreen", "hone.cli.terminal.drawing:Drawing"
 """Loaded where a terminal can draw: the former with the first prompt, the latter while something is typed."""
@@ -66,7 +66,7 @@ class Surroundings(Struct, frozen=True):
 
 
 def screen_for(surroundings: Surroundings, interrupts: Interrupts) -> Screen:
-    screen: Screen = load(EDITOR)(surroundings) if can_draw() else PlainScreen(interrupts)
+    screen: Screen = import_object(EDITOR)(surroundings) if can_draw() else PlainScreen(interrupts)
     return screen
 
 
@@ -76,7 +76,7 @@ def working(interrupts: Interrupts) -> AbstractAsyncContextManager[Emit]:
 
 
 def draw(*, verbose: bool = False) -> TurnDrawing:
-    drawing: TurnDrawing = load(DRAWING)(colour=paint_for(sys.stdout).colour, verbose=verbose)
+    drawing: TurnDrawing = import_object(DRAWING)(colour=paint_for(sys.stdout).colour, verbose=verbose)
     return drawing
 
 

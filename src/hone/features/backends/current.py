@@ -11,6 +11,7 @@ from msgspec import Struct
 from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, SettingsError
+from hone.core.loading import import_object
 from hone.core.messages import digest
 from hone.core.secrets import mask_password
 from hone.features.backends.choice import (
@@ -27,7 +28,6 @@ from hone.features.backends.choice import (
 )
 from hone.features.backends.choice import user_id as fit
 from hone.features.backends.guarded import GuardedBackend
-from hone.runtime.parts import load
 
 FILE = "memories.db"
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -136,7 +136,7 @@ class CurrentBackend:
         """Once; the answer holds as long as this object does."""
         if self.choice is None:
             wanted, key = self.wish.backend, bool(self._environ.get(KEY))
-            installed = key and not wanted and load(INSTALLED)()
+            installed = key and not wanted and import_object(INSTALLED)()
             asked = must_ask(wanted, key=key, installed=installed)
             answers = asked and await self._answers()
             self.choice = choose(wanted, self.names, key=key, installed=installed, answers=answers)
@@ -182,12 +182,14 @@ class CurrentBackend:
         made: Backend
         match name:
             case "sqlite":
-                made = load(CLASSES[name])(self._home / FILE, self._clock)
+                made = import_object(CLASSES[name])(self._home / FILE, self._clock)
             case "postgres":
-                made = load(CLASSES[name])(url, self._clock, is_cloud=is_remote(url, self._environ))
+                made = import_object(CLASSES[name])(url, self._clock, is_cloud=is_remote(url, self._environ))
             case "honcho":
                 remote = not url or is_remote(url, {})
-                made = load(CLASSES[name])(url, self._environ.get(KEY, ""), self._clock, is_cloud=remote)
+                made = import_object(CLASSES[name])(
+                    url, self._environ.get(KEY, ""), self._clock, is_cloud=remote
+                )
         return made
 
     def location(self, name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hone.app import Hone
 from hone.core.backend import Backend
+from hone.core.loading import import_object
 from hone.core.part import Part, Remind
 from hone.core.secrets import redact
 from hone.core.tool import Tool
@@ -14,7 +15,6 @@ from hone.core.transcript import Source
 from hone.features.backends.current import BackendOptions, CurrentBackend
 from hone.features.backends.mirror import Mirror
 from hone.features.backends.outbox_worker import OutboxWorker
-from hone.runtime.parts import load
 
 TOOL = "hone.features.backends.tool:backend_tool"
 REMINDING = "hone.features.backends.reminding:Reminding"
@@ -48,7 +48,7 @@ class MemoryPart(Part):
         backend = self.backing.used
         if backend is None:
             return ()
-        return (load(TOOL)(self._hone, backend, self.backing.user_id, source),)
+        return (import_object(TOOL)(self._hone, backend, self.backing.user_id, source),)
 
     def remind(self) -> Remind | None:
         backend, wish = self.backing.used, self.backing.wish
@@ -56,7 +56,7 @@ class MemoryPart(Part):
             return None
         home, clock = self._hone.stores.outbox.home, self._hone.clock
         user = self.backing.user_id
-        remind: Remind = load(REMINDING)(backend, user, home, clock, wish.deadline, redact)
+        remind: Remind = import_object(REMINDING)(backend, user, home, clock, wish.deadline, redact)
         return remind
 
     def attend(self) -> None:
