@@ -42,5 +42,9 @@ def echo(rows: Iterable[str]) -> None:
         click.echo(row)
 
 
+def to_json(value: object) -> str:
+    return json.dumps(value, indent=2)
+
+
 def echo_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2))
+    click.echo(to_json(value))
