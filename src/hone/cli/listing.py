@@ -96,11 +96,11 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             yield from (f"{mark} {first}", *(f"  {line}" for line in rest))
         case SystemNote(text) if text.strip():
             yield paint.dim(f"(Hone told the model: {headline(part)})")
-            yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
+            yield from map(paint.dim, folded(text, full=True) if full else ())
         case Reminder(text, label) if text.strip():
             count = sum(line.startswith("- ") for line in text.splitlines())
             yield paint.dim(f"(from memory, label {label}: {count} that may fit)")
-            yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
+            yield from map(paint.dim, folded(text, full=True) if full else ())
 
 
 def folded(text: str, *, full: bool = False) -> list[str]:

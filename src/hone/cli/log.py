@@ -28,7 +28,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.knowledge import descriptions
-from hone.knowledge.folding import Step, steps
+from hone.knowledge.folding import Files, Step, fold, load_holding, steps
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sources import quote
 
@@ -148,16 +148,13 @@ async def _between(keeper: Keeper, first: Entry, last: Entry) -> Sequence[Step]:
     return steps(*[await _held_after(keeper, entry) for entry in (first, last)])
 
 
-async def _held_after(keeper: Keeper, last: Entry) -> dict[str, bytes]:
+async def _held_after(keeper: Keeper, last: Entry) -> Files:
     """What the target held then: its changes up to that one, in their order."""
     held: dict[str, str] = {}
     for entry in reversed(await keeper.ledger.entries(target=last.change.target)):
         if entry.id <= last.id and entry.change.standing is ChangeState.ACTIVE:
-            for delta in entry.change.deltas:
-                held.pop(delta.path, None)
-                held |= {delta.path: delta.after} if delta.after else {}
-    contents = await keeper.ledger.contents(set(held.values()))
-    return {path: contents[name] for path, name in held.items()}
+            held = fold(held, entry.change)
+    return await load_holding(keeper.ledger, held)
 
 
 def target_of(word: str, folder: str) -> str:

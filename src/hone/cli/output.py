@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from textwrap import wrap
 
 import click
 
@@ -31,6 +32,11 @@ def lay_out(
         ]
         lines.append("  ".join((*cells, one_line(row[-1], room))).rstrip())
     return lines
+
+
+def wrap_words(words: str) -> list[str]:
+    """Break prose into lines as wide as the terminal."""
+    return wrap(words, columns(), break_long_words=False, break_on_hyphens=False)
 
 
 def moment(at: datetime) -> str:

@@ -19,7 +19,7 @@ from hone.cli.terminal.screen import working
 from hone.core.errors import Missing
 from hone.core.events import Event, Learned
 from hone.core.jobs import JobId, State, Topics
-from hone.core.model import Usage, total
+from hone.core.model import total
 from hone.core.ports import StoredSession
 from hone.core.topics import NAMES
 from hone.core.visible import one_line, visible
@@ -151,14 +151,9 @@ async def review(hone: Hone, session: str, about: str | None) -> int:
 
 async def attempt(hone: Hone, id: JobId) -> Learned | None:
     """Works on a job; what it learned, if it came to its end."""
-    ended: list[Learned] = []
-
-    def heard(event: Event) -> None:
-        if isinstance(event, Learned):
-            ended.append(event)
-
-    await hone.reviewer.work(id, heard)
-    return ended[0] if ended else None
+    heard: list[Event] = []
+    await hone.reviewer.work(id, heard.append)
+    return next((event for event in heard if isinstance(event, Learned)), None)
 
 
 async def outcome(hone: Hone, id: JobId, learned: Learned | None) -> str:
@@ -201,7 +196,7 @@ def _cells(report: Report) -> tuple[str, ...]:
         report.state,
         f"{spent.input + spent.output:,}" if report.usage else "",
         percent(report.cached),
-        _cost(report.usage),
+        price(spent.cost).removeprefix("cost ") if report.usage else "",
         _changes(report),
         job.why,
     )
@@ -213,10 +208,6 @@ def join_topics(topics: Topics, joint: str = " and ") -> str:
 
 def percent(share: float | None) -> str:
     return "" if share is None else f"{int(100 * share)} %"
-
-
-def _cost(usage: Sequence[Usage]) -> str:
-    return price(total(usage).cost).removeprefix("cost ") if usage else ""
 
 
 def _changes(report: Report) -> str:

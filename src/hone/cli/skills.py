@@ -10,7 +10,7 @@ from hone.app import Hone
 from hone.cli import changes, skill_text
 from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.inspecting import Inspected, inspect, names, states
-from hone.cli.installing import InstallOptions, installed
+from hone.cli.installing import fetched, installed
 from hone.cli.options import FAILED, Options, at_terminal, read_piped
 from hone.cli.output import columns, echo, to_json
 from hone.cli.render import paint_for
@@ -199,7 +199,7 @@ def install(options: Options, source: str, folder: str, ref: str, name: str, sea
     What would be installed is shown first, and what is odd about it. What was shown is what is installed. If
     it is installed already and its bytes are others now, you see what changed and are asked again.
     """
-    return installed(options, InstallOptions(source, folder, ref, name, seal), yes=yes)
+    return installed(options, *fetched(source, folder, ref, name), seal, yes=yes)
 
 
 @skills.command(short_help="Show how a skill has changed.")
