@@ -11,7 +11,7 @@ import click
 
 from hone import __version__
 from hone.app import Hone
-from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
 from hone.cli.options import Options, at_terminal, read_piped
@@ -207,7 +207,7 @@ class Chat:
         for sentence in news(hone):
             self._say(visible(sentence), dim=True)
         with suppress(HoneError):
-            before, self._waiting = self._waiting, await count_waiting(hone)
+            before, self._waiting = self._waiting, len(await hone.ledger.pending())
             if self._waiting > max(before, self._lessons.waiting()):
                 self._say(waiting(self._waiting, "/pending"), dim=True)
 

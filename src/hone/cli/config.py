@@ -12,11 +12,10 @@ import msgspec
 
 from hone.app import Hone
 from hone.cli.context import find_editor, open_editor
-from hone.cli.files import create, make_home
 from hone.cli.options import Options
-from hone.cli.output import echo
+from hone.cli.output import create, echo
 from hone.core.clock import SystemClock
-from hone.core.errors import SettingsError
+from hone.core.errors import HoneError, SettingsError
 from hone.core.secrets import mask_password
 from hone.core.visible import visible
 from hone.models.http import Http
@@ -131,7 +130,10 @@ def settings_path(options: Options) -> Path:
 
 
 def _written(file: Path) -> Path:
-    make_home(file.parent)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise HoneError(f"{file.parent} cannot be made: {error.strerror}.") from error
     create(file, template())
     return file
 

@@ -22,7 +22,6 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.snapshots import journals
 from hone.runtime.session import Session
 
 Result = TypeVar("Result")
@@ -82,13 +81,6 @@ def news(hone: Hone) -> list[str]:
     return sentences
 
 
-async def look_around(hone: Hone) -> None:
-    """Take in what the owner has edited by hand, so that it is in the log like everything else."""
-    for target in journals(hone.folder):
-        await hone.keeper.text(target)
-    await hone.library.listed()
-
-
 async def open_session(hone: Hone, options: Options) -> Session:
     if options.resume:
         return await hone.resume(options.resume, options.model)
@@ -98,11 +90,6 @@ async def open_session(hone: Hone, options: Options) -> Session:
     if not latest:
         raise Missing("There is no session of yours to go on with yet.")
     return await hone.resume(latest[0].header.id, options.model)
-
-
-async def count_waiting(hone: Hone) -> int:
-    """Count the changes that wait for the owner's answer."""
-    return len(await hone.ledger.pending())
 
 
 def waiting(count: int, command: str) -> str:

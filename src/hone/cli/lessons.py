@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from hone.app import Hone
 from hone.cli.changes import learned_lines
-from hone.cli.context import Interrupts, count_waiting
+from hone.cli.context import Interrupts
 from hone.cli.output import wrap_words
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
@@ -106,7 +106,7 @@ class Lessons:
                 rows if show == "verbose" else (line for row in rows for line in wrap_words(row))
             )
             if text and any(each.change.standing is ChangeState.PENDING for each in learned.entries):
-                self._waiting = await count_waiting(self._hone)
+                self._waiting = len(await self._hone.ledger.pending())
             if text and self._left:
                 self._say(text)
             elif text and not self._show(text):

@@ -10,7 +10,7 @@ import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import in_home, ledger_of, look_around
+from hone.cli.context import in_home, ledger_of
 from hone.cli.options import limit_option, parse_age
 from hone.cli.output import columns, to_json
 from hone.cli.render import paint_for
@@ -30,6 +30,7 @@ from hone.core.ledger import (
 from hone.knowledge import descriptions
 from hone.knowledge.folding import Files, Step, fold, load_holding, steps
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.snapshots import journals
 from hone.knowledge.sources import quote
 
 ACTORS = ("owner", "agent", "review", "curator", "experiment")
@@ -73,7 +74,10 @@ async def log(
     nothing you said or did yourself.
     """
     keeper = ledger_of(hone)
-    await look_around(hone)
+    # What the owner has edited by hand is taken in, so that it is in the log like everything else.
+    for place in journals(hone.folder):
+        await keeper.text(place)
+    await hone.library.listed()
     entries = await keeper.ledger.entries(
         target=target_of(target, str(hone.folder)) if target else "",
         actor=Actor(actor) if actor else None,

@@ -1,14 +1,17 @@
-"""Results on the screen: tables, times, JSON."""
+"""Results on the screen: tables, times, JSON; and in new files."""
 
 import json
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 from textwrap import wrap
 
 import click
 
+from hone.core.errors import HoneError
 from hone.core.visible import one_line
+from hone.files.opening import create_file
 
 
 def columns() -> int:
@@ -46,6 +49,18 @@ def moment(at: datetime) -> str:
 def echo(rows: Iterable[str]) -> None:
     for row in rows:
         click.echo(row)
+
+
+def create(path: Path, text: str) -> None:
+    """Write a file that only its owner can read. Raises HoneError if there is one: nothing is overwritten."""
+    try:
+        descriptor = create_file(path)
+    except FileExistsError:
+        raise HoneError(f"{path} is there already and is left as it is.") from None
+    except OSError as error:
+        raise HoneError(f"{path} cannot be written: {error.strerror}.") from error
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def to_json(value: object) -> str:

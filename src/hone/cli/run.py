@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from hone.app import Hone
-from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, read_piped
 from hone.cli.render import Renderer, paint_for
 from hone.core.events import Emit, Event, Notice
@@ -112,7 +112,7 @@ async def _once(
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)
         aside = await hone.library.use(skills, session.id)
-        count = await count_waiting(hone)
+        count = len(await hone.ledger.pending())
         for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))
         with Interrupts() as interrupts:

@@ -10,12 +10,11 @@ import click
 from hone.app import Hone
 from hone.cli import changes
 from hone.cli.context import in_home, with_home
-from hone.cli.files import create
 from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
 from hone.cli.options import FAILED, Options, at_terminal, confirm, limit_option, parse_age
-from hone.cli.output import columns, echo, to_json
+from hone.cli.output import columns, create, echo, to_json
 from hone.cli.render import account, paint_for
 from hone.core.ids import SessionId
 from hone.core.loading import import_object

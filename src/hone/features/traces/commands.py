@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli.context import in_home, with_home
-from hone.cli.files import create
 from hone.cli.options import FAILED, Options, at_terminal, parse_age
-from hone.cli.output import columns, echo
+from hone.cli.output import columns, create, echo
 from hone.core.errors import HoneError
 from hone.core.ids import SessionId
 from hone.core.ports import Header, Sessions, SessionSummary
