@@ -60,7 +60,7 @@ def test_the_help_reads_the_table_and_loads_no_command() -> None:
     loaded = set(out.stdout.splitlines()[-1].split())
     assert loaded <= {
         *("hone.cli", "hone.cli.main", "hone.cli.options", "hone.registry"),
-        *("hone.core", "hone.core.errors", "hone.core.regex", "hone.core.visible"),
+        *("hone.core", "hone.core.errors", "hone.core.loading", "hone.core.regex", "hone.core.visible"),
     }
 
 

@@ -6,19 +6,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from textwrap import wrap
 
 import click
 
 from hone import __version__
 from hone.app import Hone
-from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
 from hone.cli.options import Options, at_terminal, read_piped
-from hone.cli.output import columns
+from hone.cli.output import wrap_words
 from hone.cli.render import paint_for
-from hone.cli.run import RunTask, perform
+from hone.cli.run import perform
 from hone.cli.slash import COMMANDS, ChatState, SlashRequest, obey, parse
 from hone.cli.terminal.asking import Asking, ask_trust
 from hone.cli.terminal.screen import Status, Surroundings, place, screen_for
@@ -26,7 +25,7 @@ from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.messages import Role
 from hone.core.visible import one_line, visible
-from hone.runtime.instructions import FoundInstructions, Instructions, look
+from hone.runtime.instructions import FoundInstructions, look
 from hone.runtime.session import Session
 from hone.runtime.trust import Folders, OwnersList
 
@@ -57,7 +56,7 @@ def _piped(options: Options, skills: Sequence[str]) -> int:
     """Without a terminal to talk at, what is piped in is the task."""
     words = read_piped()
     if words.strip():
-        return perform(options, RunTask(words, skills=skills))
+        return perform(options, words, skills=skills)
     asyncio.run(_check(options))
     raise click.UsageError('There is nobody to talk to and nothing was piped in. Try: hone run "…"')
 
@@ -88,17 +87,15 @@ class Chat:
         self._interrupts = interrupts
         self._paint = paint_for(sys.stdout)
         self._status = Status("", "")
-        self.screen = screen_for(self._surroundings(), interrupts)
-        self._lessons = Lessons(hone, self.screen.tell)
-
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
-            home=self._talk.hone.home,
+        surroundings = Surroundings(
+            home=hone.home,
             folder=lambda: Path(self._talk.session.header.folder),
             status=lambda: self._status,
             commands=self._commands,
-            complain=self._talk.hone.notices.append,
+            complain=hone.notices.append,
         )
+        self.screen = screen_for(surroundings, interrupts)
+        self._lessons = Lessons(hone, self.screen.tell)
 
     async def hold(self) -> None:
         self._greet()
@@ -166,16 +163,13 @@ class Chat:
             declined.trust(folder)
             return
         try:
-            Instructions(hone.folders, OwnersList(hone.home / "instructions.json")).trust(folder, shown)
+            hone.instructions.trust(folder, shown)
         except Refused as refusal:
             self._say(visible(str(refusal)))
             return
-        await self._reopen()
-
-    async def _reopen(self) -> None:
-        """What was begun before the folder was trusted knows nothing of it; nothing was said yet."""
+        # What was begun before the folder was trusted knows nothing of it; nothing was said yet.
         if not len(self._talk.session.transcript):
-            self._talk.session = await open_session(self._talk.hone, self._options)
+            self._talk.session = await open_session(hone, self._options)
 
     def _recall(self) -> None:
         """The last exchange of a conversation that goes on."""
@@ -213,13 +207,12 @@ class Chat:
         for sentence in news(hone):
             self._say(visible(sentence), dim=True)
         with suppress(HoneError):
-            before, self._waiting = self._waiting, await count_waiting(hone)
+            before, self._waiting = self._waiting, len(await hone.ledger.pending())
             if self._waiting > max(before, self._lessons.waiting()):
                 self._say(waiting(self._waiting, "/pending"), dim=True)
 
     def _say(self, words: str, *, dim: bool = False) -> None:
-        width = columns()
-        for line in wrap(words, width, break_long_words=False, break_on_hyphens=False):
+        for line in wrap_words(words):
             print(self._paint.dim(line) if dim else line)
 
     def _part(self) -> None:

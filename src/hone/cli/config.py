@@ -12,10 +12,10 @@ import msgspec
 
 from hone.app import Hone
 from hone.cli.context import find_editor, open_editor
-from hone.cli.files import create, make_home
 from hone.cli.options import Options
+from hone.cli.output import create, echo
 from hone.core.clock import SystemClock
-from hone.core.errors import SettingsError
+from hone.core.errors import HoneError, SettingsError
 from hone.core.secrets import mask_password
 from hone.core.visible import visible
 from hone.models.http import Http
@@ -130,7 +130,10 @@ def settings_path(options: Options) -> Path:
 
 
 def _written(file: Path) -> Path:
-    make_home(file.parent)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise HoneError(f"{file.parent} cannot be made: {error.strerror}.") from error
     create(file, template())
     return file
 
@@ -155,11 +158,8 @@ def show(options: Options) -> None:
     settings = read(file.parent)
     absent = "" if file.exists() else "  (not there: all defaults; `hone config init` writes one)"
     click.echo(f"{file}{absent}\n")
-    for row in rows(settings, sources(file, os.environ)):
-        click.echo(visible(row))
-    click.echo("")
-    for row in asyncio.run(model_rows(options, settings)):
-        click.echo(visible(row))
+    echo(map(visible, rows(settings, sources(file, os.environ))))
+    echo(map(visible, ["", *asyncio.run(model_rows(options, settings))]))
 
 
 def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:

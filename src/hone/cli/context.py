@@ -5,8 +5,9 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -14,18 +15,18 @@ import click
 
 from hone.app import Hone
 from hone.cli.options import Options
+from hone.cli.output import echo
 from hone.core.errors import HoneError, Missing, Refused, SettingsError
 from hone.core.events import Emit, TurnEnded
-from hone.core.ports import Sessions
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.snapshots import journals
 from hone.runtime.session import Session
 
 Result = TypeVar("Result")
 Act = Callable[[], object]
+Output = Iterable[str] | int | None
 
 
 def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Result:
@@ -44,16 +45,24 @@ def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Res
     return asyncio.run(whole())
 
 
-def with_keeper(options: Options, act: Callable[[Hone, Keeper], Awaitable[Result]]) -> Result:
-    """Open the home for what needs the ledger. Raises Refused where there is none to open."""
-    return with_home(options, lambda hone: act(hone, ledger_of(hone)))
+def in_home(act: Callable[..., Awaitable[Output]]) -> Callable[..., int | None]:
+    """Make a command's function of a coroutine that gets the open home. Lines that it returns are printed
+    when the home is closed, a number is the exit code."""
 
+    @click.pass_obj
+    @wraps(act)
+    def command(options: Options, /, **arguments: object) -> int | None:
+        result = with_home(options, lambda hone: act(hone, **arguments))
+        if result is None or isinstance(result, int):
+            return result
+        echo([result] if isinstance(result, str) else result)
+        return None
 
-def with_store(options: Options, act: Callable[[Sessions], Awaitable[Result]]) -> Result:
-    return with_home(options, lambda hone: act(hone.sessions))
+    return command
 
 
 def ledger_of(hone: Hone) -> Keeper:
+    """Return the keeper for what needs the ledger. Raises Refused where there is none to open."""
     keeper = hone.keeper
     if keeper.rules.closed:
         raise Refused(f"{keeper.rules.closed} Its log cannot be opened either.")
@@ -72,13 +81,6 @@ def news(hone: Hone) -> list[str]:
     return sentences
 
 
-async def look_around(hone: Hone) -> None:
-    """Take in what the owner has edited by hand, so that it is in the log like everything else."""
-    for target in journals(hone.folder):
-        await hone.keeper.text(target)
-    await hone.library.listed()
-
-
 async def open_session(hone: Hone, options: Options) -> Session:
     if options.resume:
         return await hone.resume(options.resume, options.model)
@@ -88,11 +90,6 @@ async def open_session(hone: Hone, options: Options) -> Session:
     if not latest:
         raise Missing("There is no session of yours to go on with yet.")
     return await hone.resume(latest[0].header.id, options.model)
-
-
-async def count_waiting(hone: Hone) -> int:
-    """Count the changes that wait for the owner's answer."""
-    return len(await hone.ledger.pending())
 
 
 def waiting(count: int, command: str) -> str:

@@ -80,12 +80,7 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
         yield False, "What can be read is still served. Save it with: hone doctor --repair"
         return
     yield True, "database: every message, change and row is what was written"
-    async for found in _files(hone):
-        yield found
-
-
-async def _files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
-    """What is printed from the ledger, and what is kept beside it."""
+    # What is printed from the ledger, and what is kept beside it.
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.holdings(""):
         try:

@@ -6,7 +6,7 @@ import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import with_keeper
+from hone.cli.context import ledger_of, with_home
 from hone.cli.options import FAILED, Options, complain, confirm
 from hone.cli.output import columns
 from hone.core.errors import Missing
@@ -28,10 +28,11 @@ def forget(options: Options, source: str, yes: bool) -> int:
     """
     beginning, message = parsed(source)
 
-    async def look(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
+    async def look(hone: Hone) -> list[DescribedChange]:
+        keeper = ledger_of(hone)
         return await resting(keeper, [await _session(hone, keeper, beginning)], message)
 
-    found = with_keeper(options, look)
+    found = with_home(options, look)
     if not found:
         click.echo("Nothing that Hone knows rests on it.")
         return 0
@@ -40,7 +41,7 @@ def forget(options: Options, source: str, yes: bool) -> int:
     if not confirm(f"Withdraw {counted(found)}?", alone, yes=yes):
         click.echo("Nothing was withdrawn.")
         return FAILED
-    return with_keeper(options, lambda _, keeper: withdrawn(keeper, [each.entry for each in found]))
+    return with_home(options, lambda hone: withdrawn(ledger_of(hone), [each.entry for each in found]))
 
 
 def parsed(source: str) -> tuple[str, int | None]:

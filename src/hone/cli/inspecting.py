@@ -14,7 +14,7 @@ from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.files.tree import FileKind, FileTree
 from hone.knowledge import places
-from hone.knowledge.folding import Files
+from hone.knowledge.folding import Files, fold, load_holding
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills.document import validate
@@ -92,25 +92,10 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
     first: dict[str, str] | None = None
     holding: dict[str, str] = {}
     for each in made:
-        after = _folded(holding, each)
+        after = fold(holding, each.change)  # one that still waits, too: what it would make of it
         if each.id == change:
-            return await _contents(library, holding), await _contents(library, after)
+            return await load_holding(ledger, holding), await load_holding(ledger, after)
         if each.change.standing is ChangeState.ACTIVE:
             first = after if not holding or first is None else first
             holding = after
-    return await _contents(library, first or {}), await _contents(library, holding)
-
-
-def _folded(holding: dict[str, str], entry: Entry) -> dict[str, str]:
-    """With a change that still waits, too: what it would make of it."""
-    after = dict(holding)
-    for delta in entry.change.deltas:
-        after.pop(delta.path, None)
-        if delta.after:
-            after[delta.path] = delta.after
-    return after
-
-
-async def _contents(library: Library, holding: dict[str, str]) -> Files:
-    contents = await library.keeper.ledger.contents(set(holding.values()))
-    return {path: contents[held] for path, held in holding.items()}
+    return await load_holding(ledger, first or {}), await load_holding(ledger, holding)

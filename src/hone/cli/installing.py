@@ -5,16 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
-from hone.app import Hone
 from hone.cli.changes import diff
 from hone.cli.context import with_home
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.render import paint_for
 from hone.cli.skill_text import report, secrets
 from hone.core.errors import Refused
-from hone.core.ledger import Entry, skill
+from hone.core.ledger import skill
 from hone.core.skill import SkillOrigin
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
@@ -29,26 +27,15 @@ from hone.knowledge.skills.source_tree import pick
 ALONE = "Nobody can be asked here: say --yes."
 
 
-class InstallOptions(Struct, frozen=True):
-    """What the owner wants: the skill in the `folder` of a source, as of `ref`, under a name.
-    `seal` is the digest it must have, if one was given."""
-
-    source: str
-    folder: str = ""
-    ref: str = ""
-    name: str = ""
-    seal: str = ""
-
-
-def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
-    parcel, source = fetched(wish)
+def installed(options: Options, parcel: InstallPlan, source: str, seal: str, *, yes: bool) -> int:
+    """`seal` is the digest it must have, if one was given."""
     if kept := list(secrets(parcel)):
         raise Refused(
             f"Nothing was installed: there seem to be secrets in {', '.join(kept)}. Take them out first."
         )
     made = digest_files(parcel.files)
-    if wish.seal and wish.seal.lower() != made:
-        raise Refused(f"Nothing was installed: these are other bytes than {wish.seal}; theirs is {made}.")
+    if seal and seal.lower() != made:
+        raise Refused(f"Nothing was installed: these are other bytes than {seal}; theirs is {made}.")
     before = with_home(options, lambda hone: hone.keeper.files(skill(parcel.name)))
     known = facts(before) if before else None
     old = before if known and known.origin is SkillOrigin.INSTALLED else {}
@@ -59,11 +46,8 @@ def installed(options: Options, wish: InstallOptions, *, yes: bool) -> int:
     if not confirm(f"{'Replace' if old else 'Install'} {parcel.name}?", ALONE, yes=yes):
         click.echo("Nothing was installed.")
         return FAILED
-
-    async def act(hone: Hone) -> Entry:
-        return await hone.keeper.edit_skill(parcel.name, Install(parcel.files, source), OWNER)
-
-    entry = with_home(options, act)
+    edit = Install(parcel.files, source)
+    entry = with_home(options, lambda hone: hone.keeper.edit_skill(parcel.name, edit, OWNER))
     click.echo(
         f"{parcel.name} is installed (change {entry.id}). "
         f"Take it away with: hone skills uninstall {parcel.name}"
@@ -77,18 +61,19 @@ def _changed(parcel: InstallPlan, old: Files) -> Iterator[str]:
         yield from diff(skill(parcel.name), steps(split_facts(old)[0], parcel.files), paint_for(sys.stdout))
 
 
-def fetched(wish: InstallOptions) -> tuple[InstallPlan, str]:
-    """What would be installed, and where it comes from. Raises Refused."""
-    if url := git.address(wish.source):
-        with git.fetch(url, wish.ref) as (cargo, commit):
-            place = f" in {wish.folder}" if wish.folder else ""
-            return pick(cargo, wish.folder, wish.name), f"{url} at {commit[:12]}{place}"
-    path = Path(wish.source).expanduser()
+def fetched(source: str, folder: str, ref: str, name: str) -> tuple[InstallPlan, str]:
+    """What would be installed, and where it comes from: the skill in the `folder` of a source, as of `ref`,
+    under a name. Raises Refused."""
+    if url := git.address(source):
+        with git.fetch(url, ref) as (cargo, commit):
+            place = f" in {folder}" if folder else ""
+            return pick(cargo, folder, name), f"{url} at {commit[:12]}{place}"
+    path = Path(source).expanduser()
     if path.is_dir():
-        return plan_folder(path / wish.folder, wish.name), str((path / wish.folder).resolve())
+        return plan_folder(path / folder, name), str((path / folder).resolve())
     if path.is_file():
-        return pick(open_archive(path), wish.folder, wish.name), str(path.resolve())
+        return pick(open_archive(path), folder, name), str(path.resolve())
     raise click.UsageError(
-        f"{one_line(wish.source, 200)} does not exist. Name a folder, an archive, or a repository as "
+        f"{one_line(source, 200)} does not exist. Name a folder, an archive, or a repository as "
         "https://…, ssh://… or file://…"
     )

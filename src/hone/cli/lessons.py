@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from textwrap import wrap
 
 from hone.app import Hone
 from hone.cli.changes import learned_lines
-from hone.cli.context import Interrupts, count_waiting
-from hone.cli.output import columns
+from hone.cli.context import Interrupts
+from hone.cli.output import wrap_words
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.events import Curated, Event, Learned
@@ -103,15 +102,12 @@ class Lessons:
         with suppress(HoneError):
             show = self._hone.settings.learning.show
             rows = await learned_lines(self._hone.keeper, learned, show, self._way)
-            text = "\n".join(rows if show == "verbose" else map(_fitted, rows))
+            text = "\n".join(
+                rows if show == "verbose" else (line for row in rows for line in wrap_words(row))
+            )
             if text and any(each.change.standing is ChangeState.PENDING for each in learned.entries):
-                self._waiting = await count_waiting(self._hone)
+                self._waiting = len(await self._hone.ledger.pending())
             if text and self._left:
                 self._say(text)
             elif text and not self._show(text):
                 self._untold.append(text)
-
-
-def _fitted(row: str) -> str:
-    width = columns()
-    return "\n".join(wrap(row, width, break_long_words=False, break_on_hyphens=False))

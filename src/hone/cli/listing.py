@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hone.cli.output import lay_out, moment
 from hone.cli.render import WIDE, Paint, describe
 from hone.core.messages import Image, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
-from hone.core.ports import Header, SessionSummary, StoredSession
+from hone.core.ports import SessionSummary, StoredSession
 from hone.core.recall import Hit, Passage, SearchResult, excerpt
 from hone.core.transcript import Node
 from hone.core.turn import Origin
@@ -54,12 +54,10 @@ def heading(stored: StoredSession, paint: Paint) -> Iterator[str]:
     yield paint.dim(f"{visible(stored.prefix.model)} · begun {moment(header.created)} · {count}")
     yield paint.dim(f"in {one_line(header.folder, WIDE)}")
     if header.parent:
-        yield paint.dim(_kinship(header))
-
-
-def _kinship(header: Header) -> str:
-    kind = "a branch" if header.origin is Origin.USER else f"a fork ({header.origin})"
-    return f"{kind} of {header.parent}, with whom it shares the first {header.shared:,} messages"
+        kind = "a branch" if header.origin is Origin.USER else f"a fork ({header.origin})"
+        yield paint.dim(
+            f"{kind} of {header.parent}, with whom it shares the first {header.shared:,} messages"
+        )
 
 
 def entry(number: int, node: Node, paint: Paint, *, full: bool = False) -> Iterator[str]:
@@ -96,11 +94,11 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             yield from (f"{mark} {first}", *(f"  {line}" for line in rest))
         case SystemNote(text) if text.strip():
             yield paint.dim(f"(Hone told the model: {headline(part)})")
-            yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
+            yield from map(paint.dim, folded(text, full=True) if full else ())
         case Reminder(text, label) if text.strip():
             count = sum(line.startswith("- ") for line in text.splitlines())
             yield paint.dim(f"(from memory, label {label}: {count} that may fit)")
-            yield from (paint.dim(line) for line in (folded(text, full=True) if full else ()))
+            yield from map(paint.dim, folded(text, full=True) if full else ())
 
 
 def folded(text: str, *, full: bool = False) -> list[str]:

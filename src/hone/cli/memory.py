@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from hone.app import Hone
-from hone.cli.context import open_editor, with_home, with_keeper
+from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.options import Options
-from hone.cli.output import echo, echo_json, moment
+from hone.cli.output import moment, to_json
 from hone.cli.render import Paint, paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import PROJECT, ChangeQuery, Entry, Target
@@ -42,52 +42,46 @@ def memory() -> None:
     "--project",
     "folder",
     type=click.Path(path_type=Path),
+    callback=lambda _, __, folder: folder and folder.expanduser().resolve(),
     help="Show the entries of this folder. [default: the one you are in]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@click.pass_obj
-def show(options: Options, folder: Path | None, as_json: bool) -> None:
+@in_home
+async def show(hone: Hone, folder: Path | None, as_json: bool) -> str:
     """Print the journal: each entry with the change it came with."""
-    wanted = folder.expanduser().resolve() if folder else None
-
-    async def act(hone: Hone) -> tuple[list[Section], Measured]:
-        found = await sections(hone.keeper, wanted or hone.folder)
-        return found, await measure(hone, found)
-
-    found, measured = with_home(options, act)
+    found = await sections(hone.keeper, folder or hone.folder)
+    measured, paint = await measure(hone, found), paint_for(sys.stdout)
     if as_json:
-        echo_json([data(each) for each in found])
-        return
-    paint = paint_for(sys.stdout)
-    click.echo("\n\n".join("\n".join(rows(each, paint, measured)) for each in found))
+        return to_json([data(each) for each in found])
+    return "\n\n".join("\n".join(rows(each, paint, measured)) for each in found)
 
 
 @memory.command()
 @click.argument("text")
 @click.option("--to", "part", type=PART, default="memory", show_default=True, help="The part it belongs to.")
-@click.pass_obj
-def add(options: Options, text: str, part: str) -> None:
+@in_home
+async def add(hone: Hone, text: str, part: str) -> list[str]:
     """Add the entry TEXT."""
-    _change(options, part, Add(text))
+    return await _change(hone, part, Add(text))
 
 
 @memory.command(short_help="Remove an entry.")
 @click.argument("match", metavar="ENTRY")
 @click.option("--from", "part", type=PART, help="The part it is in. [default: the one that has it]")
-@click.pass_obj
-def rm(options: Options, match: str, part: str | None) -> None:
+@in_home
+async def rm(hone: Hone, match: str, part: str | None) -> list[str]:
     """Remove an entry, named by its words or a part of them that no other has."""
-    _change(options, part, Remove(match), match)
+    return await _change(hone, part, Remove(match), match)
 
 
 @memory.command(short_help="Put other words in the place of an entry.")
 @click.argument("match", metavar="ENTRY")
 @click.argument("text")
 @click.option("--in", "part", type=PART, help="The part it is in. [default: the one that has it]")
-@click.pass_obj
-def replace(options: Options, match: str, text: str, part: str | None) -> None:
+@in_home
+async def replace(hone: Hone, match: str, text: str, part: str | None) -> list[str]:
     """Put TEXT in the place of an entry, named by its words or a part of them that no other has."""
-    _change(options, part, ReplaceEntry(match, text), match)
+    return await _change(hone, part, ReplaceEntry(match, text), match)
 
 
 @memory.command(short_help="Open a part of the journal in an editor.")
@@ -99,54 +93,50 @@ def edit(options: Options, part: str) -> None:
     What you save is recorded as your change, like any edit of the file by other means.
     """
 
-    async def before(hone: Hone, keeper: Keeper) -> tuple[Path, int]:
-        target = targets(hone.folder)[part]
-        await _sync(keeper, target)
+    async def before(hone: Hone) -> tuple[Path, int]:
+        keeper, target = await _synced(hone, part)
         return hone.home / place_of(target), await keeper.ledger.latest()
 
-    file, known = with_keeper(options, before)
+    file, known = with_home(options, before)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     open_editor(file)
 
-    async def after(hone: Hone, keeper: Keeper) -> list[DescribedChange]:
-        target = targets(hone.folder)[part]
-        await _sync(keeper, target)
+    async def after(hone: Hone) -> list[DescribedChange]:
+        keeper, target = await _synced(hone, part)
         made = await keeper.ledger.entries(ChangeQuery(target=target))
         return await descriptions.describe(keeper, [each for each in made if each.id > known])
 
-    found = with_keeper(options, after)
+    found = with_home(options, after)
     for change in reversed(found):
         click.echo(f"Recorded as change {change.entry.id}: {descriptions.stat(change.steps)}.")
     if not found:
         click.echo("Nothing has changed.")
 
 
-async def _sync(keeper: Keeper, target: Target) -> None:
+async def _synced(hone: Hone, part: str) -> tuple[Keeper, Target]:
     """Unlike a mere look, this raises StoreError if the file cannot be read."""
+    keeper, target = ledger_of(hone), targets(hone.folder)[part]
 
     async def take() -> None:
         async with keeper.lock():
             await keeper.sync(target)
 
     await uninterrupted(take())
+    return keeper, target
 
 
-def _change(options: Options, part: str | None, edit: Edit, match: str = "") -> None:
+async def _change(hone: Hone, part: str | None, edit: Edit, match: str = "") -> list[str]:
     """By the same way as everybody's edits, with the owner as author. Where no part is named, it is the one
     that has an entry with `match` in it."""
-
-    async def act(hone: Hone) -> list[str]:
-        keeper, known = hone.keeper, targets(hone.folder)
-        target = known[part] if part else await _holder(keeper, known, match)
-        [entry] = await keeper.note([(target, edit)], OWNER)
-        now = await section(keeper, target)
-        return [
-            *(f"Mind that {flag}." for flag in screen(getattr(edit, "text", "")).flags),
-            f"Saved as change {entry.id}; {now.place} now has {now.room}.",
-            f"Take it back with: hone undo {entry.id}",
-        ]
-
-    echo(with_home(options, act))
+    keeper, known = hone.keeper, targets(hone.folder)
+    target = known[part] if part else await _holder(keeper, known, match)
+    [entry] = await keeper.note([(target, edit)], OWNER)
+    now = await section(keeper, target)
+    return [
+        *(f"Mind that {flag}." for flag in screen(getattr(edit, "text", "")).flags),
+        f"Saved as change {entry.id}; {now.place} now has {now.room}.",
+        f"Take it back with: hone undo {entry.id}",
+    ]
 
 
 async def _holder(keeper: Keeper, targets: Mapping[str, Target], match: str) -> Target:

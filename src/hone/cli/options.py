@@ -1,15 +1,17 @@
 """What a command is told and how it answers: options, standard input, exit codes, complaints."""
 
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from hone.core.visible import visible
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+Command = TypeVar("Command", bound=Callable[..., Any])
 HOURS = {"h": 1, "d": 24, "w": 168}
 
 
@@ -46,6 +48,12 @@ def confirm(question: str, alone: str, *, yes: bool) -> bool:
     if not yes and not at_terminal():
         raise click.UsageError(alone)
     return yes or click.confirm(question)
+
+
+def limit_option(help: str, most: int | None = None, default: int = 20) -> Callable[[Command], Command]:
+    """Add `--limit`."""
+    kind = click.IntRange(1, most)
+    return click.option("--limit", "-n", type=kind, default=default, show_default=True, help=help)
 
 
 def parse_age(age: str) -> timedelta:

@@ -1,13 +1,17 @@
-"""Results on the screen: tables, times, JSON."""
+"""Results on the screen: tables, times, JSON; and in new files."""
 
 import json
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
+from textwrap import wrap
 
 import click
 
+from hone.core.errors import HoneError
 from hone.core.visible import one_line
+from hone.files.atomic import create_file
 
 
 def columns() -> int:
@@ -38,6 +42,11 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def wrap_words(words: str) -> list[str]:
+    """Break prose into lines as wide as the terminal."""
+    return wrap(words, columns(), break_long_words=False, break_on_hyphens=False)
+
+
 def moment(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
@@ -47,5 +56,21 @@ def echo(rows: Iterable[str]) -> None:
         click.echo(row)
 
 
+def create(path: Path, text: str) -> None:
+    """Write a file that only its owner can read. Raises HoneError if there is one: nothing is overwritten."""
+    try:
+        descriptor = create_file(path)
+    except FileExistsError:
+        raise HoneError(f"{path} is there already and is left as it is.") from None
+    except OSError as error:
+        raise HoneError(f"{path} cannot be written: {error.strerror}.") from error
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def to_json(value: object) -> str:
+    return json.dumps(value, indent=2)
+
+
 def echo_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2))
+    click.echo(to_json(value))

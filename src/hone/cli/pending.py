@@ -1,15 +1,15 @@
 """`hone pending`, `hone approve`, `hone reject`, `hone undo`: the owner decides about changes."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import with_keeper
+from hone.cli.context import in_home, ledger_of, with_home
 from hone.cli.options import FAILED, Options, at_terminal, complain
-from hone.cli.output import echo, echo_json
+from hone.cli.output import echo, to_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import ChangeId, ChangeState
@@ -22,27 +22,26 @@ ID = click.IntRange(1)
 
 @click.command(short_help="Show what was learned and waits for you.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@click.pass_obj
-def pending(options: Options, as_json: bool) -> None:
+@in_home
+async def pending(hone: Hone, as_json: bool) -> Iterable[str]:
     """Show the changes that wait for you, the oldest first.
 
     They have no effect: they are in no file and in no prompt until you approve them.
     """
-
-    async def act(_: Hone, keeper: Keeper) -> list[DescribedChange]:
-        return await (descriptions.describe if as_json else descriptions.describe_groups)(
-            keeper, await keeper.ledger.pending()
-        )
-
-    found = with_keeper(options, act)
+    keeper = ledger_of(hone)
+    entries = await keeper.ledger.pending()
     if as_json:
-        echo_json([descriptions.data(each) for each in found])
-        return
+        return to_json([descriptions.data(each) for each in await descriptions.describe(keeper, entries)])
+    return _pending(await descriptions.describe_groups(keeper, entries))
+
+
+def _pending(found: Sequence[DescribedChange]) -> Iterator[str]:
     for change in found:
-        echo(changes.account(change, paint_for(sys.stdout)))
-        click.echo(f"hone approve {change.entry.id}   or   hone reject {change.entry.id}\n")
+        yield from changes.account(change, paint_for(sys.stdout))
+        yield f"hone approve {change.entry.id}   or   hone reject {change.entry.id}\n"
     waits = sum(1 + len(change.others) for change in found)
-    click.echo(f"{counted(waits)} for you." if found else "Nothing waits for you.")
+    wait = "1 change waits" if waits == 1 else f"{waits:,} changes wait"
+    yield f"{wait} for you." if found else "Nothing waits for you."
 
 
 @click.command()
@@ -54,15 +53,15 @@ def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
 
     Each is shown first, to the byte; what was shown is what takes effect, or nothing does.
     """
-    found = with_keeper(options, lambda _, keeper: waiting(keeper, ids))
+    found = with_home(options, lambda hone: waiting(ledger_of(hone), ids))
     if not yes and not at_terminal():
         raise click.UsageError("Nobody can be asked here whether to approve this: say --yes.")
     agreed = [change for change in found if _agreed(change, yes=yes)]
 
-    async def act(_: Hone, keeper: Keeper) -> bool:
-        return all([await _settled(keeper, change, approved=True) for change in agreed])
+    async def act(hone: Hone) -> bool:
+        return all([await _settled(ledger_of(hone), change, approved=True) for change in agreed])
 
-    done = with_keeper(options, act) if agreed else False
+    done = with_home(options, act) if agreed else False
     return 0 if done and len(agreed) == len(found) else FAILED
 
 
@@ -76,19 +75,15 @@ def _agreed(change: DescribedChange, *, yes: bool) -> bool:
 
 @click.command()
 @click.argument("ids", metavar="ID...", type=ID, nargs=-1, required=True)
-@click.pass_obj
-def reject(options: Options, ids: tuple[ChangeId, ...]) -> int:
+@in_home
+async def reject(hone: Hone, ids: tuple[ChangeId, ...]) -> int:
     """Turn changes that wait down; they stay in the log."""
-
-    async def act(_: Hone, keeper: Keeper) -> bool:
-        whole = True
-        for change in await waiting(keeper, ids):
-            for each in (change, *change.others):
-                click.echo(changes.line(each))
-            whole = await _settled(keeper, change, approved=False) and whole
-        return whole
-
-    return 0 if with_keeper(options, act) else FAILED
+    keeper, code = ledger_of(hone), 0
+    for change in await waiting(keeper, ids):
+        echo(map(changes.line, (change, *change.others)))
+        if not await _settled(keeper, change, approved=False):
+            code = FAILED
+    return code
 
 
 async def waiting(keeper: Keeper, ids: Iterable[ChangeId]) -> list[DescribedChange]:
@@ -117,32 +112,24 @@ async def _settled(keeper: Keeper, change: DescribedChange, *, approved: bool) -
     return True
 
 
-def counted(number: int) -> str:
-    return "1 change waits" if number == 1 else f"{number:,} changes wait"
-
-
 @click.command()
 @click.argument("id", type=ID)
-@click.pass_obj
-def undo(options: Options, id: ChangeId) -> None:
+@in_home
+async def undo(hone: Hone, id: ChangeId) -> None:
     """Take the change ID back, and nothing that came later.
 
     The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
     go. Where a later change met the same place, both are shown and nothing happens.
     """
-    paint = paint_for(sys.stdout)
-
-    async def act(_: Hone, keeper: Keeper) -> None:
-        entry = await keeper.ledger.entry(id)
-        if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
-            [change] = await descriptions.describe_groups(keeper, [entry])
-            for each in (change, *change.others):
-                back = [step.reverse for step in each.steps]
-                echo(changes.heading(each, paint))
-                echo(changes.indented(changes.diff(each.entry.change.target, back, paint)))
-            if change.others:
-                click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
-        made = await keeper.undo(id)
-        click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
-
-    with_keeper(options, act)
+    keeper, paint = ledger_of(hone), paint_for(sys.stdout)
+    entry = await keeper.ledger.entry(id)
+    if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
+        [change] = await descriptions.describe_groups(keeper, [entry])
+        for each in (change, *change.others):
+            back = [step.reverse for step in each.steps]
+            echo(changes.heading(each, paint))
+            echo(changes.indented(changes.diff(each.entry.change.target, back, paint)))
+        if change.others:
+            click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
+    made = await keeper.undo(id)
+    click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 
 import click
-from msgspec import Struct
 
 from hone.app import Hone
-from hone.cli.context import Interrupts, count_waiting, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, read_piped
 from hone.cli.render import Renderer, paint_for
 from hone.core.events import Emit, Event, Notice
@@ -67,15 +66,7 @@ def run(
     )
     if chosen.template and (chosen.resume or chosen.last):
         raise click.UsageError("--template goes with a new session; this one has begun.")
-    return perform(chosen, RunTask(words, voice, skills), as_json=as_json, quiet=quiet)
-
-
-class RunTask(Struct, frozen=True):
-    """`voice` says whose words they are, if not the owner's; `skills` go with them."""
-
-    words: str
-    voice: Trust | None = None
-    skills: Sequence[str] = ()
+    return perform(chosen, words, voice, skills, as_json=as_json, quiet=quiet)
 
 
 def assemble(task: Sequence[str]) -> tuple[str, Trust | None]:
@@ -90,9 +81,19 @@ def assemble(task: Sequence[str]) -> tuple[str, Trust | None]:
     return said or piped, None
 
 
-def perform(options: Options, task: RunTask, *, as_json: bool = False, quiet: bool = False) -> int:
+def perform(
+    options: Options,
+    words: str,
+    voice: Trust | None = None,
+    skills: Sequence[str] = (),
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """`voice` says whose words they are, if not the owner's; `skills` go with them."""
     streamed = not as_json and sys.stdout.isatty()
-    session, turn = asyncio.run(_once(options, task, _shower(streamed=streamed, quiet=quiet)))
+    emit = _shower(streamed=streamed, quiet=quiet)
+    session, turn = asyncio.run(_once(options, words, voice, skills, emit))
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
@@ -105,15 +106,17 @@ def perform(options: Options, task: RunTask, *, as_json: bool = False, quiet: bo
     return code
 
 
-async def _once(options: Options, task: RunTask, emit: Emit) -> tuple[str, Turn]:
+async def _once(
+    options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
+) -> tuple[str, Turn]:
     async with Hone(home=options.home) as hone:
         session = await open_session(hone, options)
-        aside = await hone.library.use(task.skills, session.id)
-        count = await count_waiting(hone)
+        aside = await hone.library.use(skills, session.id)
+        count = len(await hone.ledger.pending())
         for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))
         with Interrupts() as interrupts:
-            turn = await take_turn(session, task.words, emit, interrupts, voice=task.voice, aside=aside)
+            turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
         return session.id, turn

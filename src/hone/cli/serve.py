@@ -66,7 +66,7 @@ def serve(
         click.echo(f"For other programs: {url.partition('/login')[0]}/v1, with the key in {home}/serve.key")
         click.echo("Ctrl-C ends.", err=True)
         if not no_open and _has_screen():
-            _open(url)
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     late = asyncio.run(run(options.home, Address(host, port, names, word), ready, grace=grace))
     turns = "1 turn was" if late == 1 else f"{late} turns were"
@@ -77,7 +77,3 @@ def serve(
 def _has_screen() -> bool:
     """Without one a browser would take over the terminal, if there is any. The address is printed anyway."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _open(url: str) -> None:
-    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

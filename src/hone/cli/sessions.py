@@ -1,32 +1,37 @@
 """`hone sessions`: what was said before, and what to do with it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import with_home, with_store
-from hone.cli.files import create
+from hone.cli.context import in_home, with_home
 from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
-from hone.cli.options import FAILED, Options, at_terminal, confirm, parse_age
-from hone.cli.output import columns, echo, echo_json
+from hone.cli.options import FAILED, Options, at_terminal, confirm, limit_option, parse_age
+from hone.cli.output import columns, create, echo, to_json
 from hone.cli.render import account, paint_for
 from hone.core.ids import SessionId
 from hone.core.loading import import_object
-from hone.core.ports import Sessions, SessionSummary, Spending, StoredSession
+from hone.core.ports import SessionSummary, StoredSession
 from hone.core.recall import Query
 from hone.core.secrets import redact
 from hone.core.turn import Origin
 from hone.core.visible import one_line, visible
 from hone.registry import CHAT
-from hone.runtime.export import to_json, to_markdown
-from hone.runtime.session import branch as begin
+from hone.runtime import export as exports
 from hone.tools.recall import nothing
+
+LESSONS = click.option(
+    "--lessons",
+    type=click.Choice(["keep", "withdraw"]),
+    help="What becomes of what was learned from them. [default: ask; kept with --yes]",
+)
 
 
 @click.group()
@@ -38,26 +43,21 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option(
-    "--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="How many, latest first."
-)
+@limit_option("How many, latest first.")
 @click.option("--all", "everything", is_flag=True, help="The forks Hone made for itself, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@click.pass_obj
-def list_(options: Options, limit: int, everything: bool, as_json: bool) -> None:
+@in_home
+async def list_(hone: Hone, limit: int, everything: bool, as_json: bool) -> str:
     """List sessions, the latest first."""
-    found = with_store(options, lambda store: store.list(limit, None if everything else Origin.USER))
+    found = await hone.sessions.list(limit, None if everything else Origin.USER)
     if as_json:
-        echo_json([to_object(each) for each in found])
-    elif found:
-        click.echo(table(found, columns()))
-    else:
-        click.echo("There are no sessions yet. Start one: hone")
+        return to_json([to_object(each) for each in found])
+    return table(found, columns()) if found else "There are no sessions yet. Start one: hone"
 
 
 @sessions.command(short_help="Find what was said in any of them.")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", "-n", type=click.IntRange(1, 100), default=10, show_default=True, help="How many.")
+@limit_option("How many.", most=100, default=10)
 @click.option(
     "--since", metavar="WHEN", help="Not older than a day like 2026-03-01, or an age: 12h, 30d, 8w."
 )
@@ -92,25 +92,19 @@ def search(options: Options, words: tuple[str, ...], limit: int, since: str | No
 @click.option("--at", type=click.IntRange(1), help="Only the messages around this one.")
 @click.option("--earlier", is_flag=True, help="As it was before notes took the place of older messages.")
 @click.option("--json", "as_json", is_flag=True, help="Print what `export --format json` would.")
-@click.pass_obj
-def show(options: Options, id: str, full: bool, at: int | None, earlier: bool, as_json: bool) -> None:
+@in_home
+async def show(
+    hone: Hone, id: str, full: bool, at: int | None, earlier: bool, as_json: bool
+) -> Iterable[str]:
     """Print the session ID as a readable transcript."""
-
-    async def act(store: Sessions) -> tuple[StoredSession, Sequence[Spending]]:
-        found = await store.find(id)
-        lines = await store.earlier(found) if earlier else ()
-        fitting = [line for line in lines if len(line.transcript) >= (at or 1)]
-        stored = fitting[-1] if fitting else await store.load(found)
-        return stored, await store.spending(found)
-
-    stored, spent = with_store(options, act)
+    store, found = hone.sessions, await hone.sessions.find(id)
+    lines = await store.earlier(found) if earlier else ()
+    fitting = [line for line in lines if len(line.transcript) >= (at or 1)]
+    stored, spent = fitting[-1] if fitting else await store.load(found), await store.spending(found)
     if as_json:
-        click.echo(exported(stored, "json"), nl=False)
-        return
-    for line in transcript(stored, paint_for(sys.stdout), full=full, at=at):
-        print(line)
-    if spent and at is None:
-        print(f"\n{account(each.usage for each in spent)}")
+        return exported(stored, "json").removesuffix("\n")
+    costs = ("", account(each.usage for each in spent)) if spent and at is None else ()
+    return (*transcript(stored, paint_for(sys.stdout), full=full, at=at), *costs)
 
 
 @sessions.command()
@@ -125,17 +119,12 @@ def resume(options: Options, id: str) -> int:
 @sessions.command()
 @click.argument("id")
 @click.argument("title", nargs=-1, required=True)
-@click.pass_obj
-def rename(options: Options, id: str, title: tuple[str, ...]) -> None:
+@in_home
+async def rename(hone: Hone, id: str, title: tuple[str, ...]) -> str:
     """Give the session ID a TITLE."""
-    words = " ".join(" ".join(title).split())
-
-    async def act(store: Sessions) -> SessionId:
-        found = await store.find(id)
-        await store.rename(found, words)
-        return found
-
-    click.echo(f"{with_store(options, act)} is now called {one_line(words, 100)!r}.")
+    words, found = " ".join(" ".join(title).split()), await hone.sessions.find(id)
+    await hone.sessions.rename(found, words)
+    return f"{found} is now called {one_line(words, 100)!r}."
 
 
 @sessions.command()
@@ -149,33 +138,28 @@ def rename(options: Options, id: str, title: tuple[str, ...]) -> None:
     help="Markdown to read, JSON for programs.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a new file.")
-@click.pass_obj
-def export(options: Options, id: str, form: str, output: Path | None) -> None:
+@in_home
+async def export(hone: Hone, id: str, form: str, output: Path | None) -> str:
     """Write the session ID as JSON or Markdown, with secrets taken out."""
-    text = exported(_load(options, id), form)
+    text = exported(await hone.sessions.load(await hone.sessions.find(id)), form)
     if output is None or str(output) == "-":
-        click.echo(text, nl=False)
-        return
+        return text.removesuffix("\n")
     create(output, text)
-    click.echo(f"Wrote {one_line(str(output), 200)}.")
+    return f"Wrote {one_line(str(output), 200)}."
 
 
 @sessions.command(short_help="Begin a new session with the messages of another.")
 @click.argument("id")
 @click.option("--at", type=int, help="The last message to take over, by its number in `show`. [default: all]")
-@click.pass_obj
-def branch(options: Options, id: str, at: int | None) -> None:
+@in_home
+async def branch(hone: Hone, id: str, at: int | None) -> str:
     """Begin a new session with the messages of the session ID, and print its id."""
-    click.echo(with_store(options, lambda store: begin(store, id, at, datetime.now(UTC))))
+    return await hone.branch(id, at)
 
 
 @sessions.command()
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@click.option(
-    "--lessons",
-    type=click.Choice(["keep", "withdraw"]),
-    help="What becomes of what was learned from them. [default: ask; kept with --yes]",
-)
+@LESSONS
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: bool) -> int:
@@ -185,22 +169,18 @@ def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: boo
     was learned from them, you are asked whether to withdraw it, too.
     """
 
-    async def select(store: Sessions) -> Sequence[SessionSummary]:
-        wanted = {await store.find(id) for id in ids}
-        return [each for each in await store.list(None, None) if each.header.id in wanted]
+    async def select(hone: Hone) -> Sequence[SessionSummary]:
+        wanted = {await hone.sessions.find(id) for id in ids}
+        return [each for each in await hone.sessions.list(None, None) if each.header.id in wanted]
 
-    return _remove(options, with_store(options, select), lessons, yes=yes)
+    return _remove(options, with_home(options, select), lessons, yes=yes)
 
 
 @sessions.command()
 @click.option(
     "--older-than", "age", required=True, metavar="AGE", help="Since the last activity: 12h, 30d, 8w."
 )
-@click.option(
-    "--lessons",
-    type=click.Choice(["keep", "withdraw"]),
-    help="What becomes of what was learned from them. [default: ask; kept with --yes]",
-)
+@LESSONS
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
@@ -209,11 +189,8 @@ def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
     They are listed first.
     """
     limit = datetime.now(UTC) - parse_age(age)
-
-    async def select(store: Sessions) -> Sequence[SessionSummary]:
-        return [each for each in await store.list(None, None) if each.updated < limit]
-
-    old = with_store(options, select)
+    every = with_home(options, lambda hone: hone.sessions.list(None, None))
+    old = [each for each in every if each.updated < limit]
     if not old:
         click.echo(f"No session is older than {age}.")
         return 0
@@ -229,8 +206,8 @@ def _since(when: str, now: datetime) -> datetime:
 
 def exported(stored: StoredSession, form: str) -> str:
     if form == "json":
-        return to_json(stored, redact)
-    return to_markdown(stored, lambda text: visible(redact(text)))
+        return exports.to_json(stored, redact)
+    return exports.to_markdown(stored, lambda text: visible(redact(text)))
 
 
 def to_object(each: SessionSummary) -> dict[str, object]:
@@ -249,13 +226,6 @@ def to_object(each: SessionSummary) -> dict[str, object]:
     }
 
 
-def _load(options: Options, id: str) -> StoredSession:
-    async def act(store: Sessions) -> StoredSession:
-        return await store.load(await store.find(id))
-
-    return with_store(options, act)
-
-
 def _remove(options: Options, chosen: Sequence[SessionSummary], lessons: str | None, *, yes: bool) -> int:
     """Says what goes, asks, and lets it go, with what was learned from it if that is wanted. Gives the exit
     code."""
@@ -268,11 +238,11 @@ def _remove(options: Options, chosen: Sequence[SessionSummary], lessons: str | N
     ids = [each.header.id for each in chosen]
     code = _unlearn(options, ids, lessons, ask=at_terminal() and not yes)
 
-    async def act(store: Sessions) -> None:
+    async def act(hone: Hone) -> None:
         for id in ids:
-            await store.delete(id)
+            await hone.sessions.delete(id)
 
-    with_store(options, act)
+    with_home(options, act)
     click.echo(f"Deleted {count}.")
     echo(with_home(options, lambda hone: hone.leftovers(ids)))
     return code

@@ -1,18 +1,18 @@
 """`hone skills`: what Hone knows how to do, and what to do with it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from hone.app import Hone
 from hone.cli import changes, skill_text
-from hone.cli.context import ledger_of, open_editor, with_home
+from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.inspecting import Inspected, inspect, names, states
-from hone.cli.installing import InstallOptions, installed
+from hone.cli.installing import fetched, installed
 from hone.cli.options import FAILED, Options, at_terminal, read_piped
-from hone.cli.output import columns, echo_json
+from hone.cli.output import columns, echo, to_json
 from hone.cli.render import paint_for
 from hone.cli.skill_text import find_skills, heading, readable
 from hone.core.errors import Missing, Refused
@@ -20,7 +20,7 @@ from hone.core.ledger import Entry, skill
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.core.visible import one_line, visible
 from hone.files.tree import FileTree
-from hone.knowledge.folding import Files, steps
+from hone.knowledge.folding import steps
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.places import folder_of
 from hone.knowledge.skills.document import decode, parse, write_document
@@ -53,47 +53,38 @@ def skills() -> None:
 @click.argument("query", nargs=-1)
 @click.option("--archived", is_flag=True, help="Those that were put away.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@click.pass_obj
-def list_(options: Options, query: tuple[str, ...], archived: bool, as_json: bool) -> None:
+@in_home
+async def list_(hone: Hone, query: tuple[str, ...], archived: bool, as_json: bool) -> str:
     """List all skills by name, or those for QUERY, the best first."""
-    found = with_home(options, lambda hone: find_skills(hone.library, " ".join(query), archived=archived))
+    found = await find_skills(hone.library, " ".join(query), archived=archived)
     if as_json:
-        echo_json([skill_text.to_object(each) for each in found])
-    elif found:
-        click.echo(skill_text.table(found, columns()))
-    else:
-        click.echo("There are no such skills." if query or archived else "There are no skills yet.")
+        return to_json([skill_text.to_object(each) for each in found])
+    if found:
+        return skill_text.table(found, columns())
+    return "There are no such skills." if query or archived else "There are no skills yet."
 
 
 @skills.command()
 @click.argument("name")
 @click.option("--file", "file", default="", metavar="FILE", help="One of its files, and nothing else.")
-@click.pass_obj
-def show(options: Options, name: str, file: str) -> None:
+@in_home
+async def show(hone: Hone, name: str, file: str) -> Iterable[str]:
     """Print the skill NAME as it is now. This does not count as a use."""
-
-    async def act(hone: Hone) -> tuple[Files, UsageCounts, list[str]]:
-        files, counts = await hone.library.files(name), await hone.library.usage_counts()
-        return (
-            files,
-            counts.get(name, UsageCounts()),
-            await hone.findings("skill", name, content_digest(files)),
-        )
-
-    files, tally, measured = with_home(options, act)
-    paths = sorted(split_facts(files)[0])
-    wanted = file or DOCUMENT
+    files = await hone.library.files(name)
+    paths, wanted = sorted(split_facts(files)[0]), file or DOCUMENT
     if wanted not in paths:
         raise Missing(f"{name} has no file {one_line(file, 100)!r}; it has {', '.join(paths)}.")
     text = readable(files[wanted])
     if text is None:
         raise Missing(f"{wanted} is not text ({len(files[wanted]):,} bytes).")
-    if not file:
-        head = heading(name, facts(files), tally, paint_for(sys.stdout), digest_files(files))
-        click.echo("\n".join((*head, *measured, "")))
-    click.echo(visible(text).rstrip("\n"))
-    if not file and len(paths) > 1:
-        click.echo("\n".join(("", "Files:", *(f"  {path}  {len(files[path]):,} bytes" for path in paths))))
+    text = visible(text).rstrip("\n")
+    if file:
+        return text
+    tally = (await hone.library.usage_counts()).get(name, UsageCounts())
+    head = heading(name, facts(files), tally, paint_for(sys.stdout), digest_files(files))
+    measured = await hone.findings("skill", name, content_digest(files))
+    sizes = [f"  {path}  {len(files[path]):,} bytes" for path in paths]
+    return (*head, *measured, "", text, *(("", "Files:", *sizes) if len(paths) > 1 else ()))
 
 
 @skills.command()
@@ -149,58 +140,47 @@ def edit(options: Options, name: str) -> int:
 def _edited(options: Options, name: str, place: Path) -> int:
     """What the editor left, taken in. Gives the exit code."""
     open_editor(place)
-
-    async def act(hone: Hone) -> Inspected:
-        return await inspect(hone.keeper, FileTree(hone.home), name)
-
-    found = with_home(options, act)
+    found = with_home(options, lambda hone: inspect(hone.keeper, FileTree(hone.home), name))
     for problem in found.problems:
         click.echo(f"✗ {visible(problem)}", err=True)
-    for entry in found.taken:
-        click.echo(f"{name}: your edit is change {entry.id}. Take it back with: hone undo {entry.id}")
+    echo(_taken_in(found))
     if not found.taken and not found.problems:
         click.echo(f"{name}: nothing was changed.")
     return FAILED if found.problems else 0
 
 
-@skills.command(short_help="Keep a skill first in the prompt and out of reviews.")
-@click.argument("name")
-@click.pass_obj
-def pin(options: Options, name: str) -> None:
-    """Keep NAME as it is: neither the review nor the curator changes it, and it is first in rank."""
-    _shelve(options, name, Pin(), "is pinned")
+def _shelving(command: str, edit: Edit, done: str, help: str, short_help: str = "") -> click.Command:
+    """Return the command that does one thing to a skill as a whole."""
+
+    @skills.command(command, help=help, short_help=short_help or None)
+    @click.argument("name")
+    @in_home
+    async def shelve(hone: Hone, name: str) -> str:
+        await hone.library.files(name)
+        entry = await hone.keeper.edit_skill(name, edit, OWNER)
+        return f"{name} {done}. Take it back with: hone undo {entry.id}"
+
+    return shelve
 
 
-@skills.command()
-@click.argument("name")
-@click.pass_obj
-def unpin(options: Options, name: str) -> None:
-    """Pin NAME no longer."""
-    _shelve(options, name, Unpin(), "is no longer pinned")
+pin = _shelving(
+    "pin",
+    Pin(),
+    "is pinned",
+    "Keep NAME as it is: neither the review nor the curator changes it, and it is first in rank.",
+    "Keep a skill first in the prompt and out of reviews.",
+)
+unpin = _shelving("unpin", Unpin(), "is no longer pinned", "Pin NAME no longer.")
+archive = _shelving(
+    "archive", Archive(), "is archived", "Put NAME away: it is kept, and in no prompt and no list."
+)
+restore = _shelving("restore", Restore(), "is back", "Take NAME out of the archive.")
+_shelving("uninstall", Uninstall(), "is taken away", "Take away the skill NAME that was installed.")
 
 
-@skills.command()
-@click.argument("name")
-@click.pass_obj
-def archive(options: Options, name: str) -> None:
-    """Put NAME away: it is kept, and in no prompt and no list."""
-    _shelve(options, name, Archive(), "is archived")
-
-
-@skills.command()
-@click.argument("name")
-@click.pass_obj
-def restore(options: Options, name: str) -> None:
-    """Take NAME out of the archive."""
-    _shelve(options, name, Restore(), "is back")
-
-
-@skills.command()
-@click.argument("name")
-@click.pass_obj
-def uninstall(options: Options, name: str) -> None:
-    """Take away the skill NAME that was installed."""
-    _shelve(options, name, Uninstall(), "is taken away")
+def _taken_in(found: Inspected) -> Iterator[str]:
+    for entry in found.taken:
+        yield f"{found.name}: your edit is change {entry.id}. Take it back with: hone undo {entry.id}"
 
 
 @skills.command(short_help="Install a skill from a folder, an archive or a repository.")
@@ -219,18 +199,18 @@ def install(options: Options, source: str, folder: str, ref: str, name: str, sea
     What would be installed is shown first, and what is odd about it. What was shown is what is installed. If
     it is installed already and its bytes are others now, you see what changed and are asked again.
     """
-    return installed(options, InstallOptions(source, folder, ref, name, seal), yes=yes)
+    return installed(options, *fetched(source, folder, ref, name), seal, yes=yes)
 
 
 @skills.command(short_help="Show how a skill has changed.")
 @click.argument("name")
 @click.argument("change", type=int, required=False)
-@click.pass_obj
-def diff(options: Options, name: str, change: int | None) -> None:
+@in_home
+async def diff(hone: Hone, name: str, change: int | None) -> str:
     """Print how NAME has changed since it was made or installed, or what one CHANGE did to it."""
-    made = steps(*with_home(options, lambda hone: states(hone.library, name, change)))
+    made = steps(*await states(hone.library, name, change))
     lines = changes.diff(skill(name), made, paint_for(sys.stdout))
-    click.echo("\n".join(lines) or f"{name} is as it was at first.")
+    return "\n".join(lines) or f"{name} is as it was at first."
 
 
 @skills.command()
@@ -244,14 +224,10 @@ def check(options: Options, name: str | None) -> int:
     """
     found, problems = with_home(options, lambda hone: _inspected(hone, name))
     for each in found:
-        for entry in each.taken:
-            click.echo(
-                f"{each.name}: your edit is change {entry.id}. Take it back with: hone undo {entry.id}"
-            )
+        echo(_taken_in(each))
         problems = [*problems, *(f"{each.name}: {problem}" for problem in each.problems)]
     fine = sum(not each.problems for each in found)
-    for problem in problems:
-        click.echo(f"✗ {visible(problem)}")
+    echo(f"✗ {visible(problem)}" for problem in problems)
     click.echo("1 skill is fine." if fine == 1 else f"{fine:,} skills are fine.")
     return FAILED if problems else 0
 
@@ -264,15 +240,6 @@ async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected],
     await hone.library.files(name)
     is_kept = bool(await keeper.ledger.holding(skill(name)))
     return [await inspect(keeper, disk, name) if is_kept else Inspected(name)], ()
-
-
-def _shelve(options: Options, name: str, edit: Edit, done: str) -> None:
-    async def act(hone: Hone) -> Entry:
-        await hone.library.files(name)
-        return await hone.keeper.edit_skill(name, edit, OWNER)
-
-    entry = with_home(options, act)
-    click.echo(f"{name} {done}. Take it back with: hone undo {entry.id}")
 
 
 def _place(hone: Hone, name: str) -> Path:

@@ -42,11 +42,12 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
         click.echo(f"{called} is no longer trusted.")
         return 0
     found = look(place)
-    if isinstance(found, FoundInstructions) and not _agreed(found, called, yes=yes):
+    file = found if isinstance(found, FoundInstructions) else None
+    if file and not _agreed(file, called, yes=yes):
         click.echo("Nothing was changed.")
         return FAILED
-    instructions.trust(place, found if isinstance(found, FoundInstructions) else None)
-    followed = f", and its {found.name} is followed as shown" if isinstance(found, FoundInstructions) else ""
+    instructions.trust(place, file)
+    followed = f", and its {file.name} is followed as shown" if file else ""
     click.echo(f"{called} is trusted now{followed}. Take it back with: hone trust --forget")
     if isinstance(found, UnusedInstructions):
         click.echo(found.why)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import click
 
 from hone.app import Hone
-from hone.cli.context import tell, with_home
-from hone.cli.options import FAILED, Options
+from hone.cli.context import in_home, tell
+from hone.cli.options import FAILED
 from hone.cli.reviews import attempt, outcome
 from hone.core.clock import Clock, SystemClock
 from hone.core.curation import summarize
@@ -27,18 +27,14 @@ Tend = Callable[[], Awaitable[None]]
 
 @click.command(short_help="Do the reviews that are queued, and wait for more.")
 @click.option("--once", is_flag=True, help="End when there is nothing left to do.")
-@click.pass_obj
-def worker(options: Options, once: bool) -> int:
+@in_home
+async def worker(hone: Hone, once: bool) -> int:
     """Do the reviews that are queued, one line for each, and wait for more. What the memory backend has yet
     to be told is told as well.
 
     Conversations do their own reviews; a worker does those that hone run and broken-off conversations leave.
     Ctrl-C or SIGTERM ends it; a review that is at work then goes back into the queue.
     """
-    return with_home(options, lambda hone: _serve(hone, once=once))
-
-
-async def _serve(hone: Hone, *, once: bool) -> int:
     wrong: set[JobId] = set()
 
     async def work(job: Job) -> bool:
@@ -52,6 +48,10 @@ async def _serve(hone: Hone, *, once: bool) -> int:
         tell(hone)
         return taken
 
+    def notify() -> None:
+        for part in hone.parts("notify"):
+            part.notify()
+
     async def tend() -> None:
         for part in hone.parts("tend"):
             await part.tend(_told)
@@ -61,8 +61,7 @@ async def _serve(hone: Hone, *, once: bool) -> int:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
     for part in hone.parts("attend"):
         part.attend()
-    round = serve(hone.jobs, work, SystemClock(), once=once, begin=lambda: _notify(hone), tend=tend)
-    serving = asyncio.ensure_future(round)
+    serving = asyncio.ensure_future(serve(hone.jobs, work, SystemClock(), once=once, begin=notify, tend=tend))
     await _until_told(serving)
     for part in hone.parts("finish"):
         await part.finish()
@@ -72,11 +71,6 @@ async def _serve(hone: Hone, *, once: bool) -> int:
         return 0
     serving.result()
     return FAILED if once and wrong else 0
-
-
-def _notify(hone: Hone) -> None:
-    for part in hone.parts("notify"):
-        part.notify()
 
 
 def _told(event: Event) -> None:

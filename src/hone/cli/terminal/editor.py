@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -31,12 +31,11 @@ REACH = 256 * 1024
 """Bytes that are read back, from the end."""
 
 
-class Editor:
-    """`ready` is called once, when the first prompt stands."""
-
-    def __init__(self, surroundings: Surroundings, ready: Callable[[], None]) -> None:
+class DrawnScreen:
+    def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-        self._ready: Callable[[], None] | None = ready
+        self._drawing: TurnDrawing | None = None
+        self._warm = False
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", "> ")],
             multiline=True,
@@ -61,10 +60,23 @@ class Editor:
             run_in_terminal(lambda: print(text))
         return self._session.app.is_running
 
+    @asynccontextmanager
+    async def working(self, *, verbose: bool = False) -> AsyncIterator[Emit]:
+        self._drawing = draw(verbose=verbose)
+        try:
+            async with self._drawing.running() as emit:
+                yield emit
+        finally:
+            self._drawing = None
+
+    def pause(self) -> AbstractContextManager[None]:
+        return self._drawing.paused() if self._drawing else nullcontext()
+
     def _rendered(self, _: object) -> None:
-        ready, self._ready = self._ready, None
-        if ready:
-            ready()
+        """What draws an answer is loaded while the user types, once the first prompt stands."""
+        if not self._warm:
+            self._warm = True
+            asyncio.get_running_loop().run_in_executor(None, import_object, DRAWING)
 
     def _toolbar(self) -> str:
         return status_line(self._surroundings.status(), get_app().output.get_size().columns)
@@ -171,37 +183,3 @@ def decoded(line: bytes) -> str:
     except ValueError:
         return ""
     return text if isinstance(text, str) else ""
-
-
-class DrawnScreen:
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._editor = Editor(surroundings, ready=warm_up)
-        self._drawing: TurnDrawing | None = None
-
-    async def read(self) -> str:
-        return await self._editor.read()
-
-    @asynccontextmanager
-    async def working(self, *, verbose: bool = False) -> AsyncIterator[Emit]:
-        self._drawing = draw(verbose=verbose)
-        try:
-            async with self._drawing.running() as emit:
-                yield emit
-        finally:
-            self._drawing = None
-
-    def tell(self, text: str) -> bool:
-        return self._editor.tell(text)
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        if self._drawing is None:
-            yield
-        else:
-            with self._drawing.paused():
-                yield
-
-
-def warm_up() -> None:
-    """What draws an answer is loaded while the user types."""
-    asyncio.get_running_loop().run_in_executor(None, import_object, DRAWING)

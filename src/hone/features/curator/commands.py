@@ -8,7 +8,7 @@ import click
 from hone.app import Hone
 from hone.cli import skills
 from hone.cli.changes import diff, indented
-from hone.cli.context import with_home, with_keeper
+from hone.cli.context import ledger_of, with_home
 from hone.cli.options import FAILED, Options
 from hone.cli.output import echo, moment
 from hone.cli.render import Paint, paint_for
@@ -16,12 +16,11 @@ from hone.core.curation import CuratorRun, summarize
 from hone.core.errors import Conflict, Missing
 from hone.core.ledger import Actor, ChangeState, Entry, skill
 from hone.core.visible import visible
-from hone.features.curator.curator import Preview, report
+from hone.features.curator.curator import Curator, Preview, report
 from hone.features.curator.part import CuratorPart
 from hone.features.curator.reports import markdown
 from hone.features.curator.retention import Aged
 from hone.knowledge.folding import steps
-from hone.knowledge.keeper import Keeper
 
 SHOWN = 20
 """Skills in the status, those that were not used longest first."""
@@ -48,13 +47,13 @@ for _command in (skills.pin, skills.unpin, skills.archive, skills.restore):
 def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
 
-    async def act(hone: Hone, _: Keeper) -> tuple[CuratorRun, tuple[Entry, ...]]:
-        done = await hone.part(CuratorPart).curator.work(again=again)
+    async def act(hone: Hone) -> tuple[CuratorRun, tuple[Entry, ...]]:
+        done = await _curator(hone).work(again=again)
         if done is None:
             raise Conflict("Another process is at it already. Look again with: hone curator show")
         return done
 
-    done, entries = with_keeper(options, act)
+    done, entries = with_home(options, act)
     click.echo(markdown(done))
     click.echo(summarize(done, entries))
     return FAILED if done.error else 0
@@ -65,7 +64,7 @@ def run(options: Options, again: bool) -> int:
 @click.pass_obj
 def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
-    preview = with_keeper(options, lambda hone, _: hone.part(CuratorPart).curator.preview(again=again))
+    preview = with_home(options, lambda hone: _curator(hone).preview(again=again))
     echo(previewed(preview, paint_for(sys.stdout)))
     return FAILED if preview.refused or preview.thought.advice.error else 0
 
@@ -149,10 +148,10 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
 def pause(options: Options) -> None:
     """Begin no round until `hone curator resume`."""
 
-    async def act(hone: Hone, _: Keeper) -> None:
-        hone.part(CuratorPart).curator.reports.pause()
+    async def act(hone: Hone) -> None:
+        _curator(hone).reports.pause()
 
-    with_keeper(options, act)
+    with_home(options, act)
     click.echo("The curator is paused. Let it go on with: hone curator resume")
 
 
@@ -161,8 +160,14 @@ def pause(options: Options) -> None:
 def resume(options: Options) -> None:
     """Begin rounds again."""
 
-    async def act(hone: Hone, _: Keeper) -> None:
-        hone.part(CuratorPart).curator.reports.resume()
+    async def act(hone: Hone) -> None:
+        _curator(hone).reports.resume()
 
-    with_keeper(options, act)
+    with_home(options, act)
     click.echo("The curator goes on.")
+
+
+def _curator(hone: Hone) -> Curator:
+    """Return the curator for what changes something. Raises Refused where nothing can be changed."""
+    ledger_of(hone)
+    return hone.part(CuratorPart).curator

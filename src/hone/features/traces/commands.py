@@ -2,7 +2,7 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
@@ -10,10 +10,9 @@ import click
 from msgspec import Struct
 
 from hone.app import Hone
-from hone.cli.context import with_home, with_store
-from hone.cli.files import create
+from hone.cli.context import in_home, with_home
 from hone.cli.options import FAILED, Options, confirm, parse_age
-from hone.cli.output import columns, echo, number_of
+from hone.cli.output import columns, create, echo, number_of
 from hone.core.errors import HoneError
 from hone.core.ids import SessionId
 from hone.core.ports import Header, Sessions, SessionSummary
@@ -51,12 +50,13 @@ def export(
     """
     limit = parse_since(since) if since else None
 
-    async def act(store: Sessions) -> Tree:
+    async def act(hone: Hone) -> Tree:
+        store = hone.sessions
         wanted = [await store.find(id) for id in ids]
         chosen = choose(await store.list(None, None), since=limit, sessions=wanted, reviews=reviews)
         return await gather(store, chosen, None if raw else redact)
 
-    tree = with_store(options, act)
+    tree = with_home(options, act)
     lines = write(tree, redacted=not raw)
     if output is None or str(output) == "-":
         echo(lines)
@@ -157,30 +157,23 @@ def _contents(tree: Tree) -> str:
 @traces.command(short_help="Draw which sessions came from which.")
 @click.argument("session", required=False)
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="How many trees.")
-@click.pass_obj
-def tree(options: Options, session: str | None, limit: int) -> None:
+@in_home
+async def tree(hone: Hone, session: str | None, limit: int) -> Iterable[str]:
     """Draw which sessions came from which: branches, reviews, compressions and tasks given away.
 
     With a SESSION only the tree it belongs to.
     """
-
-    async def act(store: Sessions) -> list[str]:
-        found = await store.list(None, None)
-        headers = {each.header.id: each.header for each in found}
-        tops = {each.header.id: lineage(headers, each.header)[-1].id for each in found}
-        roots = list(dict.fromkeys(tops.values()))[:limit]
-        if session:
-            roots = [tops[await store.find(session)]]
-        shown = [each for each in found if tops[each.header.id] in roots]
-        rows = {each.header.id: await _row(store, each) for each in shown}
-        return [line for root in roots for line in _draw(root, rows)]
-
-    lines = with_store(options, act)
-    width = columns()
-    for line in lines:
-        click.echo(one_line(line, max(60, width)))
-    if not lines:
-        click.echo("There are no sessions yet. Start one: hone")
+    store, found = hone.sessions, await hone.sessions.list(None, None)
+    headers = {each.header.id: each.header for each in found}
+    tops = {each.header.id: lineage(headers, each.header)[-1].id for each in found}
+    roots = list(dict.fromkeys(tops.values()))[:limit]
+    if session:
+        roots = [tops[await store.find(session)]]
+    shown = [each for each in found if tops[each.header.id] in roots]
+    rows = {each.header.id: await _row(store, each) for each in shown}
+    width = max(60, columns())
+    lines = [one_line(line, width) for root in roots for line in _draw(root, rows)]
+    return lines or "There are no sessions yet. Start one: hone"
 
 
 class Row(Struct, frozen=True):
