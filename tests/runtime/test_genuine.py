@@ -27,9 +27,9 @@ from hone.features.imports.files import rows
 from hone.features.imports.sources import LINES, SOURCES, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
-from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
+from tests.doubles.requests import problems
 from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others
