@@ -42,7 +42,8 @@ _MAX_TOKENS = 16_000
 _encode = msgspec.json.encode
 
 
-def _tool(schema: dict[str, Any]) -> dict[str, Any]:
+def _tool(text: str) -> dict[str, Any]:
+    schema = msgspec.json.decode(text)
     return {
         "name": schema["name"],
         "description": schema["description"],
@@ -231,7 +232,7 @@ class AnthropicMessages(WireModel):
     def _head(self, prefix: Prefix) -> bytes:
         fields = {"model": prefix.name, "max_tokens": _MAX_TOKENS, "stream": True, **prefix.settings}
         if prefix.tools:
-            fields["tools"] = [_tool(msgspec.json.decode(tool)) for tool in prefix.tools]
+            fields["tools"] = [_tool(tool) for tool in prefix.tools]
         if prefix.system:
             fields["system"] = [{"type": "text", "text": prefix.system}]
         head = _encode(fields)

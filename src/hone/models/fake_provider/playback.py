@@ -38,11 +38,9 @@ Event = tuple[Beat, bytes]
 
 
 class Framing(Struct, frozen=True):
-    """What surrounds a reply. `number` makes its id; the stage leaves it, so that the same request again is
-    answered with the same bytes. `counted` asks OpenAI's format for the usage."""
+    """What surrounds a reply. `counted` asks OpenAI's format for the usage."""
 
     model: str
-    number: int = 0
     counted: bool = True
 
 
@@ -115,8 +113,8 @@ def _completion(reply: Reply, framing: Framing) -> dict[str, Any]:
 
 
 def _opening(kind: str, framing: Framing) -> dict[str, Any]:
-    identity = f"chatcmpl-scripted-{framing.number}"
-    named = {"id": identity, "object": kind, "created": 0, "model": framing.model}
+    """The same id each time, so that the same request again is answered with the same bytes."""
+    named = {"id": "chatcmpl-scripted-0", "object": kind, "created": 0, "model": framing.model}
     return {**named, "system_fingerprint": "scripted"}
 
 
@@ -171,7 +169,7 @@ def _seal(text: str) -> str:
 
 def _message(reply: Reply, framing: Framing) -> dict[str, Any]:
     return {
-        "id": f"msg_scripted_{framing.number}",
+        "id": "msg_scripted_0",
         "type": "message",
         "role": "assistant",
         "model": framing.model,

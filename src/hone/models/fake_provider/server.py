@@ -15,7 +15,7 @@ from msgspec import Struct
 from hone.core.model import Usage
 from hone.core.value import replace
 from hone.models.fake_provider.caching import Breakpoints, Prefixes
-from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error
+from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error, refuse
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
 from hone.models.fake_provider.serving import (
@@ -182,7 +182,7 @@ class FakeProvider:
     def _answer(self, format: Format, request: HttpRequest) -> Answer:
         number, self._calls = self._calls, self._calls + 1
         if self.key is not None and _key(request) != self.key:
-            return _refusal(format, 401, "The API key is missing or wrong.")
+            return refuse(401, "The API key is missing or wrong.")
         try:
             asked = parse(format, request.body)
             wrong = objections(asked)
@@ -194,7 +194,7 @@ class FakeProvider:
         if not isinstance(fault, Twist):
             return fault
         if asked is None or wrong:
-            return _refusal(format, 400, "; ".join(wrong[:_SHOWN]))
+            return refuse(400, "; ".join(wrong[:_SHOWN]))
         return self._perform(asked, request.body, fault)
 
     def _perform(self, asked: ParsedRequest, body: bytes, twist: Twist) -> Performance:
@@ -246,10 +246,6 @@ def _format(request: HttpRequest) -> Format | None:
 def _key(request: HttpRequest) -> str | None:
     headers = request.headers
     return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-
-
-def _refusal(format: Format, status: int, message: str) -> Refusal:
-    return Refusal(status, {format: error(format, status, message)})
 
 
 def _aside(request: HttpRequest) -> tuple[int, bytes]:
