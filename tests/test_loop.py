@@ -16,7 +16,7 @@ from hone.core.turn import Origin, Stop
 from hone.core.value import replace
 from hone.loop import RunContext, run
 from hone.models.scripted import Scripted, lines
-from hone.models.wrappers import Faulty
+from tests.doubles.faulty import Faulty
 from tests.given import NOON
 from tests.rig import Act, Memory, Puppet, agent, asked, faults, take_turn
 

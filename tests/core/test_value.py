@@ -13,7 +13,7 @@ from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.models.endpoint import Endpoint
-from hone.models.http.proxy import Proxies, Proxy
+from hone.models.http.route import Proxies, Proxy
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from hone.core.turn import Stop, Turn
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.shapes import Format
-from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
 from hone.runtime.session import Session
+from tests.doubles.requests import problems
 from tests.given import NOON
 from tests.rig import faults
 

@@ -3,8 +3,7 @@
 import pytest
 
 from hone.core.errors import Rejected
-from hone.models.http.proxy import Proxies, Proxy, choose_proxy, is_loopback, read_proxies
-from hone.models.http.route import Route, locate
+from hone.models.http.route import Proxies, Proxy, Route, choose_proxy, is_loopback, locate, read_proxies
 
 NONE = Proxies()
 

@@ -28,9 +28,9 @@ from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.intake import parse
 from hone.models.fake_provider.shapes import Format
-from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
+from tests.doubles.requests import problems
 from tests.given import begun, conversations, prefixes, sendable, transcript
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path":"a"}'}}

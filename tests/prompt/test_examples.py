@@ -16,12 +16,12 @@ from hone.features.templates.values import Template
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.fake_provider.shapes import Format
-from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
 from hone.prompt.compaction import MARK, drop_examples, plan, shorten, state
 from hone.prompt.news import find_known
 from hone.tools.todo import todos
+from tests.doubles.requests import problems
 from tests.given import NOON, conversations, prefixes, templates, transcript, words
 from tests.rig import faults
 

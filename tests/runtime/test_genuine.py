@@ -26,9 +26,9 @@ from hone.features.imports.plan import Import, ImportState, carry, fitted
 from hone.features.imports.sources import LINES, SOURCES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
-from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
+from tests.doubles.requests import problems
 from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others

@@ -32,11 +32,11 @@ from hone.features.imports.plan import ROOM, Import, ImportState, bring, carry, 
 from hone.features.imports.sources import LINES, SOURCES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
-from hone.models.fake_provider.validity import problems
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
 from tests.conftest import Figures, Tier
 from tests.core.test_visible import SCRIPTS, invisibles
+from tests.doubles.requests import problems
 from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
 from tests.runtime import others

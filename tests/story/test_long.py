@@ -11,10 +11,10 @@ from hone import Hone
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.turn import Origin, Stop
 from hone.models.fake_provider import FakeProvider
-from hone.models.fake_provider.validity import problems
 from hone.settings import Settings
 from hone.tools.todo import todos
 from tests.conftest import Figures, Tier
+from tests.doubles.requests import problems
 from tests.wire.test_fork import FORMATS, point
 
 WINDOW = 32_000

@@ -1,14 +1,14 @@
 """Anthropic Messages, with cache breakpoints at the ends of requests."""
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from hone.core.clock import Clock
-from hone.core.errors import ModelError, Overloaded, Rejected, Unreachable
+from hone.core.errors import ModelError, Overloaded, Rejected
 from hone.core.messages import (
     Image,
     Message,
@@ -25,7 +25,7 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, Joined, assembled, count, excerpt, exchange, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, count, excerpt, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -42,68 +42,8 @@ _MAX_TOKENS = 16_000
 _encode = msgspec.json.encode
 
 
-class AnthropicMessages:
-    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint) -> None:
-        self._http = http
-        self._clock = clock
-        self._endpoint = endpoint
-        self._heads: dict[str, bytes] = {}
-        self._messages = Joined(_fragment)
-
-    def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        body, assembly = self.body(prefix, transcript), AnthropicAssembly(self._endpoint)
-        return assembled(assembly, exchange(self._http, self._clock, self._endpoint, body))
-
-    def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
-        """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""
-        head = self._heads.get(prefix.digest)
-        if head is None:
-            head = self._heads[prefix.digest] = _head(prefix)
-        nodes, marks = transcript.nodes, breakpoints(transcript)
-        settled = marks[0] if marks else len(nodes)
-        parts = [head, self._messages.join(nodes[:settled], transcript.shared)]
-        for index in range(settled, len(nodes)):
-            fragment = _fragment(nodes[index], nodes[index - 1] if index else None)
-            parts.append(fragment[:-1] + MARKER + b"}" if index in marks else fragment)
-        return b"".join((*parts, b"]}]}" if nodes else b"]}"))
-
-
-def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> AnthropicMessages:
-    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-    return AnthropicMessages(
-        http, clock, Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
-    )
-
-
-def _fragment(node: Node, before: Node | None) -> bytes:
-    """The content blocks of a message, with what closes the one before: the next may still belong to it, for
-    the results of one reply go into one user message."""
-    blocks = b",".join(map(_encode, _blocks(node.message)))
-    role, last = node.message.role, before and before.message.role
-    if role is last is Role.TOOL:
-        return b"," + blocks
-    speaker = b"assistant" if role is Role.ASSISTANT else b"user"
-    return b'%b{"role":"%b","content":[%b' % (b"]}," if before else b"", speaker, blocks)
-
-
-def _head(prefix: Prefix) -> bytes:
-    fields: dict[str, Any] = {
-        "model": prefix.name,
-        "max_tokens": _MAX_TOKENS,
-        "stream": True,
-        **prefix.settings,
-    }
-    if prefix.tools:
-        fields["tools"] = [_tool(msgspec.json.decode(tool)) for tool in prefix.tools]
-    if prefix.system:
-        fields["system"] = [{"type": "text", "text": prefix.system}]
-    head = _encode(fields)
-    if prefix.system:
-        head = head[:-3] + MARKER + head[-3:]
-    return head[:-1] + b',"messages":['
-
-
-def _tool(schema: dict[str, Any]) -> dict[str, Any]:
+def _tool(text: str) -> dict[str, Any]:
+    schema = msgspec.json.decode(text)
     return {
         "name": schema["name"],
         "description": schema["description"],
@@ -207,19 +147,15 @@ class _Event(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class AnthropicAssembly:
-    """Puts one reply together from its events."""
-
+class AnthropicAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+        super().__init__(endpoint)
         self._blocks: dict[int, _Block] = {}
         self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-        self._stop: str | None = None
-        self.is_over = False
         self._usage = _Usage()
 
     def feed(self, data: bytes) -> Iterator[Piece]:
-        event = self._event(data)
+        event = self._decoded(_decode, data, "an event")
         self.is_over = self.is_over or event.type == "message_stop"
         if event.error:
             raise self._failure(data)
@@ -233,14 +169,6 @@ class AnthropicAssembly:
         self._stop = event.stop_reason or (event.delta and event.delta.stop_reason) or self._stop
         if event.delta and event.index in self._blocks:
             yield from self._extend(event.index, event.delta)
-
-    def _event(self, data: bytes) -> _Event:
-        try:
-            return _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Unreachable(
-                f"{self._endpoint.provider} sent something that is not an event: {error}."
-            ) from error
 
     def _failure(self, event: bytes) -> ModelError:
         text = event.decode("utf-8", "replace")
@@ -269,7 +197,7 @@ class AnthropicAssembly:
 
     def reply(self) -> Reply:
         if self._stop is None:
-            raise Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
+            raise self._cut_off()
         finish = _FINISH.get(self._stop, Finish.DONE)
         parts = tuple(part for index in sorted(self._blocks) for part in self._part(index))
         if finish is Finish.FILTERED and not parts:
@@ -296,3 +224,44 @@ class AnthropicAssembly:
         written = count(self._usage.cache_creation_input_tokens)
         fresh = count(self._usage.input_tokens)
         return Usage(fresh + cached + written, cached, written, count(self._usage.output_tokens))
+
+
+class AnthropicMessages(WireModel):
+    assembly = AnthropicAssembly
+
+    def _head(self, prefix: Prefix) -> bytes:
+        fields = {"model": prefix.name, "max_tokens": _MAX_TOKENS, "stream": True, **prefix.settings}
+        if prefix.tools:
+            fields["tools"] = [_tool(tool) for tool in prefix.tools]
+        if prefix.system:
+            fields["system"] = [{"type": "text", "text": prefix.system}]
+        head = _encode(fields)
+        if prefix.system:
+            head = head[:-3] + MARKER + head[-3:]
+        return head[:-1] + b',"messages":['
+
+    def _rest(self, transcript: Transcript) -> Iterable[bytes]:
+        nodes, marks = transcript.nodes, breakpoints(transcript)
+        settled = marks[0] if marks else len(nodes)
+        yield self._messages.join(nodes[:settled], transcript.shared)
+        for index in range(settled, len(nodes)):
+            fragment = self._fragment(nodes[index], nodes[index - 1] if index else None)
+            yield fragment[:-1] + MARKER + b"}" if index in marks else fragment
+        yield b"]}]}" if nodes else b"]}"
+
+    @staticmethod
+    def _fragment(node: Node, before: Node | None) -> bytes:
+        """The content blocks of a message, with what closes the one before: the next may still belong to it,
+        for the results of one reply go into one user message."""
+        blocks = b",".join(map(_encode, _blocks(node.message)))
+        role, last = node.message.role, before and before.message.role
+        if role is last is Role.TOOL:
+            return b"," + blocks
+        speaker = b"assistant" if role is Role.ASSISTANT else b"user"
+        return b'%b{"role":"%b","content":[%b' % (b"]}," if before else b"", speaker, blocks)
+
+
+def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> AnthropicMessages:
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
+    return AnthropicMessages(http, clock, endpoint)

@@ -1,10 +1,11 @@
 """One POST to a provider: its address and key, the data of its events, and its refusals as our errors."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import Protocol
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -14,9 +15,12 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
 from hone.core.loading import import_object
 from hone.core.model import Piece, Reply
+from hone.core.prefix import Prefix
 from hone.core.regex import regex
-from hone.core.transcript import Node
+from hone.core.transcript import Node, Transcript
 from hone.models.http import Http
+
+Value = TypeVar("Value")
 
 READ_DATE = "email.utils:parsedate_to_datetime"
 """Loaded with the first Retry-After that is a date."""
@@ -62,26 +66,30 @@ async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) ->
             yield data
 
 
-class Assembly(Protocol):
+class Assembly(ABC):
     """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it."""
 
-    is_over: bool
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.is_over = False
+        self._endpoint = endpoint
+        self._stop: str | None = None
 
+    @abstractmethod
     def feed(self, data: bytes) -> Iterator[Piece]: ...
 
+    @abstractmethod
     def reply(self) -> Reply: ...
 
-
-async def assembled(assembly: Assembly, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[Piece, None]:
-    async with aclosing(events):
+    def _decoded(self, decode: Callable[[bytes], Value], data: bytes, what: str) -> Value:
         try:
-            async for data in events:
-                for piece in assembly.feed(data):
-                    yield piece
-        except Unreachable:
-            if not assembly.is_over:
-                raise
-    yield assembly.reply()
+            return decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Unreachable(
+                f"{self._endpoint.provider} sent something that is not {what}: {error}."
+            ) from error
+
+    def _cut_off(self) -> Unreachable:
+        return Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
 
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
@@ -157,6 +165,47 @@ class Events:
     def end(self) -> Iterator[bytes]:
         """A last event without its blank line, as some servers end."""
         yield from self.feed(b"\n\n")
+
+
+class WireModel(ABC):
+    """A model behind an endpoint. A request is a head, up to its first message, and the rest."""
+
+    assembly: type[Assembly]
+
+    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint) -> None:
+        self._http = http
+        self._clock = clock
+        self._endpoint = endpoint
+        self._heads: dict[str, bytes] = {}
+        self._messages = Joined(self._fragment)
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        body, assembly = self.body(prefix, transcript), self.assembly(self._endpoint)
+        async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
+            try:
+                async for data in events:
+                    for piece in assembly.feed(data):
+                        yield piece
+            except Unreachable:
+                if not assembly.is_over:
+                    raise
+        yield assembly.reply()
+
+    def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
+        """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""
+        if prefix.digest not in self._heads:
+            self._heads[prefix.digest] = self._head(prefix)
+        return b"".join((self._heads[prefix.digest], *self._rest(transcript)))
+
+    @abstractmethod
+    def _head(self, prefix: Prefix) -> bytes: ...
+
+    @abstractmethod
+    def _rest(self, transcript: Transcript) -> Iterable[bytes]: ...
+
+    @staticmethod
+    @abstractmethod
+    def _fragment(node: Node, before: Node | None, /) -> bytes: ...
 
 
 class Joined:

@@ -1,12 +1,12 @@
 """OpenAI chat completions: the format of OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LM Studio and more."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from hone.core.clock import Clock
-from hone.core.errors import ModelError, Rejected, Unreachable
+from hone.core.errors import ModelError, Rejected
 from hone.core.messages import (
     Image,
     Message,
@@ -22,61 +22,12 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Endpoint, Joined, assembled, count, exchange, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
 _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_calls": Finish.CALLS}
 _encode = msgspec.json.encode
-
-
-class OpenAIChat:
-    """`cache_key` sends the provider's routing hint for prompt caching, where it has one."""
-
-    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint, *, cache_key: bool = False) -> None:
-        self._http = http
-        self._clock = clock
-        self._endpoint = endpoint
-        self._cache_key = cache_key
-        self._heads: dict[str, bytes] = {}
-        self._messages = Joined(_fragment)
-
-    def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        body, assembly = self.body(prefix, transcript), ChatAssembly(self._endpoint)
-        return assembled(assembly, exchange(self._http, self._clock, self._endpoint, body))
-
-    def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
-        """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""
-        head = self._heads.get(prefix.digest)
-        if head is None:
-            head = self._heads[prefix.digest] = self._head(prefix)
-        return b"".join((head, self._messages.join(transcript.nodes, transcript.shared), b"]}"))
-
-    def _head(self, prefix: Prefix) -> bytes:
-        fields: dict[str, Any] = {
-            "model": prefix.name,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            **prefix.settings,
-        }
-        if self._cache_key:
-            fields["prompt_cache_key"] = prefix.digest[:32]
-        if prefix.tools:
-            fields["tools"] = [
-                {"type": "function", "function": msgspec.Raw(tool.encode())} for tool in prefix.tools
-            ]
-        system = {"role": "system", "content": prefix.system}
-        return _encode(fields)[:-1] + b',"messages":[' + _encode(system)
-
-
-def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> OpenAIChat:
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
-    return OpenAIChat(http, clock, endpoint, cache_key=provider.caches_by_key)
-
-
-def _fragment(node: Node, _: Node | None) -> bytes:
-    return b"," + _encode(_wire(node.message))
 
 
 def _wire(message: Message) -> dict[str, Any]:
@@ -166,40 +117,28 @@ class _Growing(msgspec.Struct):
         return ToolCall(self.id, self.name, "".join(self.arguments))
 
 
-class ChatAssembly:
-    """Puts one reply together from its chunks."""
-
+class ChatAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+        super().__init__(endpoint)
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls: dict[int, _Growing] = {}
-        self._finish: str | None = None
         self._usage = Usage()
-        self.is_over = False
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         if data == b"[DONE]":
             self.is_over = True
             return
-        chunk = self._chunk(data)
+        chunk = self._decoded(_decode, data, "a chat chunk")
         if chunk.error:
             raise self._failure(chunk.error, data)
         if chunk.usage:
             self._usage = _usage(chunk.usage)
         for choice in (chunk.choices or ())[:1]:
-            self._finish = choice.finish_reason or self._finish
+            self._stop = choice.finish_reason or self._stop
             delta = choice.delta or choice.message
             if delta:
                 yield from self._take(delta)
-
-    def _chunk(self, data: bytes) -> _Chunk:
-        try:
-            return _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Unreachable(
-                f"{self._endpoint.provider} sent something that is not a chat chunk: {error}."
-            ) from error
 
     def _failure(self, error: Any, event: bytes) -> ModelError:
         """Some servers put the status they would have answered with into the event."""
@@ -232,9 +171,9 @@ class ChatAssembly:
         known.arguments.append(arguments)
 
     def reply(self) -> Reply:
-        if not self.is_over and self._finish is None:
-            raise Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
-        finish = _FINISH.get(self._finish or "", Finish.DONE)
+        if not self.is_over and self._stop is None:
+            raise self._cut_off()
+        finish = _FINISH.get(self._stop or "", Finish.DONE)
         parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
         parts += [Text("".join(self._text))] if self._text else []
         parts += [self._calls[index].whole() for index in sorted(self._calls)]
@@ -252,3 +191,37 @@ def _usage(usage: _Usage) -> Usage:
         output=count(usage.completion_tokens),
         cost=usage.cost,
     )
+
+
+class OpenAIChat(WireModel):
+    """`cache_key` sends the provider's routing hint for prompt caching, where it has one."""
+
+    assembly = ChatAssembly
+
+    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint, *, cache_key: bool = False) -> None:
+        super().__init__(http, clock, endpoint)
+        self._cache_key = cache_key
+
+    def _head(self, prefix: Prefix) -> bytes:
+        options = {"stream_options": {"include_usage": True}}
+        fields = {"model": prefix.name, "stream": True, **options, **prefix.settings}
+        if self._cache_key:
+            fields["prompt_cache_key"] = prefix.digest[:32]
+        if prefix.tools:
+            raw = (msgspec.Raw(tool.encode()) for tool in prefix.tools)
+            fields["tools"] = [{"type": "function", "function": tool} for tool in raw]
+        system = {"role": "system", "content": prefix.system}
+        return _encode(fields)[:-1] + b',"messages":[' + _encode(system)
+
+    def _rest(self, transcript: Transcript) -> Iterable[bytes]:
+        return (self._messages.join(transcript.nodes, transcript.shared), b"]}")
+
+    @staticmethod
+    def _fragment(node: Node, _: Node | None) -> bytes:
+        return b"," + _encode(_wire(node.message))
+
+
+def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> OpenAIChat:
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
+    return OpenAIChat(http, clock, endpoint, cache_key=provider.caches_by_key)

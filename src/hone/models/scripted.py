@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,12 @@ def call(name: str, id: str = "", /, **arguments: Any) -> ToolCall:
 
 def lines(*replies: str | Message | Reply) -> Script:
     """The n-th reply, n being the number of replies in the conversation so far; the last one repeats."""
-    return _counted(replies, lambda messages: messages)
+    return _counted(replies, anew=False)
 
 
 def rounds(*replies: str | Message | Reply) -> Script:
     """Like `lines`, but it begins anew with each word of the user."""
-    return _counted(replies, _since_user)
+    return _counted(replies, anew=True)
 
 
 def rules(*pairs: tuple[str, Script], otherwise: Script) -> Script:
@@ -65,25 +66,18 @@ def echo(messages: Sequence[Message]) -> Message:
     return assistant(f"A scripted model heard: {_asked(messages)}")
 
 
-def _counted(
-    replies: Sequence[str | Message | Reply], part: Callable[[Sequence[Message]], Sequence[Message]]
-) -> Script:
+def _counted(replies: Sequence[str | Message | Reply], *, anew: bool) -> Script:
     if not replies:
         raise ValueError("a script needs at least one reply")
     ready = [assistant(reply) if isinstance(reply, str) else reply for reply in replies]
 
     def script(messages: Sequence[Message]) -> Message | Reply:
-        spoken = sum(message.role is Role.ASSISTANT for message in part(messages))
+        spoken = 0
+        for message in messages:
+            spoken = 0 if anew and message.role is Role.USER else spoken + (message.role is Role.ASSISTANT)
         return ready[min(spoken, len(ready) - 1)]
 
     return script
-
-
-def _since_user(messages: Sequence[Message]) -> Sequence[Message]:
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role is Role.USER:
-            return messages[index:]
-    return messages
 
 
 def _asked(messages: Sequence[Message]) -> str:
@@ -109,10 +103,8 @@ def _numbered(call: ToolCall, taken: set[str]) -> ToolCall:
     """An id that the author of the script chose stays, even where it repeats: that is a fault to play."""
     if call.id not in taken or call.id != _made_id(call.name, call.arguments):
         return call
-    number = 2
-    while f"{call.id}_{number}" in taken:
-        number += 1
-    return replace(call, id=f"{call.id}_{number}")
+    numbered = (f"{call.id}_{number}" for number in count(2))
+    return replace(call, id=next(id for id in numbered if id not in taken))
 
 
 def _made_id(name: str, arguments: str) -> str:

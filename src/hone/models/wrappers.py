@@ -1,4 +1,4 @@
-"""Wrappers of a Model that are Models themselves: price, retry, meter, step aside, bound, fail on request."""
+"""Wrappers of a Model that are Models themselves: price, retry, meter, step aside, bound."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -14,8 +14,6 @@ from hone.core.value import replace
 
 Aside = Callable[[], Awaitable[None]]
 """Returns when the way is free, or nobody can be asked to wait any longer."""
-Fault = Callable[[int, int], ModelError | None]
-"""(number of the call, number of pieces already passed on) → the error to raise, if any."""
 _REMEMBERED = 1_000
 
 
@@ -29,13 +27,9 @@ class Price(Struct, frozen=True):
 
     def of(self, usage: Usage) -> float:
         fresh = usage.input - usage.cached - usage.written
-        parts = (
-            (fresh, self.input),
-            (usage.output, self.output),
-            (usage.cached, self.cached),
-            (usage.written, self.written),
-        )
-        return sum(tokens * price for tokens, price in parts) / 1_000_000
+        tokens = (fresh, usage.output, usage.cached, usage.written)
+        prices = (self.input, self.output, self.cached, self.written)
+        return sum(count * price for count, price in zip(tokens, prices, strict=True)) / 1_000_000
 
 
 PRICES = {
@@ -118,9 +112,6 @@ def _spoken(piece: Piece) -> Piece:
     return piece
 
 
-_REMEMBERED = 1_000
-
-
 class Metered:
     """What a call took is known when it has been answered, so the last one may go over."""
 
@@ -166,16 +157,15 @@ class Windowed:
         self._reported: dict[str, int] = {}
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        if self.is_crowded(prefix, transcript):
+        if self.estimate(prefix, transcript) > self._most:
             raise Crowded("The conversation fills the model's window.")
         async with aclosing(self.model.stream(prefix, transcript)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Reply) and piece.usage.input:
-                    self._remember(transcript.head, piece.usage.input)
+                    self._reported[transcript.head] = piece.usage.input
+                    if len(self._reported) > _REMEMBERED:
+                        del self._reported[next(iter(self._reported))]
                 yield piece
-
-    def is_crowded(self, prefix: Prefix, transcript: Transcript) -> bool:
-        return self.estimate(prefix, transcript) > self._most
 
     def estimate(self, prefix: Prefix, transcript: Transcript) -> int:
         """The tokens the provider last reported for this conversation, and a quarter of the bytes since."""
@@ -185,26 +175,3 @@ class Windowed:
                 return self._reported[node.hash] + size // 4
             size += len(node.encoded)
         return (size + len(prefix.encode())) // 4
-
-    def _remember(self, head: str, tokens: int) -> None:
-        self._reported[head] = tokens
-        while len(self._reported) > _REMEMBERED:
-            del self._reported[next(iter(self._reported))]
-
-
-class Faulty:
-    def __init__(self, model: Model, fault: Fault) -> None:
-        self._model = model
-        self._fault = fault
-        self.calls = 0
-
-    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        call, self.calls = self.calls, self.calls + 1
-        passed = 0
-        async with aclosing(self._model.stream(prefix, transcript)) as pieces:
-            async for piece in pieces:
-                error = self._fault(call, passed)
-                if error:
-                    raise error
-                yield piece
-                passed += 1

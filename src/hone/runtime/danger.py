@@ -8,17 +8,9 @@ import os
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from hone.core.regex import regex
 from hone.runtime.commands import Simple, simple_commands
-
-
-class Danger(Struct, frozen=True):
-    """`reason` completes "It …"; `pattern` is what an answer for always would cover: these very commands."""
-
-    reason: str
-    pattern: str
+from hone.tools.doubts import Danger
 
 
 def danger(command: str, folder: str = "") -> Danger | None:

@@ -37,17 +37,12 @@ _REMEDIES = {
 }
 
 
-class ProbeResult(Struct, frozen=True):
+class SandboxChoice(Struct, frozen=True):
     """What trying a mode showed: what it `held`, and one clause on why that is not everything."""
 
     mode: SandboxMode
     held: frozenset[Claim]
     complaint: str = ""
-
-
-class SandboxChoice(Struct, frozen=True):
-    mode: SandboxMode
-    held: frozenset[Claim]
 
     def missing(self, *, network: bool) -> frozenset[Claim]:
         """What a command could reach although it should not."""
@@ -128,12 +123,12 @@ class Sandbox:
         for mode in self._modes:
             finding = await self.examine(mode, cell)
             if len(finding.held) > len(best.held):
-                best = SandboxChoice(mode, finding.held)
+                best = finding
             if finding.held == ALL:
                 break
         return best
 
-    async def examine(self, mode: SandboxMode, cell: SandboxSpec) -> ProbeResult:
+    async def examine(self, mode: SandboxMode, cell: SandboxSpec) -> SandboxChoice:
         """Runs the mode once."""
         output = Output(Spill(Path(os.devnull), ""))
         try:
@@ -143,11 +138,12 @@ class Sandbox:
                 ended = await run(launch, output=output, clock=self._clock, timeout=_DEADLINE)
                 broken = laid.broken(ended.output)
         except (OSError, SandboxUnavailable) as error:
-            return ProbeResult(mode, frozenset(), str(error))
+            return SandboxChoice(mode, frozenset(), str(error))
         if broken is None:
-            return ProbeResult(mode, frozenset(), _last_line(ended.output) or f"it ended with {ended.code}")
+            said = ended.output.strip().splitlines() or [f"it ended with {ended.code}"]
+            return SandboxChoice(mode, frozenset(), said[-1])
         reached = ", ".join(sorted(broken & mode.claims))
-        return ProbeResult(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
+        return SandboxChoice(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
 
     async def describe(self, cell: SandboxSpec) -> list[str]:
         """For `hone doctor`: what is in force, what each other mode lacks, and how to get it."""
@@ -195,7 +191,7 @@ def _setting(name: str) -> str:
         return ""
 
 
-def _state(finding: ProbeResult) -> str:
+def _state(finding: SandboxChoice) -> str:
     if finding.held == ALL:
         return "works as well"
     name = finding.mode.name.partition(",")[0]
@@ -203,7 +199,3 @@ def _state(finding: ProbeResult) -> str:
     remedy += _switched_off() if name == "bubblewrap" else ""
     other = f", or {_NOT_ROOT}" if "root" in finding.mode.name else ""
     return f"does not hold ({finding.complaint}); {remedy}{other}"
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1]

@@ -127,7 +127,8 @@ def _carved(cell: SandboxSpec, plan: MountPlan) -> Iterator[str]:
         if path.resolve() != path or path in plan.owned:
             raise SandboxUnavailable(f"{path} is a link, or a folder to write in")
         yield from _pinned(path, plan, taken, pinned)
-        yield from _covered(path) if path in hidden else ("--ro-bind", plan.source(path), str(path))
+        cover = ("--tmpfs",) if os.path.isdir(path) else ("--ro-bind", "/dev/null")
+        yield from (*(cover if path in hidden else ("--ro-bind", plan.source(path))), str(path))
         taken.append(path)
     for path in sorted(hidden):
         if os.path.isdir(path):
@@ -142,10 +143,6 @@ def _pinned(path: Path, plan: MountPlan, taken: Sequence[Path], pinned: set[Path
         if root and each != root and inside(each, [root]) and not inside(each, taken) and each not in pinned:
             pinned.add(each)
             yield from ("--bind", plan.source(each), str(each))
-
-
-def _covered(path: Path) -> tuple[str, ...]:
-    return ("--tmpfs", str(path)) if os.path.isdir(path) else ("--ro-bind", "/dev/null", str(path))
 
 
 class LandlockFence(Struct, frozen=True):

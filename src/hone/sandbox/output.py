@@ -45,17 +45,14 @@ class Output:
 
     def text(self) -> str:
         """Without colours: they would hide a secret behind a letter, and say nothing to a model."""
-        return _COLOUR.sub("", self._text())
-
-    def _text(self) -> str:
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
         left_out = self.total - 2 * self._half
         if left_out <= 0:
-            return bytes(self._head + self._tail).decode("utf-8", "replace")
+            return _COLOUR.sub("", bytes(self._head + self._tail).decode("utf-8", "replace"))
         tail = bytes(self._tail[-self._half :])
         begun = next((index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 4)
         note = f"\n… {left_out:,} bytes left out; {self._where()} …\n"
-        return f"{head}{note}{tail[begun:].decode('utf-8', 'replace')}"
+        return _COLOUR.sub("", f"{head}{note}{tail[begun:].decode('utf-8', 'replace')}")
 
     def close(self) -> None:
         if self._file:

@@ -9,7 +9,6 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -17,8 +16,6 @@ from hone.core.clock import Clock
 from hone.core.waiting import uninterrupted
 from hone.sandbox.output import Output
 from hone.sandbox.spec import PATH, Launch
-
-Value = TypeVar("Value")
 
 GRACE = 0.5
 """Seconds between the request to end and the end."""

@@ -121,13 +121,14 @@ def _everywhere() -> list[tuple[str, list[Step]]]:
         ("clone", _if_any_bit(0, kernel.CLONE_NEWUSER)),
         ("unshare", _if_any_bit(0, kernel.CLONE_NEWUSER)),
         ("setns", [_refuse(errno.EPERM)]),
-        ("ioctl", _if_among(1, (_TIOCSTI, _TIOCLINUX))),
+        ("ioctl", _if_among(1, (_TIOCSTI, _TIOCLINUX), _refuse(errno.EPERM), _PASS)),
         # Their arguments lie in memory, out of a filter's sight; programs go back to the older calls.
         *((name, [_refuse(errno.ENOSYS)]) for name in refused),
     ]
 
 
 def _fence(network: bool) -> list[tuple[str, list[Step]]]:
+    no_socket = _refuse(errno.EACCES)
     return [
         *((name, [_refuse(errno.EPERM)]) for name in (*_BY_PATH, *_SHARED_MEMORY)),
         # As where a file system has none: programs go on without them.
@@ -135,7 +136,7 @@ def _fence(network: bool) -> list[tuple[str, list[Step]]]:
         *((name, [_ASKING]) for name in _BY_CLERK),
         ("utimensat", _if_pointer(1, _ASKING)),
         ("prlimit64", _if_any_bit(0, 0xFFFFFFFF)),
-        ("socket", _unless_among(0, _INTERNET) if network else [_refuse(errno.EACCES)]),
+        ("socket", _if_among(0, _INTERNET, _PASS, no_socket) if network else [no_socket]),
     ]
 
 
@@ -160,14 +161,9 @@ def _if_creating(flags: int, mode: int) -> list[Step]:
     return [_load(flags), (_ANY_BIT, 1, 0, _CREATES), _PASS, *_if_any_bit(mode, _SET_ID)]
 
 
-def _if_among(argument: int, values: tuple[int, ...]) -> list[Step]:
+def _if_among(argument: int, values: tuple[int, ...], then: Step, otherwise: Step) -> list[Step]:
     checks = [(_EQUAL, len(values) - number, 0, value) for number, value in enumerate(values)]
-    return [_load(argument), *checks, _PASS, _refuse(errno.EPERM)]
-
-
-def _unless_among(argument: int, values: tuple[int, ...]) -> list[Step]:
-    checks = [(_EQUAL, len(values) - number, 0, value) for number, value in enumerate(values)]
-    return [_load(argument), *checks, _refuse(errno.EACCES), _PASS]
+    return [_load(argument), *checks, otherwise, then]
 
 
 def _if_pointer(argument: int, then: Step) -> list[Step]:

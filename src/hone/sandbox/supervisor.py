@@ -116,15 +116,12 @@ class Watch:
         if self.wake in ready:
             os.read(self.wake, 4096)
         if self.clerk and self.clerk.listener in ready:
-            self._let_serve(self.clerk, ready[self.clerk.listener])
+            if ready[self.clerk.listener] & select.POLLIN:
+                self.clerk.serve()
+            else:  # nobody is left who could ask
+                self.poll.unregister(self.clerk.listener)
+                self.clerk = None
         return self.lifeline in ready
-
-    def _let_serve(self, clerk: AttributeHelper, event: int) -> None:
-        if event & select.POLLIN:
-            clerk.serve()
-        else:  # nobody is left who could ask
-            self.poll.unregister(clerk.listener)
-            self.clerk = None
 
     def _signal(self, number: signal.Signals) -> None:
         # bubblewrap itself must outlive a polite request: when it ends, its cell ends at once.
@@ -135,15 +132,12 @@ class Watch:
 
 
 def descendants(ancestor: int) -> list[int]:
-    parents = {int(name): _parent(name) for name in os.listdir("/proc") if name.isdigit()}
+    names = [name for name in os.listdir("/proc") if name.isdigit()]
+    parents = {int(name): int((_facts(name) or (b"", b"-1"))[1]) for name in names}
     found = [ancestor]
     for each in found:
         found += [pid for pid, parent in parents.items() if parent == each]
     return found[1:]
-
-
-def _parent(pid: str) -> int:
-    return int((_facts(pid) or (b"", b"-1"))[1])
 
 
 def _facts(pid: str) -> list[bytes]:

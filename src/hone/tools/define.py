@@ -50,12 +50,9 @@ class FunctionTool(Struct, frozen=True):
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
         if self.shape.witness:
             arguments[self.shape.witness] = context
-        return _outcome(await self._apply(arguments))
-
-    async def _apply(self, arguments: dict[str, Any]) -> object:
         if inspect.iscoroutinefunction(self.function):
-            return await self.function(**arguments)
-        return await asyncio.to_thread(self.function, **arguments)
+            return _outcome(await self.function(**arguments))
+        return _outcome(await asyncio.to_thread(self.function, **arguments))
 
 
 def tool(
@@ -108,7 +105,10 @@ def _worked_out(function: Function) -> Shape:
     hints = get_type_hints(function, include_extras=True)
     witness = next((each for each, hint in hints.items() if hint is ToolContext), "")
     arguments = _struct(function, hints, witness)
-    parameters = _parameters(arguments)
+    (reference,), definitions = msgspec.json.schema_components([arguments])
+    parameters = _plain(reference, definitions, ())
+    if not parameters.get("required", True):
+        del parameters["required"]
     schema = canonical({"name": name, "description": description, "parameters": parameters})
     decoder = msgspec.json.Decoder(arguments, strict=False)
     return Shape(schema, decoder, _expected(parameters), witness)
@@ -134,12 +134,6 @@ def _described(hint: Any) -> Any:
     return Annotated[
         (bare, *(msgspec.Meta(description=note) if isinstance(note, str) else note for note in notes))
     ]
-
-
-def _parameters(arguments: type[Struct]) -> dict[str, Any]:
-    (reference,), definitions = msgspec.json.schema_components([arguments])
-    parameters = _plain(reference, definitions, ())
-    return {key: value for key, value in parameters.items() if key != "required" or value}
 
 
 def _plain(schema: Mapping[str, Any], types: Definitions, above: tuple[str, ...]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Nobody there to be asked is a no. What is agreed to is the text in the question,
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct
 
@@ -27,17 +27,14 @@ class Doubt(Struct, frozen=True):
     pattern: str
 
 
-class DangerousCommand(Protocol):
-    """What `policy.danger` says of a command."""
+class Danger(Struct, frozen=True):
+    """`reason` completes "It …"; `pattern` is what an answer for always would cover: these very commands."""
 
-    @property
-    def reason(self) -> str: ...
-
-    @property
-    def pattern(self) -> str: ...
+    reason: str
+    pattern: str
 
 
-Judge = Callable[[str], DangerousCommand | None]
+Judge = Callable[[str], Danger | None]
 
 
 class ApprovalRules(Struct, frozen=True):

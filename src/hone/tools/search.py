@@ -103,11 +103,8 @@ def _search(start: Path, named: str, query: Search, limit: int) -> Outcome:
     found = list(islice(rows, limit + 1))
     if len(found) > limit:
         found[limit:] = [f"[there is more: these are the first {limit}]"]
-    return Outcome("\n".join([*(found or [_nothing(query)]), *_remarks(query)]))
-
-
-def _nothing(query: Search) -> str:
-    return f"No match in {query.searched:,} files." if query.regex else "No file fits."
+    nothing = f"No match in {query.searched:,} files." if query.regex else "No file fits."
+    return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]))
 
 
 def _remarks(query: Search) -> Iterator[str]:
@@ -132,15 +129,14 @@ def _matches(files: Iterator[tuple[Path, str]], regex: re.Pattern[str], query: S
 
 def _content(path: Path, query: Search) -> list[str]:
     try:
-        data = load(path) if os.stat(path).st_size <= LARGEST else None
-        text = None if data is None else decoded(data)
+        text = decoded(load(path)) if os.stat(path).st_size <= LARGEST else None
     except OSError:
         query.unreadable += 1
         return []
     except ValueError:
         text = None
+    query.skipped += text is None
     if text is None:
-        query.skipped += 1
         return []
     query.searched += 1
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]

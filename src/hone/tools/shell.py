@@ -196,12 +196,14 @@ def told(
 ) -> Outcome:
     """`place` is where the shell stands now, if that changed."""
     failed = ended.timed_out or ended.code != 0
-    facts = [_ending(ended, timeout), f"{ended.seconds:.1f} s"]
+    stopped = f"stopped after {timeout:g} s, with everything it started"
+    facts = [stopped if ended.timed_out else named(ended.code), f"{ended.seconds:.1f} s"]
     if place:
         facts.append(f"now in {place}")
     if failed and choice.mode is not NONE:
         facts.append(walls(network=network))
-    return Outcome(f"{_closed(ended.output)}[{'; '.join(facts)}]", failed, trust)
+    gap = "" if not ended.output or ended.output.endswith("\n") else "\n"
+    return Outcome(f"{ended.output}{gap}[{'; '.join(facts)}]", failed, trust)
 
 
 def walls(*, network: bool) -> str:
@@ -215,13 +217,3 @@ def named(code: int) -> str:
         return f"exit code {code} ({signal.Signals(code - 128).name})" if code > 128 else f"exit code {code}"
     except ValueError:
         return f"exit code {code}"
-
-
-def _ending(ended: Ended, timeout: float) -> str:
-    if ended.timed_out:
-        return f"stopped after {timeout:g} s, with everything it started"
-    return named(ended.code)
-
-
-def _closed(output: str) -> str:
-    return output if not output or output.endswith("\n") else f"{output}\n"

@@ -23,9 +23,6 @@ def run(source: str) -> int:
             value = eval(compile(ast.Expression(last.value), NAME, "eval"), module.__dict__)
             if value is not None:
                 print(repr(value))
-    except (SyntaxError, ValueError, RecursionError) as error:
-        _show(error)
-        return 1
     except Exception as error:  # noqa: BLE001  anybody's code may raise anything
         _show(error)
         return 1

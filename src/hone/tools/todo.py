@@ -45,7 +45,9 @@ def todo(
     context: ToolContext, items: Annotated[list[TodoItem] | None, "the whole new list"] = None
 ) -> Outcome:
     """Plan work of several steps. With items, replace the task list; without, read it."""
-    return Outcome(_printed(todos(context.transcript) if items is None else items), trust=Trust.AGENT)
+    listed = todos(context.transcript) if items is None else items
+    rows = [f"[{MARKS[item.state]}] {' '.join(item.text.split())}" for item in listed]
+    return Outcome("\n".join(rows) or "The list is empty.", trust=Trust.AGENT)
 
 
 def _written(arguments: str) -> tuple[TodoItem, ...] | None:
@@ -55,8 +57,3 @@ def _written(arguments: str) -> tuple[TodoItem, ...] | None:
     except (ValueError, RecursionError):
         return None
     return written.get("items")
-
-
-def _printed(items: list[TodoItem] | tuple[TodoItem, ...]) -> str:
-    rows = [f"[{MARKS[item.state]}] {' '.join(item.text.split())}" for item in items]
-    return "\n".join(rows) or "The list is empty."

@@ -23,21 +23,27 @@ _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, 
 _FRAMES = 3
 
 
-class SafeTool(Struct, frozen=True):
-    """What a tool raises becomes a result, and no result shows secrets or hides letters."""
+class Wrapper(Struct, frozen=True):
+    """A tool as the model sees it; a subclass says what else happens when it runs."""
 
     tool: Tool
-    redact: Callable[[str], str]
 
     @property
     def spec(self) -> ToolSpec:
         return self.tool.spec
 
+
+class SafeTool(Wrapper, frozen=True):
+    """What a tool raises becomes a result, and no result shows secrets or hides letters."""
+
+    redact: Callable[[str], str]
+
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         try:
             outcome = await self.tool.run(call, context)
         except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
-            outcome = Outcome(f"{call.name} failed.\n{_last_lines(error)}", failed=True)
+            trace = "".join(traceback.format_exception(error, limit=-_FRAMES)).strip()
+            outcome = Outcome(f"{call.name} failed.\n{trace}", failed=True)
         return self._cleared(outcome)
 
     def _cleared(self, outcome: Outcome) -> Outcome:
@@ -49,22 +55,13 @@ class SafeTool(Struct, frozen=True):
         return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)
 
 
-def _last_lines(error: Exception) -> str:
-    return "".join(traceback.format_exception(error, limit=-_FRAMES)).strip()
-
-
-class Capped(Struct, frozen=True):
+class Capped(Wrapper, frozen=True):
     """A cap on what a result may weigh in the history: the rest goes to a file. Goes around SafeTool, never
     inside it: the file must not hold what the history may not."""
 
-    tool: Tool
     folder: Path
     limit: int = 20_000
     """In characters, the note about what was left out included."""
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self.tool.spec
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         outcome = await self.tool.run(call, context)
@@ -100,17 +97,12 @@ def _note(count: int, where: str) -> str:
     return f"\n… {count:,} characters left out; {where} …\n"
 
 
-class Labelled(Struct, frozen=True):
+class Labelled(Wrapper, frozen=True):
     """Labels a result with the trust of the path it came from: the call's `path`, or the folder where it has
     none. Where it cannot be told, nothing better than foreign is claimed."""
 
-    tool: Tool
     folder: Path
     label: Callable[[Path], Trust]
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self.tool.spec
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         outcome = await self.tool.run(call, context)
@@ -118,16 +110,11 @@ class Labelled(Struct, frozen=True):
         return replace(outcome, trust=Trust.FOREIGN if place is None else self.label(place))
 
 
-class FolderScoped(Struct, frozen=True):
+class FolderScoped(Wrapper, frozen=True):
     """A tool that takes a `path` and stays below some folders: for whoever works where nobody watches.
     Relative paths start at the first of the folders."""
 
-    tool: Tool
     folders: tuple[Path, ...]
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self.tool.spec
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         if self._is_inside(call.arguments):
@@ -141,17 +128,12 @@ class FolderScoped(Struct, frozen=True):
         return real is not None and any(real.is_relative_to(each.resolve()) for each in self.folders)
 
 
-class HomeProtected(Struct, frozen=True):
+class HomeProtected(Wrapper, frozen=True):
     """A file in the home that changes counts as edited by the owner. So whoever is not the owner must not
     change one: it would be known without a question."""
 
-    tool: Tool
     folder: Path
     home: Path
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self.tool.spec
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         if Effect.WRITE in self.spec.effects and self._is_inside(call.arguments):

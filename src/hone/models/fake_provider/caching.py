@@ -3,12 +3,10 @@
 import hashlib
 import re
 from collections import deque
-from typing import Protocol
 
 from msgspec import Struct
 
 from hone.core.regex import regex
-from hone.models.fake_provider.shapes import Format
 
 # Inside a string the quotes would be escaped: this is found as a key and nowhere else.
 _MARKER = regex(rb'"cache_control"\s*:\s*\{[^{}]*\}')
@@ -25,16 +23,6 @@ class Tokens(Struct, frozen=True):
     written: int = 0
 
 
-class Cache(Protocol):
-    def count(self, body: bytes) -> Tokens:
-        """What this request finds in the cache; from then on it is there itself."""
-        ...
-
-
-def cache(format: Format, recall: int) -> Cache:
-    return Prefixes(recall) if format == "openai" else Breakpoints(recall)
-
-
 class Prefixes:
     """OpenAI: whatever a request has in common with the beginning of one of the last `recall`."""
 
@@ -42,6 +30,7 @@ class Prefixes:
         self._past: deque[bytes] = deque(maxlen=recall)
 
     def count(self, body: bytes) -> Tokens:
+        """What this request finds in the cache; from then on it is there itself."""
         prompt = unclosed(body)
         best, opening = 0, prompt[:1]
         for past in reversed(self._past):

@@ -114,10 +114,6 @@ def _shortened(reply: Reply, finish: Finish) -> Reply:
     return replace(reply, message=Message(Role.ASSISTANT, (Text(half),)), finish=finish)
 
 
-def _emptied(reply: Reply) -> Reply:
-    return replace(reply, message=Message(Role.ASSISTANT, ()), finish=Finish.DONE)
-
-
 def _cut(beat: Beat, share: float) -> Bend:
     """Ends when this share of the events of this kind is out."""
 
@@ -180,7 +176,7 @@ FAULTS: Mapping[str, Fault] = {
     "half-stream": Twist(_with_text, _cut(Beat.TEXT, 0.5), torn=True),
     "cut-in-call": Twist(_with_call, _cut(Beat.CALL, 0.8)),
     "bad-json": Twist(_with_text, _nonsense),
-    "empty": Twist(_emptied),
+    "empty": Twist(lambda reply: replace(reply, message=Message(Role.ASSISTANT, ()), finish=Finish.DONE)),
     "overflow": Refusal(400, _OVERFLOW),
     "length": Twist(lambda reply: _shortened(reply, Finish.LENGTH)),
     "filter": Twist(lambda reply: _shortened(reply, Finish.FILTERED)),

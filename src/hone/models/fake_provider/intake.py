@@ -1,6 +1,6 @@
 """Reads requests in the shapes of both providers, and says them again as our own messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -18,31 +18,12 @@ from hone.core.messages import (
     unreminded,
     untold,
 )
-from hone.models.fake_provider.shapes import (
-    AssistantSaid,
-    Chat,
-    DeveloperSaid,
-    Entry,
-    Format,
-    ImageBlock,
-    ImagePart,
-    Messages,
-    ResultBlock,
-    Said,
-    SealedBlock,
-    SystemSaid,
-    TextBlock,
-    TextPart,
-    ThinkingBlock,
-    ToolSaid,
-    UseBlock,
-    UserSaid,
-)
+from hone.models.fake_provider import shapes
 
-_decode_chat = msgspec.json.Decoder(Chat).decode
-_decode_said = msgspec.json.Decoder(Said).decode
-_decode_messages = msgspec.json.Decoder(Messages).decode
-_decode_entry = msgspec.json.Decoder(Entry).decode
+_decode_chat = msgspec.json.Decoder(shapes.Chat).decode
+_decode_said = msgspec.json.Decoder(shapes.Said).decode
+_decode_messages = msgspec.json.Decoder(shapes.Messages).decode
+_decode_entry = msgspec.json.Decoder(shapes.Entry).decode
 
 _LARGE = 64 * 1024
 
@@ -55,7 +36,7 @@ class InputItem(Struct, frozen=True, eq=False):
     """One message as it was sent, and in our own words. It is compared by identity: a conversation is sent
     again with every call, and the same bytes give the same item, unless they are too large to be kept."""
 
-    sent: Said | Entry
+    sent: shapes.Said | shapes.Entry
     system: str
     messages: tuple[Message, ...]
     large: bool
@@ -64,16 +45,16 @@ class InputItem(Struct, frozen=True, eq=False):
 class ParsedRequest(Struct, frozen=True):
     """`head` is the request but for its messages."""
 
-    head: Chat | Messages
+    head: shapes.Chat | shapes.Messages
     items: tuple[InputItem, ...]
 
     @property
-    def format(self) -> Format:
-        return "openai" if isinstance(self.head, Chat) else "anthropic"
+    def format(self) -> shapes.Format:
+        return "openai" if isinstance(self.head, shapes.Chat) else "anthropic"
 
     @property
     def system(self) -> str:
-        own = _plain(self.head.system) if isinstance(self.head, Messages) else ""
+        own = _plain(self.head.system) if isinstance(self.head, shapes.Messages) else ""
         return "\n".join(text for text in (own, *(item.system for item in self.items)) if text)
 
     @property
@@ -81,7 +62,7 @@ class ParsedRequest(Struct, frozen=True):
         return tuple(message for item in self.items for message in item.messages)
 
 
-def parse(format: Format, body: bytes) -> ParsedRequest:
+def parse(format: shapes.Format, body: bytes) -> ParsedRequest:
     try:
         # What is kept raw is not looked into, so the letters are checked here.
         body.decode()
@@ -99,35 +80,35 @@ def parse(format: Format, body: bytes) -> ParsedRequest:
 
 
 @lru_cache(maxsize=4096)
-def _item(format: Format, raw: bytes) -> InputItem:
+def _item(format: shapes.Format, raw: bytes) -> InputItem:
     if format == "anthropic":
         entry = _decode_entry(raw)
         return InputItem(entry, "", tuple(_messages(entry)), len(raw) >= _LARGE)
-    said: Said = _decode_said(raw)
-    system = _plain(said.content) if isinstance(said, SystemSaid | DeveloperSaid) else ""
+    said: shapes.Said = _decode_said(raw)
+    system = _plain(said.content) if isinstance(said, shapes.SystemSaid) else ""
     return InputItem(said, system, tuple(_message(said)), len(raw) >= _LARGE)
 
 
-def _message(said: Said) -> Iterator[Message]:
+def _message(said: shapes.Said) -> Iterator[Message]:
     match said:
-        case UserSaid(str(text)):
+        case shapes.UserSaid(str(text)):
             yield Message(Role.USER, _noted([Text(text)]))
-        case UserSaid(list(parts)):
+        case shapes.UserSaid(list(parts)):
             yield Message(Role.USER, _noted([_part(part) for part in parts]))
-        case AssistantSaid():
+        case shapes.AssistantSaid():
             yield Message(Role.ASSISTANT, tuple(_spoken(said)))
-        case ToolSaid(identity, content):
+        case shapes.ToolSaid(identity, content):
             yield Message(Role.TOOL, (ToolResult(identity, _plain(content)),))
 
 
-def _part(part: TextPart | ImagePart) -> Part:
-    if isinstance(part, TextPart):
+def _part(part: shapes.TextPart | shapes.ImagePart) -> Part:
+    if isinstance(part, shapes.TextPart):
         return Text(part.text)
     head, comma, data = part.image_url.url.partition(";base64,")
     return Image(head.removeprefix("data:"), data) if comma else Image("", part.image_url.url)
 
 
-def _spoken(said: AssistantSaid) -> Iterator[Part]:
+def _spoken(said: shapes.AssistantSaid) -> Iterator[Part]:
     thought = said.reasoning_content or said.reasoning
     if thought:
         yield Thinking(thought)
@@ -138,11 +119,11 @@ def _spoken(said: AssistantSaid) -> Iterator[Part]:
         yield ToolCall(call.id, call.function.name, call.function.arguments)
 
 
-def _messages(entry: Entry) -> Iterator[Message]:
+def _messages(entry: shapes.Entry) -> Iterator[Message]:
     """Results are messages of their own with us, whatever else the user's message holds."""
     parts: list[Part] = []
     for block in entry.blocks:
-        if isinstance(block, ResultBlock):
+        if isinstance(block, shapes.ResultBlock):
             text = _plain(block.content)
             yield Message(Role.TOOL, (ToolResult(block.tool_use_id, text, block.is_error),))
         else:
@@ -164,21 +145,21 @@ def _noted(parts: list[Part]) -> tuple[Part, ...]:
     return (*told, *parts)
 
 
-def _known(block: TextBlock | ImageBlock | ThinkingBlock | SealedBlock | UseBlock) -> Part:
+def _known(block: shapes.Spoken) -> Part:
     match block:
-        case TextBlock(text):
+        case shapes.TextBlock(text):
             return Text(text)
-        case ImageBlock(source):
+        case shapes.ImageBlock(source):
             return Image(source.media_type, source.data or source.url)
-        case ThinkingBlock(thinking, signature):
+        case shapes.ThinkingBlock(thinking, signature):
             return Thinking(thinking, signature)
-        case SealedBlock(data):
+        case shapes.SealedBlock(data):
             return Thinking("", sealed=data)
-        case UseBlock(identity, name, given):
+        case shapes.UseBlock(identity, name, given):
             return ToolCall(identity, name, bytes(given).decode())
 
 
-def _plain(content: str | list[TextPart] | list[TextBlock] | list[TextBlock | ImageBlock]) -> str:
+def _plain(content: str | Sequence[shapes.TextPart | shapes.TextBlock | shapes.ImageBlock]) -> str:
     if isinstance(content, str):
         return content
-    return "".join(part.text for part in content if not isinstance(part, ImageBlock))
+    return "".join(part.text for part in content if not isinstance(part, shapes.ImageBlock))

@@ -16,18 +16,13 @@ from hone.models.scripted import words
 
 _STEP = 12
 """Characters of a call's arguments in one event."""
-_OPENAI_FINISH = {
-    Finish.DONE: "stop",
-    Finish.CALLS: "tool_calls",
-    Finish.LENGTH: "length",
-    Finish.FILTERED: "content_filter",
+_FINISH = {
+    Finish.DONE: ("stop", "end_turn"),
+    Finish.CALLS: ("tool_calls", "tool_use"),
+    Finish.LENGTH: ("length", "max_tokens"),
+    Finish.FILTERED: ("content_filter", "refusal"),
 }
-_ANTHROPIC_FINISH = {
-    Finish.DONE: "end_turn",
-    Finish.CALLS: "tool_use",
-    Finish.LENGTH: "max_tokens",
-    Finish.FILTERED: "refusal",
-}
+"""How a reply ends, in the words of OpenAI and of Anthropic."""
 
 
 class Beat(Enum):
@@ -43,11 +38,9 @@ Event = tuple[Beat, bytes]
 
 
 class Framing(Struct, frozen=True):
-    """What surrounds a reply. `number` makes its id; the stage leaves it, so that the same request again is
-    answered with the same bytes. `counted` asks OpenAI's format for the usage."""
+    """What surrounds a reply. `counted` asks OpenAI's format for the usage."""
 
     model: str
-    number: int = 0
     counted: bool = True
 
 
@@ -77,21 +70,12 @@ def pieces(arguments: str) -> list[str]:
 
 
 def _chunks(reply: Reply, framing: Framing) -> Iterator[Event]:
-    head = dump(
-        {
-            "id": f"chatcmpl-scripted-{framing.number}",
-            "object": "chat.completion.chunk",
-            "created": 0,
-            "model": framing.model,
-            "system_fingerprint": "scripted",
-        }
-    )[:-1]
+    head = dump(_opening("chat.completion.chunk", framing))[:-1]
     tail = b',"usage":null}\n\n' if framing.counted else b"}\n\n"
     for beat, delta in _deltas(reply):
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
+        finish = None if delta else _FINISH[reply.finish][0]
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         yield beat, b'data: %s,"choices":[%s]%s' % (head, dump(choice), tail)
-    last = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": _OPENAI_FINISH[reply.finish]}
-    yield Beat.FRAME, b'data: %s,"choices":[%s]%s' % (head, dump(last), tail)
     if framing.counted:
         usage = dump(_openai_usage(reply.usage))
         yield Beat.FRAME, b'data: %s,"choices":[],"usage":%s}\n\n' % (head, usage)
@@ -110,6 +94,7 @@ def _deltas(reply: Reply) -> Iterator[tuple[Beat, dict[str, Any]]]:
         yield Beat.CALL, {"tool_calls": [opening]}
         for piece in pieces(call.arguments):
             yield Beat.CALL, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+    yield Beat.FRAME, {}
 
 
 def _completion(reply: Reply, framing: Framing) -> dict[str, Any]:
@@ -121,16 +106,16 @@ def _completion(reply: Reply, framing: Framing) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.message.text or None, "refusal": None}
     message |= {"reasoning_content": thoughts} if thoughts else {}
     message |= {"tool_calls": calls} if calls else {}
-    finish = _OPENAI_FINISH[reply.finish]
-    return {
-        "id": f"chatcmpl-scripted-{framing.number}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": framing.model,
-        "system_fingerprint": "scripted",
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
-        "usage": _openai_usage(reply.usage),
-    }
+    finish = _FINISH[reply.finish][0]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    usage = _openai_usage(reply.usage)
+    return {**_opening("chat.completion", framing), "choices": [choice], "usage": usage}
+
+
+def _opening(kind: str, framing: Framing) -> dict[str, Any]:
+    """The same id each time, so that the same request again is answered with the same bytes."""
+    named = {"id": "chatcmpl-scripted-0", "object": kind, "created": 0, "model": framing.model}
+    return {**named, "system_fingerprint": "scripted"}
 
 
 def _openai_usage(usage: Usage) -> dict[str, Any]:
@@ -154,7 +139,7 @@ def _events(reply: Reply, framing: Framing) -> Iterator[tuple[Beat, dict[str, An
         for delta in deltas:
             yield beat, {"type": "content_block_delta", "index": index, "delta": delta}
         yield Beat.FRAME, {"type": "content_block_stop", "index": index}
-    ending = {"stop_reason": _ANTHROPIC_FINISH[reply.finish], "stop_sequence": None}
+    ending = {"stop_reason": _FINISH[reply.finish][1], "stop_sequence": None}
     yield Beat.FRAME, {"type": "message_delta", "delta": ending, "usage": _anthropic_usage(reply.usage)}
     yield Beat.FRAME, {"type": "message_stop"}
 
@@ -184,12 +169,12 @@ def _seal(text: str) -> str:
 
 def _message(reply: Reply, framing: Framing) -> dict[str, Any]:
     return {
-        "id": f"msg_scripted_{framing.number}",
+        "id": "msg_scripted_0",
         "type": "message",
         "role": "assistant",
         "model": framing.model,
         "content": [_whole_block(part) for part in reply.message.parts],
-        "stop_reason": _ANTHROPIC_FINISH[reply.finish],
+        "stop_reason": _FINISH[reply.finish][1],
         "stop_sequence": None,
         "usage": _anthropic_usage(reply.usage),
     }

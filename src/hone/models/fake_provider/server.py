@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from hone.core.model import Usage
 from hone.core.value import replace
-from hone.models.fake_provider.caching import Cache, cache
-from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error
+from hone.models.fake_provider.caching import Breakpoints, Prefixes
+from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error, refuse
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
 from hone.models.fake_provider.serving import (
@@ -82,7 +82,7 @@ class FakeProvider:
     invalid: list[str] = field(default_factory=list, init=False)
     """What was wrong with requests, also with those that met a fault."""
     _calls: int = field(default=0, init=False)
-    _caches: dict[Format, Cache] = field(default_factory=dict, init=False)
+    _caches: dict[Format, Prefixes | Breakpoints] = field(default_factory=dict, init=False)
     _server: asyncio.Server | None = field(default=None, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _errors: list[BaseException] = field(default_factory=list, init=False)
@@ -91,7 +91,7 @@ class FakeProvider:
     def __post_init__(self) -> None:
         if isinstance(self.fault, str) and (self.fault not in FAULTS or self.fault == "refused"):
             raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
-        self._caches = {format: cache(format, self.recall) for format in _ROUTES.values()}
+        self._caches = {"openai": Prefixes(self.recall), "anthropic": Breakpoints(self.recall)}
 
     @property
     def url(self) -> str:
@@ -140,25 +140,21 @@ class FakeProvider:
         try:
             # Callers may go away whenever they like.
             with suppress(ConnectionError):
-                await self._converse(caller)
+                try:
+                    while caller.persistent and (request := await caller.hear()):
+                        await self._respond(request, caller)
+                except Unacceptable as reason:
+                    await caller.answer(reason.status, error("openai", reason.status, str(reason)))
                 await caller.leave()
         except BaseException:
             caller.abandon()
             raise
 
-    async def _converse(self, caller: Caller) -> None:
-        try:
-            while caller.persistent and (request := await caller.hear()):
-                await self._respond(request, caller)
-        except Unacceptable as reason:
-            await caller.answer(reason.status, error("openai", reason.status, str(reason)), {})
-
     async def _respond(self, request: HttpRequest, caller: Caller) -> None:
         self._note(request)
         format = _format(request)
         if format is None:
-            status, body = _aside(request)
-            await caller.answer(status, body, {})
+            await caller.answer(*_aside(request))
             return
         answer = self._answer(format, request)
         if self.latency:
@@ -186,7 +182,7 @@ class FakeProvider:
     def _answer(self, format: Format, request: HttpRequest) -> Answer:
         number, self._calls = self._calls, self._calls + 1
         if self.key is not None and _key(request) != self.key:
-            return _refusal(format, 401, "The API key is missing or wrong.")
+            return refuse(401, "The API key is missing or wrong.")
         try:
             asked = parse(format, request.body)
             wrong = objections(asked)
@@ -198,7 +194,7 @@ class FakeProvider:
         if not isinstance(fault, Twist):
             return fault
         if asked is None or wrong:
-            return _refusal(format, 400, "; ".join(wrong[:_SHOWN]))
+            return refuse(400, "; ".join(wrong[:_SHOWN]))
         return self._perform(asked, request.body, fault)
 
     def _perform(self, asked: ParsedRequest, body: bytes, twist: Twist) -> Performance:
@@ -230,7 +226,7 @@ class FakeProvider:
             parts = chunks(parts)
         else:
             size = sum(map(len, parts)) + performance.torn
-            start, end = opening(200, size, {}, "application/json"), b""
+            start, end = opening(200, size), b""
         if performance.torn:
             caller.persistent, end = False, b""
         if not self.pace and not self.chunk:
@@ -248,13 +244,8 @@ def _format(request: HttpRequest) -> Format | None:
 
 
 def _key(request: HttpRequest) -> str | None:
-    return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix(
-        "Bearer "
-    )
-
-
-def _refusal(format: Format, status: int, message: str) -> Refusal:
-    return Refusal(status, {format: error(format, status, message)})
+    headers = request.headers
+    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _aside(request: HttpRequest) -> tuple[int, bytes]:

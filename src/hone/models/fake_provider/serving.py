@@ -4,31 +4,21 @@ import asyncio
 import socket
 import struct
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 
 from msgspec import Struct
 
 LARGEST = 64 * 1024 * 1024
 _HEAD = 64 * 1024
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    408: "Request Timeout",
-    413: "Content Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    529: "Site Overloaded",
-}
+_REASONS = {413: "Content Too Large", 529: "Site Overloaded"}
+"""Where Python knows another name or none."""
 STREAM = (
     b"HTTP/1.1 200 OK\r\nserver: hone-stage (scripted)\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
     b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 END = b"0\r\n\r\n"
+_JSON = "application/json"
+_NONE: Mapping[str, str] = {}
 
 
 class Unacceptable(Exception):
@@ -77,7 +67,7 @@ class Caller:
         await self._writer.drain()
 
     async def answer(
-        self, status: int, body: bytes, headers: Mapping[str, str], media_type: str = "application/json"
+        self, status: int, body: bytes, headers: Mapping[str, str] = _NONE, media_type: str = _JSON
     ) -> None:
         await self.send(opening(status, len(body), headers, media_type), body)
 
@@ -101,9 +91,9 @@ class Caller:
         await self._writer.wait_closed()
 
 
-def opening(status: int, size: int, headers: Mapping[str, str], media_type: str) -> bytes:
+def opening(status: int, size: int, headers: Mapping[str, str] = _NONE, media_type: str = _JSON) -> bytes:
     lines = [
-        f"HTTP/1.1 {status} {_REASONS[status]}",
+        f"HTTP/1.1 {status} {_REASONS.get(status) or HTTPStatus(status).phrase}",
         "server: hone-stage (scripted)",
         f"content-type: {media_type}",
         f"content-length: {size}",

@@ -34,8 +34,8 @@ class SystemSaid(msgspec.Struct, tag_field="role", tag="system"):
     content: str | list[TextPart]
 
 
-class DeveloperSaid(msgspec.Struct, tag_field="role", tag="developer"):
-    content: str | list[TextPart]
+class DeveloperSaid(SystemSaid, tag="developer"):
+    """The newer name of the same."""
 
 
 class UserSaid(msgspec.Struct, tag_field="role", tag="user"):
@@ -127,7 +127,8 @@ class ResultBlock(msgspec.Struct, tag_field="type", tag="tool_result", forbid_un
     cache_control: Marker | None = None
 
 
-Block = TextBlock | ImageBlock | ThinkingBlock | SealedBlock | UseBlock | ResultBlock
+Spoken = TextBlock | ImageBlock | ThinkingBlock | SealedBlock | UseBlock
+Block = Spoken | ResultBlock
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True):

@@ -8,26 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from hone.core.regex import regex
-from hone.models.fake_provider.intake import InputItem, Malformed, ParsedRequest, parse
-from hone.models.fake_provider.shapes import (
-    AssistantSaid,
-    Block,
-    Chat,
-    DeveloperSaid,
-    Entry,
-    Format,
-    ImageBlock,
-    Messages,
-    ResultBlock,
-    Said,
-    SealedBlock,
-    SystemSaid,
-    TextBlock,
-    TextPart,
-    ThinkingBlock,
-    ToolSaid,
-    UseBlock,
-)
+from hone.models.fake_provider import shapes
+from hone.models.fake_provider.intake import InputItem, ParsedRequest
 
 MARKERS = 4
 _NAME = regex(r"[A-Za-z0-9_-]{1,64}")
@@ -46,17 +28,10 @@ class RequestFacts(Struct, frozen=True):
     markers: int = 0
 
 
-def problems(format: Format, body: bytes) -> list[str]:
-    try:
-        return objections(parse(format, body))
-    except Malformed as malformed:
-        return [str(malformed)]
-
-
 def objections(asked: ParsedRequest) -> list[str]:
     if not asked.items:
         return ["messages: at least one message is needed"]
-    if isinstance(asked.head, Chat):
+    if isinstance(asked.head, shapes.Chat):
         return [*_about_chat(asked.head), *_about_dialogue(asked.items)]
     return [*_about_messages(asked.head, asked.items), *_about_entries(asked.items)]
 
@@ -68,20 +43,20 @@ def _facts(item: InputItem) -> RequestFacts:
 @lru_cache(maxsize=4096)
 def _gather(item: InputItem) -> RequestFacts:
     sent = item.sent
-    if isinstance(sent, Entry):
+    if isinstance(sent, shapes.Entry):
         blocks = sent.blocks
         return RequestFacts(
             wrong=tuple(_about_entry(sent)),
-            calls=tuple(block.id for block in blocks if isinstance(block, UseBlock)),
-            results=tuple(block.tool_use_id for block in blocks if isinstance(block, ResultBlock)),
+            calls=tuple(block.id for block in blocks if isinstance(block, shapes.UseBlock)),
+            results=tuple(block.tool_use_id for block in blocks if isinstance(block, shapes.ResultBlock)),
             markers=sum(map(_markers, blocks)),
         )
-    calls = tuple(call.id for call in sent.tool_calls or ()) if isinstance(sent, AssistantSaid) else ()
-    results = (sent.tool_call_id,) if isinstance(sent, ToolSaid) else ()
+    calls = tuple(call.id for call in sent.tool_calls or ()) if isinstance(sent, shapes.AssistantSaid) else ()
+    results = (sent.tool_call_id,) if isinstance(sent, shapes.ToolSaid) else ()
     return RequestFacts(tuple(_about_said(sent)), calls, results)
 
 
-def _about_chat(chat: Chat) -> Iterator[str]:
+def _about_chat(chat: shapes.Chat) -> Iterator[str]:
     if chat.stream_options and not chat.stream:
         yield "stream_options: only allowed with stream"
     if chat.tools is not None and not chat.tools:
@@ -109,8 +84,8 @@ def _about_dialogue(items: Sequence[InputItem]) -> Iterator[str]:
         yield f"messages: at the end, no tool message answers {', '.join(waiting)}"
 
 
-def _about_said(said: Said) -> Iterator[str]:
-    calls = said.tool_calls if isinstance(said, AssistantSaid) else None
+def _about_said(said: shapes.Said) -> Iterator[str]:
+    calls = said.tool_calls if isinstance(said, shapes.AssistantSaid) else None
     if calls is not None:
         if not calls:
             yield "an empty list of tool_calls is not allowed"
@@ -122,9 +97,9 @@ def _about_said(said: Said) -> Iterator[str]:
     if isinstance(said.content, list):
         if not said.content:
             yield "an empty list of parts is not allowed"
-        if any(isinstance(part, TextPart) and not part.text for part in said.content):
+        if any(isinstance(part, shapes.TextPart) and not part.text for part in said.content):
             yield "a text part must not be empty"
-    if not said.content and not calls and not isinstance(said, SystemSaid | DeveloperSaid | ToolSaid):
+    if not said.content and not calls and not isinstance(said, shapes.SystemSaid | shapes.ToolSaid):
         yield "the message is empty"
 
 
@@ -150,7 +125,7 @@ def _about_repeats(what: str, names: Sequence[str]) -> Iterator[str]:
         yield f"{what} must be unique, these are not: {', '.join(repeated)}"
 
 
-def _about_messages(head: Messages, items: Sequence[InputItem]) -> Iterator[str]:
+def _about_messages(head: shapes.Messages, items: Sequence[InputItem]) -> Iterator[str]:
     if head.max_tokens < 1:
         yield "max_tokens: must be at least 1"
     system = head.system if isinstance(head.system, list) else []
@@ -164,16 +139,16 @@ def _about_messages(head: Messages, items: Sequence[InputItem]) -> Iterator[str]
         yield f"cache_control: at most {MARKERS} blocks may have it"
 
 
-def _markers(block: Block) -> int:
-    if isinstance(block, ThinkingBlock | SealedBlock):
+def _markers(block: shapes.Block) -> int:
+    if isinstance(block, shapes.ThinkingBlock | shapes.SealedBlock):
         return 0
-    inner = block.content if isinstance(block, ResultBlock) and isinstance(block.content, list) else []
+    inner = block.content if isinstance(block, shapes.ResultBlock) and isinstance(block.content, list) else []
     return (block.cache_control is not None) + sum(map(_markers, inner))
 
 
 def _about_entries(items: Sequence[InputItem]) -> Iterator[str]:
     """All calls of a reply are answered in the next message. Consecutive messages of one role are allowed."""
-    if isinstance(items[0].sent, Entry) and items[0].sent.role != "user":
+    if isinstance(items[0].sent, shapes.Entry) and items[0].sent.role != "user":
         yield "messages.0: the first message must be the user's"
     facts = [_facts(item) for item in items]
     yield from _about_repeats("messages: ids of calls", [each for fact in facts for each in fact.calls])
@@ -198,39 +173,39 @@ def _about_results(place: str, results: Sequence[str], waiting: Sequence[str]) -
     yield from _about_repeats(f"{place}: tool_results", results)
 
 
-def _about_entry(entry: Entry) -> Iterator[str]:
+def _about_entry(entry: shapes.Entry) -> Iterator[str]:
     blocks = entry.blocks
     if not blocks:
         yield "the message is empty"
-    elif entry.role == "assistant" and isinstance(blocks[-1], ThinkingBlock | SealedBlock):
+    elif entry.role == "assistant" and isinstance(blocks[-1], shapes.ThinkingBlock | shapes.SealedBlock):
         yield "the last block of an assistant's message cannot be thinking"
-    results = sum(isinstance(block, ResultBlock) for block in blocks)
-    if not all(isinstance(block, ResultBlock) for block in blocks[:results]):
+    results = sum(isinstance(block, shapes.ResultBlock) for block in blocks)
+    if not all(isinstance(block, shapes.ResultBlock) for block in blocks[:results]):
         yield "tool_result blocks must come before all others"
     for block in blocks:
         yield from _about_block(entry.role, block)
 
 
-def _about_block(role: str, block: Block) -> Iterator[str]:
+def _about_block(role: str, block: shapes.Block) -> Iterator[str]:
     match block:
-        case TextBlock(text) if not text.strip():
+        case shapes.TextBlock(text) if not text.strip():
             yield "text blocks must contain more than white space"
-        case UseBlock(identity, name, given):
+        case shapes.UseBlock(identity, name, given):
             if role != "assistant":
                 yield "tool_use belongs to the assistant"
             if not _ID.fullmatch(identity):
                 yield f"{identity!r} is not an id for a call"
             yield from _about_call(name, bytes(given))
-        case ThinkingBlock(_, signature):
+        case shapes.ThinkingBlock(_, signature):
             if role != "assistant" or not signature:
                 yield "thinking belongs to the assistant and must be signed"
-        case SealedBlock(data):
+        case shapes.SealedBlock(data):
             if role != "assistant" or not data:
                 yield "redacted_thinking belongs to the assistant and must not be empty"
-        case ImageBlock(source):
+        case shapes.ImageBlock(source):
             if role != "user" or not (source.url or (source.data and source.media_type)):
                 yield "an image belongs to the user and must have data and a media_type"
-        case ResultBlock(content=content):
+        case shapes.ResultBlock(content=content):
             if role != "user":
                 yield "tool_result belongs to the user"
             for part in content if isinstance(content, list) else ():

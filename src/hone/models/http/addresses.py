@@ -2,9 +2,9 @@
 server can be. Knows nothing about names or sockets."""
 
 from functools import cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-_BANNED_4 = (
+_BANNED = (
     ("0.0.0.0/8", "is no destination"),
     ("10.0.0.0/8", "is in a private network"),
     ("100.64.0.0/10", "is in a provider's internal network"),
@@ -21,9 +21,7 @@ _BANNED_4 = (
     ("203.0.113.0/24", "is for documentation"),
     ("224.0.0.0/4", "is a multicast address"),
     ("240.0.0.0/4", "is reserved"),
-)
-# Everything outside 2000::/3 is refused anyway; these names only make a better sentence.
-_BANNED_6 = (
+    # Everything outside 2000::/3 is refused anyway; these names only make a better sentence.
     ("::/128", "is no destination"),
     ("::1/128", "is this machine itself"),
     ("fc00::/7", "is in a private network"),
@@ -66,23 +64,18 @@ def public_only(address: str, port: int) -> str | None:
 
 
 def _fault(address: IPv4Address | IPv6Address) -> str | None:
+    named = next((fault for network, fault in _banned() if address in network), None)
     if isinstance(address, IPv4Address):
-        return next((fault for network, fault in _banned_4() if address in network), None)
+        return named
     if address.scope_id is not None:
         return "is an address on one link of this machine"
     if address in _MAPPED or address in _TRANSLATED:
         inner = IPv4Address(int(address) & 0xFFFFFFFF)
         fault = _fault(inner)
         return None if fault is None else f"stands for {inner}, which {fault}"
-    named = next((fault for network, fault in _banned_6() if address in network), None)
     return named or (None if address in _PUBLIC_6 else "is not a public address")
 
 
 @cache
-def _banned_4() -> tuple[tuple[IPv4Network, str], ...]:
-    return tuple((IPv4Network(network), fault) for network, fault in _BANNED_4)
-
-
-@cache
-def _banned_6() -> tuple[tuple[IPv6Network, str], ...]:
-    return tuple((IPv6Network(network), fault) for network, fault in _BANNED_6)
+def _banned() -> tuple[tuple[IPv4Network | IPv6Network, str], ...]:
+    return tuple((ip_network(network), fault) for network, fault in _BANNED)

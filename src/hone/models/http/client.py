@@ -22,8 +22,7 @@ from hone.models.http.connection import (
     resolve,
 )
 from hone.models.http.framing import Garbled, Head, Response, ResponseStart, body_of
-from hone.models.http.proxy import Proxies, read_proxies
-from hone.models.http.route import Route, ServerAddress, locate
+from hone.models.http.route import Proxies, Route, ServerAddress, locate, read_proxies
 
 __all__ = ["Exchange", "Http", "Response"]
 

@@ -13,8 +13,7 @@ from msgspec import Struct
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
 from hone.models.http.framing import Garbled, ResponseStart
-from hone.models.http.proxy import Proxy, spell
-from hone.models.http.route import Route
+from hone.models.http.route import Proxy, Route, spell
 
 _BUFFER = 256 * 1024
 _PATIENCE = 2.0

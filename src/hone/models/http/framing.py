@@ -36,14 +36,16 @@ class Head(Struct, frozen=True):
 class Body(Protocol):
     """Finds the payload in the bytes that follow a head. `surplus`: there were bytes after its end."""
 
-    done: bool
-    surplus: bool
+    done: bool = False
+    surplus: bool = False
 
     def feed(self, data: bytes) -> list[bytes]: ...
 
     def end(self) -> list[bytes]:
         """The other side closed; Garbled if that came too early."""
-        ...
+        if not self.done:
+            raise Garbled("closed the connection in the middle of its answer")
+        return []
 
 
 class ResponseStart:
@@ -117,15 +119,12 @@ def body_of(response: Response) -> Body:
     return Sized(int(agreed[1]))
 
 
-class Sized:
+class Sized(Body):
     """A body of announced length."""
-
-    __slots__ = ("_left", "done", "surplus")
 
     def __init__(self, length: int) -> None:
         self._left = length
         self.done = length == 0
-        self.surplus = False
 
     def feed(self, data: bytes) -> list[bytes]:
         if len(data) > self._left:
@@ -135,20 +134,9 @@ class Sized:
         self.done = self._left == 0
         return [data] if data else []
 
-    def end(self) -> list[bytes]:
-        if not self.done:
-            raise Garbled("closed the connection in the middle of its answer")
-        return []
 
-
-class Unsized:
+class Unsized(Body):
     """A body that lasts until the other side closes."""
-
-    __slots__ = ("done", "surplus")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.surplus = False
 
     def feed(self, data: bytes) -> list[bytes]:
         return [data] if data else []
@@ -158,18 +146,14 @@ class Unsized:
         return []
 
 
-class Chunked:
+class Chunked(Body):
     """A body in chunks, each after a line with its size; extensions and trailers are read over."""
-
-    __slots__ = ("_held", "_left", "_line", "_room", "done", "surplus")
 
     def __init__(self) -> None:
         self._held = b""
         self._left = 0
         self._room = HEAD_LIMIT
         self._line: Callable[[Chunked, bytes], None] = Chunked._size
-        self.done = False
-        self.surplus = False
 
     def feed(self, data: bytes) -> list[bytes]:
         data = self._held + data if self._held else data
@@ -191,11 +175,6 @@ class Chunked:
             at = end + 2
         self.surplus = self.surplus or at < size
         return pieces
-
-    def end(self) -> list[bytes]:
-        if not self.done:
-            raise Garbled("closed the connection in the middle of its answer")
-        return []
 
     def _hold(self, start: bytes) -> None:
         if len(start) > LINE_LIMIT or (self._line is Chunked._gap and start != b"\r"):

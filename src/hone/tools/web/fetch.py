@@ -1,6 +1,8 @@
 """Reading the web: web_fetch for one page, and web_search where a search engine is configured."""
 
 import asyncio
+import codecs
+import re
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -11,9 +13,9 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.loading import import_object
 from hone.core.permit import Effect
+from hone.core.regex import regex
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.tools.define import tool
-from hone.tools.web.charsets import decode
 from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
 from hone.tools.web.layout import Readable
 
@@ -21,6 +23,18 @@ READER = "hone.tools.web.readable:readable"
 """Loaded with the first page: it brings the entities of HTML, and most turns fetch none."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIPPET = 400
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_HEADER = regex(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.ASCII | re.IGNORECASE)
+_DECLARED = regex(
+    rb"""<meta\b[^>]{0,400}?\bcharset\s*=\s*["']?([\w.:-]{1,40})|<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]{1,40})""",
+    re.IGNORECASE,
+)
+_HEAD = 2_048
+# Python knows more codecs than the web; some of them unpack, run in squared time or make broken letters.
+_ON_THE_WEB = regex(
+    r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8[-_].|mac[-_]\w+|tis-620"
+    r"|gb2312|gbk|gb18030|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|hz"
+)
 _HINTS = {
     403: "Its settings must name json among search.formats.",
     429: "It wants fewer requests; its limiter may have to be told about this one.",
@@ -99,11 +113,38 @@ def _shown(answer: FetchedPage, offset: int, limits: PageLimits) -> Outcome:
 def _page(answer: FetchedPage) -> Readable | None:
     if answer.body is None:
         return None
-    text = decode(answer.body, answer.content_type)
+    text = _decode(answer.body, answer.content_type)
     if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
         found: Readable = import_object(READER)(text, answer.url)
         return found
     return None if "\0" in text else Readable(text.replace("\r\n", "\n"))
+
+
+def _decode(data: bytes, content_type: str) -> str:
+    """By its byte order mark, else by the header, else by what the document says of itself, else UTF-8."""
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(name, "replace")
+    header = _HEADER.search(content_type)
+    declared = None if header else _DECLARED.search(data[:_HEAD])
+    if header:
+        name = _codec(header[1])
+    else:
+        # Whoever could read this declaration was not reading UTF-16.
+        name = _codec((declared[1] or declared[2]).decode()) if declared else ""
+        name = "" if name.startswith("utf-16") else name
+    return data.decode(name or "utf-8", "replace")
+
+
+def _codec(label: str) -> str:
+    try:
+        name = codecs.lookup(label).name
+    except LookupError:
+        return ""
+    # Browsers read both as the Windows set that contains them.
+    if name in {"ascii", "iso8859-1"}:
+        return "cp1252"
+    return name if _ON_THE_WEB.fullmatch(name) else ""
 
 
 def _position(start: int, end: int, whole: int) -> str:
