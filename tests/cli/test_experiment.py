@@ -16,7 +16,7 @@ from hone.features.experiments.values import LessonKind
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.models.scripted import Scripted
-from tests.runtime.test_experiment import HARMING, HELPING, WORK, recorded, stored, taught
+from tests.features.test_experiment import HARMING, HELPING, WORK, recorded, stored, taught
 
 NAMES = [
     "success rate",

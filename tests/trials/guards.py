@@ -91,7 +91,7 @@ MUTATIONS = (
         "knowledge/evidence.py",
         "    words = one_line(claim, 120)\n    raise Refused(",
         '    if nodes:\n        return 1, ""\n    words = one_line(claim, 120)\n    raise Refused(',
-        "tests/policy/test_evidence.py",
+        "tests/knowledge/test_evidence.py",
     ),
     of(
         "evidence: something must be named",
@@ -99,7 +99,7 @@ MUTATIONS = (
         "knowledge/admission.py",
         "if not author.evidence:",
         "if False:",
-        "tests/policy/test_admission.py",
+        "tests/knowledge/test_admission.py",
     ),
     of(
         "quotes",
@@ -107,7 +107,7 @@ MUTATIONS = (
         "knowledge/admission.py",
         "author.quotes and all(quoted(entry, author.quotes) for entry in entries)",
         "author.quotes",
-        "tests/policy/test_admission.py",
+        "tests/knowledge/test_admission.py",
         "tests/story/test_poisoning.py",
     ),
     of(

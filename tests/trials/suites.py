@@ -34,7 +34,7 @@ SUITES = (
         "a model that obeys injected text, in 7 ways through 4 channels, as the agent and as a review",
         (
             "tests/story/test_poisoning.py",
-            "tests/policy/test_admission.py::test_no_poison_becomes_active_in_any_of_seven_ways",
+            "tests/knowledge/test_admission.py::test_no_poison_becomes_active_in_any_of_seven_ways",
         ),
     ),
     Suite(
@@ -60,13 +60,13 @@ SUITES = (
     Suite(
         "secrets",
         "shapes of secrets",
-        ("tests/policy/test_screen.py::test_every_shape_of_a_secret_is_found",),
+        ("tests/core/test_screen.py::test_every_shape_of_a_secret_is_found",),
     ),
     Suite(
         "hidden",
         "characters that hide or steer, to the screen, the canonical form and the prompt",
         (
-            "tests/policy/test_screen.py::test_every_hidden_character_is_shown_and_flagged",
+            "tests/core/test_screen.py::test_every_hidden_character_is_shown_and_flagged",
             "tests/core/test_visible.py::test_no_hidden_code_point_gets_through_alone_inside_words_or_at_their_ends",
             "tests/prompt/test_sections.py::test_no_hidden_character_gets_in_through_any_section",
         ),
@@ -109,8 +109,8 @@ SUITES = (
         "imports",
         "broken transcripts and databases of other agents",
         (
-            "tests/runtime/test_imports.py::test_no_broken_file_raises_and_what_is_read_of_it_is_fit",
-            "tests/runtime/test_imports.py::test_no_broken_database_raises_anything_but_a_sentence",
+            "tests/features/test_imports.py::test_no_broken_file_raises_and_what_is_read_of_it_is_fit",
+            "tests/features/test_imports.py::test_no_broken_database_raises_anything_but_a_sentence",
         ),
     ),
 )

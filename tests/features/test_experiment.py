@@ -33,8 +33,8 @@ from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, Rewrite
 from hone.models.scripted import Scripted, call, rounds
 from hone.sandbox.choice import Sandbox
+from tests.features.test_statistics import study
 from tests.given import NOON
-from tests.policy.test_statistics import study
 
 WORK = rounds(assistant(call("read_file", path="a.txt")), "Two rows, as it says.")
 LEARNED = Author(

@@ -20,8 +20,8 @@ from hone.core.value import replace
 from hone.knowledge.admission import LearningMode, Verdict, judge
 from hone.knowledge.evidence import locate
 from tests.conftest import Figures
-from tests.policy.test_evidence import said
-from tests.policy.test_quoting import HONEST
+from tests.knowledge.test_evidence import said
+from tests.knowledge.test_quoting import HONEST
 
 POISON = Path(__file__).with_name("poison.txt").read_text().splitlines()
 HERE = SessionId("s1")

@@ -31,7 +31,7 @@ from hone.models.scripted import Script, call
 from hone.runtime.claims import claim
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
-from tests.policy.test_retention import daily
+from tests.features.test_retention import daily
 from tests.rig import context
 
 NOTHING = answering({"merge": [], "archive": []})
