@@ -29,9 +29,9 @@ from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
 from tests.doubles.requests import problems
+from tests.features import others
 from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
-from tests.runtime import others
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LOOK, MEND = "In parser.py: which tests fail, and why?", "Good. Please mend it."

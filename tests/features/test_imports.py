@@ -37,9 +37,9 @@ from hone.models.openai import OpenAIChat
 from tests.conftest import Figures, Tier
 from tests.core.test_visible import SCRIPTS, invisibles
 from tests.doubles.requests import problems
+from tests.features import others
 from tests.reference.sessions import InMemorySessions
 from tests.rig import faults
-from tests.runtime import others
 
 OWNER, AGENT, FOREIGN = Trust.OWNER, Trust.AGENT, Trust.FOREIGN
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -25,7 +25,7 @@ from hone.models.scripted import Script, call, rounds, rules
 from hone.settings import Settings
 from tests.cli.driving import Ended, environment, hone, terminal
 from tests.conftest import Figures, Tier
-from tests.runtime import others
+from tests.features import others
 
 TOLD = {"claude-code": 7, "openai": 6, "codex": 7, "hermes": 12}
 

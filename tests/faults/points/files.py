@@ -25,8 +25,8 @@ from hone.models.scripted import Scripted, rounds
 from hone.settings import Memory, Settings
 from tests.backing import closing
 from tests.faults.points.scenario import DONE, REFUSED, Deeds, Say, Told, debris, lying, unsound
+from tests.features import others
 from tests.given import NOON
-from tests.runtime import others
 
 EXAMPLE = Example("read_file", '{"path":"a"}', "hello\n" * 400, 2_400, Trust.AGENT, Trust.LOCAL)
 
