@@ -1,1 +1,1 @@
-"""Values and Protocols, standard library only: what everything else, and every plugin, is written against."""
+"""Values and Protocols that all of Hone and every plugin use. Depends on the standard library and msgspec."""

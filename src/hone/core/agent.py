@@ -1,4 +1,4 @@
-"""Who acts: a prefix, a model, tools, and what it may do with them."""
+"""An agent: a prefix, a model, tools, a permit and limits."""
 
 from typing import Self
 

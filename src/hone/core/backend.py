@@ -1,4 +1,4 @@
-"""Memory that is kept by key and user, outside the journal: what a backend promises, and what it keeps."""
+"""The Protocol of a memory backend, and the values it stores by key and user, outside the journal."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

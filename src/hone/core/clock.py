@@ -1,4 +1,4 @@
-"""Time as a port: the system's, and one that tests move by hand."""
+"""The Protocol of a clock, the system clock, and a manual clock for tests."""
 
 import asyncio
 import time

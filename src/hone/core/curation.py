@@ -1,4 +1,4 @@
-"""What the curator did: each run is recorded in one transaction with what it changed, or is not at all."""
+"""Records of the curator's runs. A run and its changes are stored in one transaction, or not at all."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

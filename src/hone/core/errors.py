@@ -1,23 +1,23 @@
-"""The tree of errors. Each message is a sentence that can be shown to the user as it stands.
+"""All errors that Hone raises on purpose. Each message is a sentence that can be shown to the user.
 
 HoneError
 ├── SettingsError            hone.toml or an option cannot be used
-├── Refused                  what was asked cannot be done, and nothing was
-├── ModelError               the provider did not give an answer
-│   ├── Unreachable          refused, reset, cut off, nonsense on the wire    (worth another try)
-│   ├── Overloaded           408, 429, 5xx; may say when to come back         (worth another try)
-│   ├── Silent               no byte before the deadline
-│   ├── Unusable             an empty reply                                   (worth another try)
-│   ├── Unauthorised         the key is missing or refused
-│   ├── Overflow             the conversation is longer than the model's window
-│   │   └── Crowded          it soon will be, by our own estimate
-│   └── Rejected             any other no: bad request, unknown model, filtered
-├── BackendError             a memory backend did not do what was asked       (worth another try, later)
-│   └── Unfit                this memo it will never take
+├── Refused                  the request cannot be carried out; nothing was changed
+├── ModelError               the provider did not answer
+│   ├── Unreachable          connection refused, reset or cut off, or invalid bytes  (retried)
+│   ├── Overloaded           408, 429 or 5xx, perhaps with a Retry-After             (retried)
+│   ├── Silent               no byte arrived before the deadline
+│   ├── Unusable             the reply is empty                                      (retried)
+│   ├── Unauthorised         the key is missing or was refused
+│   ├── Overflow             the conversation exceeds the model's context window
+│   │   └── Crowded          by our own estimate, it soon will
+│   └── Rejected             any other refusal: bad request, unknown model, filtered
+├── BackendError             a memory backend failed                                 (retried later)
+│   └── Unfit                the backend will never accept this item
 └── StoreError               the home folder cannot be read or written
-    ├── Missing              no such session, change or content
-    ├── Conflict             somebody else wrote first
-    └── Corrupt              what was read is not what was written
+    ├── Missing              there is no such session, change or content
+    ├── Conflict             another writer was first
+    └── Corrupt              the data read is not the data that was written
 """
 
 

@@ -1,4 +1,4 @@
-"""All that a screen could want to show, in one union. Whoever listens gets plain values and no callbacks."""
+"""Every event that a screen can show, in one union. Listeners get plain values and no callbacks."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Names of what several rooms speak of."""
+"""Types of ids that several packages share."""
 
 from typing import NewType
 

@@ -1,4 +1,4 @@
-"""Reviews as durable jobs: queued with a turn's last message, completed with what they changed."""
+"""Reviews as durable jobs: queued with the last message of a turn, completed together with their changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is known at a moment, and what has become known since: the values a prompt is made of."""
+"""The values a prompt is built from: a snapshot of what is known, and the news since an earlier snapshot."""
 
 from msgspec import Struct
 

@@ -1,7 +1,7 @@
-"""What was learned, as a list of changes that only grows. The journal and the skills are published from it.
+"""The ledger: an append-only list of changes. The journal and the skills are published from it.
 
-A target holds named contents: a journal file holds one text, a skill its files. A name that begins with @ is
-a fact about the target (origin, pinned …) and is never published.
+A target holds named contents: a journal file holds one text, a skill holds its files. A name that starts with
+@ is a fact about the target (origin, pinned …) and is never published.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Objects by name, for what is imported only when it is needed: tables of parts, and plugins."""
+"""Import an object by name, so that parts and plugins are loaded only when they are needed."""
 
 from importlib import import_module
 from typing import Any

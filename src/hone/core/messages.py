@@ -1,4 +1,4 @@
-"""Messages and their parts, and the one canonical form in which they are hashed and stored."""
+"""Messages and their parts, and the canonical form in which they are hashed and stored."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The seam to a provider: one method that streams pieces of a reply and ends with the reply itself."""
+"""The Protocol of a model: one method that streams the pieces of a reply and ends with the whole reply."""
 
 from collections.abc import AsyncGenerator, Iterable
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Makes whatever a model replied fit to be kept: any provider must accept the history it becomes part of."""
+"""Normalize a model's reply, so that any provider accepts the history that contains it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What has yet to be told to a memory backend: each change that took effect, by its id, until it is told."""
+"""Changes to send to a memory backend. Each active change waits here, by its id, until it is delivered."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What a feature or a plugin adds to one Hone, and the seams it plugs into."""
+"""The base class of what a feature or a plugin adds to Hone, and the places it connects to."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path

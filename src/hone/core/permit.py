@@ -1,6 +1,6 @@
-"""What an agent may do, as effects, and the named permits: what each kind of run may do.
+"""Permits: which effects an agent may have, and the named permit of each kind of run.
 
-The only operation narrows. Permits list their effects: a new one is granted to nobody until it is listed.
+A permit can only be narrowed. It lists its effects, so a new effect is granted to nobody until it is listed.
 """
 
 from enum import StrEnum

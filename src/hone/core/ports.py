@@ -1,4 +1,4 @@
-"""What Hone needs of a store, in a few methods. One contract suite holds every implementation to it."""
+"""The Protocol of a session store. One contract suite tests every implementation."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a provider caches before the first message. Fixed when a session starts, reused on every resume."""
+"""The prefix: what a provider caches before the first message. Fixed at session start, reused on resume."""
 
 import json
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Which label a tool's result gets. Set here, from what was done, and by nobody else."""
+"""Label a tool's result with a trust level, based on what the call did. No other module sets this label."""
 
 from hone.core.messages import Role, ToolCall
 from hone.core.permit import Effect

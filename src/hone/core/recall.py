@@ -1,4 +1,4 @@
-"""Finding again what was said: a question, the passages that may answer it, and the port that knows them."""
+"""Search in past conversations: the query, the passages it finds, and the Protocol of the search."""
 
 from collections.abc import Sequence
 from datetime import date, datetime

@@ -1,6 +1,6 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled at first use.
 
-More than a hundred are defined at the start, and ten of them have something to do before the first request.
+Startup defines more than a hundred of them, and only about ten are used before the first request.
 """
 
 import re

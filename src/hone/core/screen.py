@@ -1,6 +1,6 @@
-"""What is said of a text before it is stored: its canonical form, the secrets in it, what is odd about it.
+"""Screen a text before it is stored: its canonical form, the secrets in it, and anything suspicious.
 
-Secrets are to be refused. A flag is advice: what is flagged waits for the owner, unless it is the owner's.
+Callers must refuse secrets. A flag is advice: a flagged change is pending, unless the owner made it.
 """
 
 import re

@@ -1,7 +1,8 @@
-"""Which texts are secrets, and how they are taken out. Advice, not a boundary: what has no shape is not seen.
+"""Recognize and redact secrets in a text. Not a security boundary: a secret without a known form is missed.
 
-A token tells by itself what it is; another value is a secret because of the place it stands in. The work is
-linear: whatever repeats in a pattern is bounded, comes last, or stands before something it cannot contain.
+A token is recognized by its own shape, any other value by the text around it. The work is linear in the
+length of the text: each repetition in a pattern is bounded, comes last, or precedes something it cannot
+match.
 """
 
 import re

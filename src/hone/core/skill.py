@@ -1,4 +1,4 @@
-"""What can be known of a skill without reading it, and what is asked of all skills at once."""
+"""Summaries of skills, and the Protocol of the catalog that lists, ranks, searches and counts them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""What a tool is: a declared surface and one method. A failed tool is a value, not an exception."""
+"""The Protocol of a tool: a declared spec and one method. A failed tool returns a value, not an exception."""
 
 import json
 from collections.abc import Mapping

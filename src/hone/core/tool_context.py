@@ -1,4 +1,4 @@
-"""What a tool sees while it runs: who acts, what was said, and a way to ask the owner."""
+"""What a tool sees while it runs: who acts, the conversation so far, and a way to ask the owner."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime

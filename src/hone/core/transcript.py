@@ -1,7 +1,7 @@
-"""A conversation as a hash chain: whoever holds the head's hash knows every byte before it.
+"""A conversation as a hash chain: the hash of the head identifies every byte before it.
 
-A node hashes its parent's hash and its content's digest; the root is the prefix's digest. Time and trust are
-kept beside the content, outside the hash.
+A node hashes its parent's hash and the digest of its content. The root is the digest of the prefix. Time and
+trust are stored beside the content and are not hashed.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where words come from. A label is set by code, and what is derived carries the lowest of its sources."""
+"""Trust levels: where words come from. Only code sets them; a derived text has the lowest of its sources."""
 
 from collections.abc import Iterable
 from enum import IntEnum

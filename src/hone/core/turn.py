@@ -1,4 +1,4 @@
-"""The value of a run: what was said, what it cost, how it ended."""
+"""The result of a run: its messages, its usage, and how it stopped."""
 
 from enum import StrEnum
 from typing import Self

@@ -1,8 +1,7 @@
-"""One canonical form for every text that enters a prompt, a store, a log or a screen: nothing stays hidden.
+"""Convert text to a canonical form in which nothing is hidden. Prompts, stores, logs and screens use it.
 
-What could steer a reader or hide from one becomes an escape that can be seen. Joiners, selectors and tags
-stay where a script or an emoji is written with them, and so does what they stand beside: the canonical form
-of a canonical form is itself.
+Characters that could mislead a reader or hide from one become visible escapes. Joiners, selectors and tags
+stay where a script or an emoji needs them, together with their neighbors. Canonical text stays unchanged.
 """
 
 import re

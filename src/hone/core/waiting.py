@@ -1,4 +1,4 @@
-"""Waiting that an interrupt does not break off, and one answer for all who wait."""
+"""Finish work despite an interrupt, and share one answer among concurrent callers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,8 @@
-"""Open files without surprises: a pipe is not waited for, a link is not followed, a new file is private.
-Write them durably: a file is replaced as a whole, and on the disk when the call returns.
+"""Open files safely and replace them atomically and durably.
 
-New content goes into a draft beside the file, which then takes its place. The next draft in a folder sweeps
-away what killed processes left of theirs.
+Opening never waits for a pipe and never follows a link; new files are private. New content is written to a
+draft beside the file, which then replaces the file and is on disk when the call returns. The next draft in
+the same folder removes the drafts of killed processes.
 """
 
 import os

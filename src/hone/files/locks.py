@@ -1,6 +1,6 @@
-"""Locks on files, between threads and processes. The kernel releases one when its process ends.
+"""Locks on files, between threads and processes. The kernel releases a lock when its process ends.
 
-Whoever waits for a lock blocks: in asynchronous code, do that in a thread.
+Waiting for a lock blocks the thread. Asynchronous code must wait in a separate thread.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""Files below one folder, reached name by name from its descriptor: no link is followed, a write is whole."""
+"""Read and write files below one folder, through its descriptor. Follows no links; writes are atomic."""
 
 import errno
 import os

@@ -1,1 +1,1 @@
-"""Providers of answers: one module per wire format, and what carries the bytes."""
+"""Models of the providers: one module per wire format, wrappers, and an HTTP client."""

@@ -1,4 +1,4 @@
-"""Anthropic Messages, with cache breakpoints at the ends of requests."""
+"""The Anthropic Messages format, with cache breakpoints at the ends of requests."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

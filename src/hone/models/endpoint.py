@@ -1,4 +1,4 @@
-"""One POST to a provider: its address and key, the data of its events, and its refusals as our errors."""
+"""Send one POST to a provider: its address and key, the events it streams, and its refusals as our errors."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""OpenAI chat completions: the format of OpenAI, OpenRouter, Ollama, vLLM, llama.cpp, LM Studio and more."""
+"""The OpenAI chat completions format. OpenRouter, Ollama, vLLM, llama.cpp, LM Studio and others use it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

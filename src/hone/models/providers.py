@@ -1,4 +1,4 @@
-"""Which model to talk to: the providers we know, and what is present on this machine."""
+"""Choose a model: the known providers, and what is available on this machine."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

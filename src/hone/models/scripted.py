@@ -1,4 +1,4 @@
-"""A model that follows a script instead of thinking: for tests, the demo and benchmarks."""
+"""A model that follows a script, for tests, the demo and benchmarks."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Wrappers of a Model that are Models themselves: price, retry, meter, step aside, bound."""
+"""Models that wrap a model: add prices, retry, meter usage, yield to other work, limit the context window."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing

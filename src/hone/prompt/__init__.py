@@ -1,1 +1,1 @@
-"""What the model is told before the first message."""
+"""Build the prompts: the system prompt, notes about news, summaries of long conversations, and reviews."""

@@ -1,6 +1,6 @@
-"""How a conversation gets shorter: what stays, what is summarised, and how the pieces are put together again.
+"""Shorten a conversation: decide what stays and what is summarized, and build the new messages.
 
-Decides and builds, without a model and without a store.
+This module uses neither a model nor a store.
 """
 
 from collections import Counter

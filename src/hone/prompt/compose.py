@@ -1,5 +1,8 @@
-"""The only maker of a Prefix, and the sections it is made of. The same inputs give the same bytes, in any
-process, on any start. Headings and frames are ours; no entry can forge one."""
+"""Build the Prefix from its sections. No other module builds one.
+
+The same inputs give the same bytes in any process. Hone writes all headings and frames; no entry can forge
+one.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""What has become known since a conversation began, as one short note: facts, and no word on what to do."""
+"""Write a short note about what became known since a conversation began: facts, not instructions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What a review is asked, and the digest it reads when the conversation itself would be too dear."""
+"""Build the question of a review, and the digest it reads when the whole conversation would cost too much."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

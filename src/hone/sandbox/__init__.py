@@ -1,10 +1,10 @@
-"""What a command may touch, how that is enforced, and which way of enforcing it works here.
+"""Run commands in a sandbox: what a command may touch, how that is enforced, and which mode works here.
 
-choice     tries the ways in order and takes the first that holds: Sandbox
+choice     tries the modes in order and uses the first that holds: Sandbox
 spec       the values: SandboxSpec, Claim, Launch, SandboxMode
-modes      a cell as a command line of bubblewrap, or as rules for Landlock
-trial      what is tried inside a cell before it is relied on
+modes      turns a SandboxSpec into a bubblewrap command line or into Landlock rules
+trial      tests a sandbox from the inside before it is used
 supervisor the process between Hone and a command; it imports only
-           kernel (raw calls), seccomp (the filter), landlock, attributes (what Landlock leaves open), descent
-           (root's way down)
+           kernel (raw system calls), seccomp (the filter), landlock, attributes (changes of mode and times,
+           which Landlock does not restrict), descent (gives up root)
 """

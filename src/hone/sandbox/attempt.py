@@ -1,6 +1,7 @@
-"""Run inside a cell, as a text handed to the interpreter: tries to get out and prints each claim that broke.
+"""Try to break out of the sandbox, and print each claim that does not hold.
 
-_socket instead of socket, because it takes a tenth of the time to load.
+This file runs inside the sandbox; its text is passed to the interpreter. It imports _socket instead of
+socket, which takes ten times as long to load.
 """
 
 import _socket

@@ -1,7 +1,8 @@
-"""Changes modes and times for a command under Landlock, which does not restrict that. Part of the warden.
+"""Change file modes and times for a command under Landlock, which does not restrict them.
 
-The filter stops the command in the call and hands the call over. The clerk opens the file itself, looks where
-it lies, and makes the change through the descriptor it looked at: no link and no rename leads it elsewhere.
+The filter suspends the command in the system call and notifies the supervisor, which runs this module. It
+opens the file itself, checks where the file is, and makes the change through the same descriptor. So no link
+and no rename can redirect the change.
 """
 
 import array

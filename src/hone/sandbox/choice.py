@@ -1,4 +1,4 @@
-"""Which way of enforcing a cell is in force: the first that shows, when it is run, that it holds."""
+"""Choose the sandbox mode: the first one that passes its trial on this machine."""
 
 import os
 import sys

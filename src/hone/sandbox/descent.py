@@ -1,8 +1,8 @@
-"""Root's way down: a uid that owns nothing, and a working folder whose owner appears as that uid.
+"""Give up root: switch to a uid that owns nothing, and map the owner of the working folder to that uid.
 
-A process that stays root keeps root's rights over files, whatever capabilities it drops. A process that is
-not root any more cannot write root's folder. So the folder is mounted anew with its owner mapped: what the
-command makes there belongs to the folder's owner on disk, and nowhere else does the command own anything.
+A process that stays root keeps root's rights over files, whatever capabilities it drops. A process that is no
+longer root cannot write to root's folder. So the folder is mounted again with its owner mapped. Files that
+the command creates there belong to the folder's owner on disk, and the command owns nothing anywhere else.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The raw calls of Linux that Python has no name for. Part of the warden: nothing heavy is imported."""
+"""Linux system calls that Python does not wrap. Part of the supervisor, so it must load fast."""
 
 import ctypes
 import os

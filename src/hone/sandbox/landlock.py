@@ -1,6 +1,7 @@
-"""Landlock: the files a process may use, and through them all it becomes. Part of the warden.
+"""Restrict a process and its descendants to certain files with Landlock. Part of the supervisor.
 
-What the running kernel does not know is left out of the rules; whether the rest is enough is tried out.
+Rights that the running kernel does not know are left out of the rules. A trial shows whether the rest
+suffices.
 """
 
 import ctypes

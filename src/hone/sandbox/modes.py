@@ -1,4 +1,4 @@
-"""A cell as a command line of bubblewrap, and as rules for Landlock."""
+"""Turn a SandboxSpec into a bubblewrap command line or into Landlock rules."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""What a process says, as far as it fits in memory: its beginning and its end, and a file for the whole."""
+"""Capture the output of a process: its beginning and end in memory, and all of a long one in a file."""
 
 import codecs
 from io import FileIO

@@ -1,7 +1,7 @@
-"""Running a command: what it says is captured, and when it ends, or must, all it started is gone.
+"""Run a command: capture its output, and when it ends or is stopped, end every process it started.
 
-Between Hone and the command stands the warden (`sandbox.warden`). It holds one end of a pipe; by closing the
-other end, or by dying, Hone tells it to clear up.
+The supervisor (`sandbox.supervisor`) runs between Hone and the command and holds one end of a pipe. When Hone
+closes the other end or dies, the supervisor cleans up.
 """
 
 import asyncio

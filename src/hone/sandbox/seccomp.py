@@ -1,10 +1,10 @@
-"""The filter of system calls: what neither bubblewrap nor Landlock can keep a command from.
+"""Filter the system calls that neither bubblewrap nor Landlock can block.
 
-Every cell: no set-user-id files (in root's folder they would be root's for whoever runs them), no namespaces
-of its own, no keyrings, no typing into terminals. Under Landlock also no sockets that were not asked for (it
-lets UDP through, and the sockets of other programs, such as the message bus that starts programs for a user),
-no memory shared with strangers, and changes of mode and times by path are left to the clerk. Part of the
-warden: nothing heavy is imported.
+In every sandbox: no set-user-id files (in root's folder they would give root's rights to anyone who runs
+them), no new namespaces, no keyrings, no input into terminals. Under Landlock also: no sockets beyond those
+requested, because Landlock allows UDP and the sockets of other programs, such as the message bus that starts
+programs for a user; no memory shared with other programs; and changes of mode and times by path go to the
+AttributeHelper. Part of the supervisor, so it must load fast.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What a command may touch, as values, and what of a system every command needs to see."""
+"""Values that describe what a command may touch, and the system paths that every command needs."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,8 @@
-"""The process between Hone and a command: it puts the command into its cell and outlives all it started.
+"""The process between Hone and a command. It sandboxes the command and outlives all the processes it starts.
 
-It waits for the command and for the lifeline, a pipe that ends when Hone wants the command gone or is gone
-itself. Orphans of the command become its children, however often they forked; it ends when none is left. It
-starts with every command, so nothing heavy is imported here or in what is imported here.
+It waits for the command and for the lifeline, a pipe that closes when Hone stops the command or dies. Orphans
+of the command become its children, however often they fork, and it ends when none is left. It starts with
+every command, so this module and its imports must load fast.
 """
 
 import os

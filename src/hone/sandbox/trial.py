@@ -1,6 +1,6 @@
-"""What is tried inside a cell before it is relied on: a mode holds if running it shows that it holds.
+"""Test a sandbox from the inside before it is used: a mode holds if a trial run shows that it does.
 
-Outside lies bait that everybody may touch, so that only the cell can be what stops the attempt.
+The bait outside the sandbox is open to every user, so only the sandbox can stop the attempt to reach it.
 """
 
 import os

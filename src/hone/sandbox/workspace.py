@@ -1,4 +1,4 @@
-"""Where commands run: a working folder, a scratch folder, a sandbox, and everything that was started."""
+"""A workspace for commands: a working folder, a scratch folder, a sandbox, and the started processes."""
 
 import asyncio
 import os

@@ -1,2 +1,1 @@
-"""Where sessions and what was learned are kept. Each store is complete by itself; one contract suite a port
-holds them together."""
+"""Stores for sessions and for what was learned. Each store is complete; each port has one contract suite."""

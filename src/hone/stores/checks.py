@@ -1,4 +1,4 @@
-"""What every ledger refuses, in which words, and what it makes of facts and of broken letters."""
+"""Checks that every ledger makes, their error messages, and how unknown facts and invalid text are stored."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Runs of the curator in SQLite, beside the ledger they write to."""
+"""Runs of the curator in SQLite, in the same database as the ledger they change."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""One SQLite file: brought up to date, read by a few threads, written by one, its errors in plain words.
+"""One SQLite file: migrations, a few reader threads, one writer thread, and errors in plain words.
 
-Or none, where no file can be written: then everything is in the memory of the thread that writes.
+If no file can be written, the data is kept in memory by the writer thread.
 """
 
 import asyncio

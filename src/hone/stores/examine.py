@@ -1,7 +1,7 @@
-"""All that a database holds, compared with what was written: a sentence for each thing that is not the same.
+"""Examine a database and describe each difference from what was written, in one sentence.
 
-Rows by the indexes that hold them once more, contents by their digests, conversations by their chains, what
-is known by the changes it was made of. Reads all of it, and changes nothing.
+Rows are compared with their indexes, contents with their digests, conversations with their hash chains, and
+holdings with the changes they come from. Everything is read, and nothing is changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""From a home folder to what it keeps: in SQLite, in memory only where the folder cannot be written."""
+"""Open the stores of a home folder: in SQLite, or in memory if the folder cannot be written."""
 
 import os
 from collections.abc import Awaitable, Callable

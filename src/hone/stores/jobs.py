@@ -1,7 +1,7 @@
-"""Reviews as durable jobs in SQLite, beside the sessions they look at and the ledger they write to.
+"""Reviews as durable jobs in SQLite, in the same database as the sessions and the ledger.
 
-What becomes of a job is a function from one state to the next; what reads or writes rows is one piece of work
-inside whatever transaction it is called in.
+Pure functions compute the next state of a job. The functions that read or write rows run inside the caller's
+transaction.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The ledger in SQLite, beside the sessions: changes, their contents, what they have made of each target."""
+"""The ledger in SQLite, in the same database as the sessions: changes, contents, and holdings."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Examine and repair the databases of a home, for `hone doctor` alone."""
+"""Examine and repair the databases of a home folder. Only `hone doctor` uses it."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The outbox in SQLite, beside the ledger that feeds it."""
+"""The outbox in SQLite, in the same database as the ledger that fills it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The index of what was said, in SQLite: one row for each content, brought along with the contents."""
+"""The full-text index of all messages in SQLite: one row per content, updated with the contents."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What somebody asks, taken apart: terms, phrases, a time, a speaker."""
+"""Parse a search question into terms, phrases, a time and a speaker."""
 
 import re
 import unicodedata

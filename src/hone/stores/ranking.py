@@ -1,7 +1,7 @@
-"""Which contents may answer a question, in SQLite, best first: words, their neighbours, time and speaker.
+"""Rank the contents that may answer a question, in SQLite: by words, neighbors, time and speaker.
 
-What a question costs is bounded: the messages with one of its rarest words are gone through, and in those the
-others count.
+The cost of a question is bounded: only messages with one of its rarest words are read, and the other words
+count only in those.
 """
 
 import json

@@ -1,5 +1,7 @@
-"""Search over all sessions in SQLite: which messages answer a question, and which session each belongs to,
-whatever has been branched, moved or left behind."""
+"""Search over all sessions in SQLite: find the messages that answer a question, and the session of each.
+
+Branched, moved and shortened sessions are included.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial

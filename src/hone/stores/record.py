@@ -1,5 +1,7 @@
-"""Changes into SQLite, as one piece of work inside whatever transaction it is called in, and what the active
-ones have made of each target, kept beside them: holdings, and a line per skill."""
+"""Write changes to SQLite inside the caller's transaction.
+
+The result of the active changes is stored beside them: the holdings of each target, and a row per skill.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""What is known, out of the changes that were saved: nothing refers to what is gone, the rest is whole."""
+"""Rebuild what is known from the saved changes, during a repair.
+
+Nothing refers to lost changes afterwards, and everything else is complete.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""Conversations out of the messages that were saved: each can be read from its first message to its last.
+"""Rebuild conversations from the saved messages, during a repair, so that each can be read to its end.
 
-Where messages are missing, the ones before keep the session's name, and the ones after become a session of
-their own that begins with a note, so that nobody takes an answer for that to another question.
+Where messages are missing, the ones before the gap keep the session's name. The ones after it become a
+separate session that starts with a note, so that no answer seems to belong to another question.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
-"""A repaired copy in the place of a damaged database; the damaged file is kept beside it.
+"""Replace a damaged database with a repaired copy, and keep the damaged file beside it.
 
-What can be read is copied row by row into a new file, made whole there, and put in place with one rename.
-Until then nothing has changed, whenever it is broken off.
+Readable rows are copied one by one into a new file, which is completed there and moved into place with one
+rename. An interruption before the rename changes nothing.
 """
 
 import os

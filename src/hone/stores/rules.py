@@ -1,4 +1,4 @@
-"""What every store of sessions refuses, in which words, and how it shows a conversation in one line."""
+"""Checks that every session store makes, their error messages, and one-line summaries of conversations."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
-"""What can still be read of a damaged database, row by row, from its tables and from the indexes that hold
-the same rows once more. It knows nothing about what the rows mean."""
+"""Read what is left of a damaged database, row by row, from its tables and from indexes with the same rows.
+
+This module does not know what the rows mean.
+"""
 
 import shutil
 from collections.abc import Callable, Collection, Iterator

@@ -1,4 +1,4 @@
-"""All skills at once, in SQLite: lists, ranks and search from one line per skill and a card per document."""
+"""The skill catalog in SQLite. It lists, ranks and searches skills, from a row and a summary for each."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date

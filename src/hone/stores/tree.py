@@ -1,6 +1,6 @@
 """The tree of messages in SQLite: prefixes, contents by digest, chains and their nodes.
 
-It knows nothing about sessions but that their heads keep nodes alive.
+It knows only one thing about sessions: their heads keep nodes alive.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""When something was said, in SQLite: a condition on contents, and the latest of a time."""
+"""Limit a search to a time span in SQLite: a condition on contents, and the latest contents of a span."""
 
 import json
 from collections.abc import Iterable, Sequence

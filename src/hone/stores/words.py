@@ -1,4 +1,4 @@
-"""Words for search. Nothing that anybody types is taken for the language of queries."""
+"""Split text into words for search. User input is never read as query syntax."""
 
 from collections.abc import Collection
 from itertools import pairwise

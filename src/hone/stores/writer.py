@@ -1,6 +1,6 @@
-"""The one thread that writes to a database: what waits is committed together, each piece on its own terms.
+"""The only thread that writes to a database. It commits waiting writes together and undoes failed ones alone.
 
-It knows nothing about what is written.
+It does not know what it writes.
 """
 
 import asyncio

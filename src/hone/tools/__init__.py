@@ -1,1 +1,1 @@
-"""What the agent can do, and the wrappers around it. A tool is a typed function; see `define`."""
+"""Tools of the agent, and wrappers around them. A tool is a typed function; see `define`."""

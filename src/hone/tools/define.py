@@ -1,4 +1,4 @@
-"""A typed function with a docstring becomes a Tool: its schema is derived and its arguments are checked."""
+"""Make a Tool from a typed function with a docstring: derive its schema and check its arguments."""
 
 import asyncio
 import inspect

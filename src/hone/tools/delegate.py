@@ -1,4 +1,4 @@
-"""Work given away: each task to a child of the agent, several side by side."""
+"""Delegate tasks: each task goes to a child of the agent, and several children can work in parallel."""
 
 import asyncio
 from typing import Annotated

@@ -1,6 +1,6 @@
-"""What stands against running something right away, put to the owner as one question.
+"""Collect the reasons not to run a command right away, and ask the owner about them in one question.
 
-Nobody there to be asked is a no. What is agreed to is the text in the question, to the byte.
+If nobody can be asked, the answer is no. An approval covers exactly the text in the question.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Reading, writing and patching of text files. Whatever goes wrong, the old content stays as it was."""
+"""Read, write and patch text files. If anything fails, the old content stays unchanged."""
 
 import contextlib
 import errno

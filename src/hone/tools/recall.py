@@ -1,4 +1,4 @@
-"""Finding what was said in earlier conversations, and reading around it."""
+"""Search earlier conversations, and read the messages around a hit."""
 
 from collections.abc import Sequence
 from typing import Annotated

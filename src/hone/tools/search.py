@@ -1,4 +1,4 @@
-"""Searching files by content or by name. Leaves out what a .gitignore names, binary and large files."""
+"""Search files by content or by name. Skips binary files, large files, and files that a .gitignore lists."""
 
 import asyncio
 import os

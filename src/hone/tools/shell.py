@@ -1,4 +1,4 @@
-"""The terminal and execute_code: commands in a cell, a working directory that lasts, background processes."""
+"""The terminal and execute_code: sandboxed commands, a lasting working directory, background processes."""
 
 import os
 import signal

@@ -1,6 +1,7 @@
-"""Run inside a cell, as a text handed to the interpreter: runs the code on its input as a notebook would.
+"""Run the Python code on standard input as a notebook does, and print the value of the last line.
 
-What the last line evaluates to is shown, and errors show the code and nothing of this.
+This file runs inside the sandbox; its text is passed to the interpreter. Tracebacks show only the user's
+code.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The task list. It lives in the history: the list is what the last successful call said it is."""
+"""The task list. It is stored in the history: the last successful call defines the list."""
 
 from typing import Annotated, Literal
 

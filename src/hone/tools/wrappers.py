@@ -1,4 +1,4 @@
-"""Tools around tools: what goes wrong becomes a result, secrets stay out, paths stay where they may lead."""
+"""Tools that wrap tools: turn errors into results, redact secrets, cap and label results, restrict paths."""
 
 import asyncio
 import json

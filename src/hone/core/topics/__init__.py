@@ -1,4 +1,4 @@
-"""What reviews are about: a topic is a module in this package with its `TOPIC`, and nothing else names it."""
+"""Topics of reviews. Each module in this package defines one `TOPIC`; no other code names it."""
 
 from importlib import import_module
 from pkgutil import iter_modules

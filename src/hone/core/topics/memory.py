@@ -1,4 +1,4 @@
-"""Review the journal: due after so many turns of the user, less urgent when the agent wrote to it."""
+"""Review the journal: due after a number of user turns, less urgent if the agent wrote to the journal."""
 
 from hone.core.jobs import Topic
 

@@ -1,4 +1,4 @@
-"""Review skills: due after so many replies that called tools, less urgent when the agent changed a skill."""
+"""Review skills: due after a number of replies with tool calls, less urgent if the agent changed a skill."""
 
 from hone.core.jobs import Topic
 

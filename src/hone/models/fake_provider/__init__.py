@@ -1,6 +1,6 @@
-"""The scripted model behind real HTTP on loopback, in the wire formats of both providers.
+"""A scripted model behind real HTTP on loopback, in the wire formats of both providers.
 
-async with Stage(lines("Good morning.")) as stage: …         stage.url, stage.requests, stage.invalid
+async with FakeProvider(lines("Good morning.")) as fake: …           fake.url, fake.requests, fake.invalid
 python -m hone.models.fake_provider --script FILE --latency 0.05     prints its URL on the first line
 """
 

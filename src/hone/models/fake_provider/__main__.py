@@ -1,4 +1,4 @@
-"""`python -m hone.models.fake_provider`: a scripted model on loopback, as a process of its own."""
+"""Run the fake provider as a separate process: `python -m hone.models.fake_provider`."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""How much of a prompt a provider has seen before: four bytes a token, with each provider's own rule."""
+"""Count how much of a prompt a provider has cached: four bytes per token, by the rule of each provider."""
 
 import hashlib
 import re

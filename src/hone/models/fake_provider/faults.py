@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a provider, by name, in the bytes and headers of the real ones."""
+"""Named faults of a provider, with the bytes and headers that real providers send."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Reads requests in the shapes of both providers, and says them again as our own messages."""
+"""Parse requests in the formats of both providers, and convert them to our own messages."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""A reply as bytes: a stream of events or one JSON body, and refusals, in the shapes of both providers."""
+"""Encode replies and refusals in the formats of both providers: as a stream of events or as one JSON body."""
 
 import json
 from collections.abc import Iterator

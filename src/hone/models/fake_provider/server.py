@@ -1,4 +1,4 @@
-"""The server: hears a request, decides what to answer, plays it."""
+"""The server of the fake provider: receive a request, decide on the answer, send it."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""The server's side of HTTP/1.1 on one connection: requests in, answers out, every byte under control."""
+"""The server side of HTTP/1.1 on one connection, with control over every byte that is sent."""
 
 import asyncio
 import socket

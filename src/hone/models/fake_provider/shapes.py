@@ -1,4 +1,4 @@
-"""The shapes of what clients send to the two providers. Messages stay raw here: they are read one by one."""
+"""The JSON shapes of requests to both providers. Messages stay raw here and are decoded one by one."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""What a real provider would refuse: sentences about a request body, none if it is fine."""
+"""Check a request body for what a real provider would refuse. Each problem is one sentence."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

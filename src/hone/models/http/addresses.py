@@ -1,5 +1,8 @@
-"""Which addresses may be connected to on behalf of a stranger's URL: public unicast, at a port where a web
-server can be. Knows nothing about names or sockets."""
+"""Decide which addresses Hone may connect to for an untrusted URL.
+
+Only public unicast addresses are allowed, at ports that a web server may use. Names and sockets are handled
+elsewhere.
+"""
 
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 client for streamed answers: kept connections, deadlines, failures in plain sentences."""
+"""A small HTTP/1.1 client for streamed answers: reused connections, deadlines, errors in plain sentences."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""One socket to a server: opened directly or through a proxy, read with a deadline, closed at once."""
+"""One socket to a server: opened directly or through a proxy, read with a deadline, closed immediately."""
 
 import asyncio
 import os

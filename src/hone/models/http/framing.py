@@ -1,4 +1,4 @@
-"""HTTP/1.1 without input or output: what the head of an answer says and where its body ends."""
+"""Parse HTTP/1.1 without doing I/O: read the head of a response and find the end of its body."""
 
 import re
 from collections.abc import Callable, Mapping

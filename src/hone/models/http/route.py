@@ -1,5 +1,7 @@
-"""Where a URL leads: the server, the way to it, perhaps through the environment's proxy, and what to ask for
-there. Nothing of the proxy's address is parsed before a request needs it."""
+"""Resolve a URL to a server, a route to it, and a request line. The route may use the environment's proxy.
+
+The proxy's address is not parsed until a request needs it.
+"""
 
 import ipaddress
 import socket

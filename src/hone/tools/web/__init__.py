@@ -1,4 +1,4 @@
-"""The web as text: pages fetched from public addresses only, and results of a search server of one's own."""
+"""Read the web as text: pages from public addresses only, and results of the configured search server."""
 
 from hone.tools.web.fetch import web_tools
 

@@ -1,4 +1,4 @@
-"""Reading the web: web_fetch for one page, and web_search where a search engine is configured."""
+"""Read the web: web_fetch gets one page, and web_search searches if a search engine is configured."""
 
 import asyncio
 import codecs

@@ -1,6 +1,6 @@
-"""From a URL to the answer at the end of its redirects, each hop checked like the first.
+"""Follow a URL through its redirects to the final answer. Every hop is checked like the first.
 
-Which addresses may be connected to is not decided here but by the getter, for every socket it opens.
+The getter decides which addresses may be connected to, for every socket it opens.
 """
 
 import re

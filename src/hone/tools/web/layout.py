@@ -1,4 +1,4 @@
-"""Lines and paragraphs: text that only grows. A wish for a break or a space waits until something follows."""
+"""Build text line by line and paragraph by paragraph. Breaks and spaces are added only when text follows."""
 
 from bisect import bisect_left
 

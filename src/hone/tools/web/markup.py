@@ -1,7 +1,7 @@
-"""HTML as a row of tags and texts, for any input in one pass.
+"""Split HTML into tags and texts, in one pass for any input.
 
-Not html.parser: on a page of unclosed tags that one needs time in the square of its length, hours for 2 MiB.
-Here each search goes on where the last one ended, or ends the document.
+html.parser needs quadratic time on a page of unclosed tags, which is hours for 2 MiB. Here each search
+continues where the last one ended, or ends the document.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""A web page as text for a model: headings, paragraphs, lists, tables roughly, code, numbered links.
+"""Convert a web page to text for a model: headings, paragraphs, lists, rough tables, code, numbered links.
 
-What a person would not see (scripts, styles, hidden elements) is left out, and so is navigation.
+Navigation is left out, and so is what a person would not see: scripts, styles and hidden elements.
 """
 
 import re
