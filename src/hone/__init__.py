@@ -1,7 +1,7 @@
 """Hone: an agent that learns from its own conversations, shows what it learned and lets you undo it.
 
-Everything a program or a plugin needs is here. A name is loaded when it is first used:
-`hone --version` should not pay for an agent.
+This module exports everything a program or a plugin needs. Each name is loaded when it is first used,
+so that `hone --version` does not import the agent.
 """
 
 TYPE_CHECKING = False  # checkers treat it as typing's, which would take a third of `hone --version`

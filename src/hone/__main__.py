@@ -1,4 +1,4 @@
-"""The `hone` command, and `python -m hone`: what is quickly said is said before the rest is loaded."""
+"""Run the `hone` command, also as `python -m hone`. Quick answers come before the heavy imports."""
 
 import gc
 import os

@@ -1,6 +1,6 @@
-"""The composition root: settings in, a Hone out. The one place that puts the packages together.
+"""The composition root: build a Hone from its settings. Only this module puts all packages together.
 
-Everything is built when it is first used: a command that takes back one change opens no connection, no
+Each component is built when it is first used. A command that undoes one change opens no connection, no
 sandbox and no memory backend.
 """
 

@@ -1,7 +1,7 @@
-"""One turn: ask the model, perform its calls, and again, until it answers or the budget is spent.
+"""Run one turn: ask the model, perform its calls, and repeat until it answers or the budget is spent.
 
-Knows nothing of providers, stores, screens or particular tools. A feature that wants in here wants to be a
-wrapper around a Model or a Tool instead.
+The loop knows nothing of providers, stores, screens or particular tools. A feature that needs to change it
+should wrap a Model or a Tool instead.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""The table of commands and features: strings only, so that reading it loads nothing.
+"""The table of commands and features. It holds only strings, so that reading it imports nothing.
 
-Deleting a feature means deleting its folder below `features/` and its entry here.
+To delete a feature, delete its folder below `features/` and its entry here.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One frozen tree of settings from hone.toml and the environment, read once."""
+"""Read the settings from hone.toml and the environment, once, into one frozen tree."""
 
 import os
 import tomllib

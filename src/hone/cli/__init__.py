@@ -1,1 +1,1 @@
-"""The `hone` command: one module per noun, none of them loaded before it is asked for."""
+"""The `hone` command: one module per subject, imported when one of its commands runs."""

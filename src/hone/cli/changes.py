@@ -1,4 +1,4 @@
-"""Changes of what is known, on the screen: one line each, and to the letter what they did."""
+"""Format changes for the terminal: one line each, or with their exact diff."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

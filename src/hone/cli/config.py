@@ -1,4 +1,4 @@
-"""`hone config`: what is set, where it comes from, and which model that means."""
+"""`hone config`: show the settings, where each one comes from, and which model they select."""
 
 import asyncio
 import os

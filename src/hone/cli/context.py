@@ -1,4 +1,4 @@
-"""The home, a session and a turn for the length of one command, and what Ctrl-C does meanwhile."""
+"""Open the home, run a session and handle Ctrl-C for the duration of one command."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`hone demo`: how Hone learns, shown with a scripted model. Everything but the model's thinking is real."""
+"""`hone demo`: show how Hone learns, with a scripted model. Everything except the model is real."""
 
 import asyncio
 import sys

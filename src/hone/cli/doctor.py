@@ -1,4 +1,4 @@
-"""`hone doctor`: is everything there, what is in force, and what to do about the rest."""
+"""`hone doctor`: check the installation, show what is in effect, and say how to fix what is missing."""
 
 import asyncio
 import os

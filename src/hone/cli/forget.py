@@ -1,4 +1,4 @@
-"""`hone forget`: withdraws what was learned from a conversation, or from one message of it."""
+"""`hone forget`: withdraw what was learned from a conversation, or from one message of it."""
 
 from collections.abc import Iterable, Sequence
 

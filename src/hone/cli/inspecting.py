@@ -1,6 +1,6 @@
-"""A closer look at skills: as they lie in the home, and as they were.
+"""Inspect skills: their files in the home, and their earlier versions.
 
-What was edited by hand is taken in, and what cannot be used is named.
+Inspecting a skill merges the owner's edits into the ledger first, and names files that cannot be used.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Installing a skill: fetched, looked through, shown, agreed to, and only then put on the shelf."""
+"""Install a skill: fetch it, scan it, show it, and write it only after the owner agrees."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is learned beside a chat: told as soon as it disturbs nobody, and finished when the chat ends."""
+"""Run reviews beside a chat. Show their results above the prompt, and finish them when the chat ends."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sessions as a table, one of them as a readable transcript, and passages that a search found."""
+"""Format sessions as a table, one session as a readable transcript, and search results as passages."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""`hone log`, `hone show`, `hone diff`: what was changed in what Hone knows, by whom and how."""
+"""`hone log`, `hone show`, `hone diff`: list and show changes."""
 
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence

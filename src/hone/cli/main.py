@@ -1,4 +1,4 @@
-"""The `hone` command. Only click is loaded here; a sub-command brings the rest when it is called."""
+"""The `hone` command. It imports only click; each subcommand loads the rest when it runs."""
 
 import os
 import sys

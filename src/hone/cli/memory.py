@@ -1,4 +1,4 @@
-"""`hone memory`: the journal, read and changed by its owner."""
+"""`hone memory`: show and edit the journal."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence

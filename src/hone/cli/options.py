@@ -1,4 +1,4 @@
-"""What a command is told and how it answers: options, standard input, exit codes, complaints."""
+"""What all commands share: global options, standard input, exit codes and error messages."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Results on the screen: tables, times, JSON; and in new files."""
+"""Print tables, times and JSON, and write results to new files."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""`hone pending`, `hone approve`, `hone reject`, `hone undo`: the owner decides about changes."""
+"""`hone pending`, `hone approve`, `hone reject`, `hone undo`: decide about changes."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Events as text, in colours where wanted: what belongs to the answer and what stands beside it."""
+"""Render events as text, with or without colors. The answer is kept apart from progress and notices."""
 
 import json
 import os

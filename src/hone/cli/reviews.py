@@ -1,4 +1,4 @@
-"""`hone reviews` and `hone review`: what is learned by looking back, done and to come."""
+"""`hone reviews` and `hone review`: list reviews, and queue, retry or cancel one."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""`hone run`: one task, one answer, an exit code."""
+"""`hone run`: run one task, print the answer and return an exit code."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`hone serve`: the page, and an endpoint that other programs can talk to."""
+"""`hone serve`: serve the web page and an API for other programs."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`hone sessions`: what was said before, and what to do with it."""
+"""`hone sessions`: list, search, read and manage past conversations."""
 
 import sys
 from collections.abc import Iterable, Sequence

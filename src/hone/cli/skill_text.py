@@ -1,4 +1,4 @@
-"""Skills found and as text: a table, the head of one, what a folder would bring."""
+"""Find skills and format them as text: a table, the heading of one skill, an installation plan."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""`hone skills`: what Hone knows how to do, and what to do with it."""
+"""`hone skills`: list, read, install and manage skills."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence

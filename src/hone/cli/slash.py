@@ -1,4 +1,4 @@
-"""What can be said to the chat itself instead of to the agent: commands that begin with a slash."""
+"""Slash commands: input that the chat handles itself instead of sending it to the agent."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping

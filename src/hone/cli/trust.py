@@ -1,4 +1,4 @@
-"""`hone trust`: the folders whose contents count as the owner's own, and the instructions in them."""
+"""`hone trust`: list and change the trusted folders and the approved instruction files in them."""
 
 from pathlib import Path
 

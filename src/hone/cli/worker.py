@@ -1,4 +1,4 @@
-"""`hone worker`: does the reviews that are queued, and waits for more."""
+"""`hone worker`: run queued reviews, and wait for more."""
 
 import asyncio
 import signal

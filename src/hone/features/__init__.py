@@ -1,1 +1,1 @@
-"""One package per feature, loaded by name through `hone.registry`. A feature imports no other feature."""
+"""One package per feature, loaded by name through `hone.registry`. Features do not import each other."""

@@ -1,1 +1,1 @@
-"""The one write path of what was learned: from an edit to the ledger, and from there to the files."""
+"""The only write path for what is learned: from an edit to the ledger, and from the ledger to the files."""

@@ -1,5 +1,7 @@
-"""What may be written down, and who may make it active. The boundary is where the words come from; what they
-look like is only a hint."""
+"""Decide which changes are recorded and which become active.
+
+The decision depends on the trust of the sources. Suspicious wording is only a hint.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Changes of what is known, described for people and programs: what they did, and what became of them."""
+"""Describe changes for people and programs: what they did, and whether they are still in effect."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a change rests on: claims of a model, looked up in the conversation. What is not there is refused."""
+"""Look up the evidence that a model cites for a change. What the conversation does not contain is refused."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Publishes what the ledger says as files, and takes in what the owner wrote into them."""
+"""Publish what the ledger says as files, and merge the owner's edits into the ledger."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
-"""Changes before they are recorded, and from contents to deltas and back: what a change did, what takes it
-back, what it would do now."""
+"""Convert between contents and deltas: what a change did, what undoes it, and what it would do now.
+
+It also holds changes before they are recorded.
+"""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""The journal as text: entries between the owner's prose, and edits that change one entry and nothing else.
+"""Parse the journal into entries and the owner's prose, and edit one entry without changing anything else.
 
-An entry is a `- ` item at the left margin, its further lines indented by two. Whatever else stands in the
-file is the owner's and stays as it is. No entry can look like structure: each of its lines has a mark.
+An entry is a `- ` item at the left margin; its further lines are indented by two. Everything else in the
+file belongs to the owner and stays unchanged. No entry can imitate structure, because each line is marked.
 """
 
 from collections.abc import Iterator, Sequence

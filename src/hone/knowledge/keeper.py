@@ -1,8 +1,8 @@
-"""The one way to change what is known: whoever acts, with a tool, a command, an editor or an undo.
+"""The keeper: the only way to change what is known, for tools, commands, editors and undo.
 
-Under a lock: take in what the owner edited by hand, apply the edit, screen and judge it, record it, publish
-it. The record is the truth; a process killed between record and publication leaves an old file, which the
-next one to look at it publishes again.
+Under a lock, the keeper merges the owner's edits, applies the edit, screens and judges it, records it and
+publishes it. The ledger is the truth. If a process is killed between recording and publishing, the file on
+disk is old, and the next process that reads it publishes it again.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the comparison of an entry with its quote must know of words and sentences."""
+"""The rules about words and sentences that `quoting` needs to compare an entry with its quote."""
 
 import re
 from itertools import pairwise

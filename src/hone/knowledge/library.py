@@ -1,4 +1,4 @@
-"""All skills: those in the ledger and those that come with Hone, found by rank, by words or by name."""
+"""The library of all skills, those in the ledger and those that come with Hone: rank, search and look up."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date

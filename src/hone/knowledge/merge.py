@@ -1,4 +1,4 @@
-"""Two changes of one text, brought together: what only one side touched is taken from that side."""
+"""Merge two edits of one text. A part that only one side changed is taken from that side."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

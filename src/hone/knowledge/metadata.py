@@ -1,4 +1,4 @@
-"""What goes with a change to whoever keeps a copy of it: who wrote it, in which context, from where."""
+"""The metadata that accompanies a copied change: its author, its context and its origin."""
 
 from collections.abc import Mapping
 

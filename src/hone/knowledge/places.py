@@ -1,4 +1,4 @@
-"""Where a target's contents lie below the home, and what lies where."""
+"""Map targets to paths below the home, and paths back to targets."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Whether an entry only says what the owner said. It decides what becomes active, so in doubt it says no.
+"""Decide whether an entry says only what the owner said. If so it becomes active; in doubt the answer is no.
 
-An entry is taken sentence by sentence. One sentence of the owner must hold all its content words, and what
-turns a meaning (a negation, "instead", "only", "if", "stop" …) must stand in both or in neither: in the
-sentences as a whole, and between the same words.
+An entry is checked sentence by sentence. One sentence of the owner must contain all its content words. Words
+that change a meaning (a negation, "instead", "only", "if", "stop" …) must be in both sentences or in neither,
+and between the same words.
 """
 
 import re

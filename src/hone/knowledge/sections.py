@@ -1,4 +1,4 @@
-"""The parts of the journal as they stand, each entry with the change it came with."""
+"""The parts of the journal as they are now, each entry with the change that added it."""
 
 from collections.abc import Mapping
 from pathlib import Path

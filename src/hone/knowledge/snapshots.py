@@ -1,4 +1,4 @@
-"""What is known now, for the next prompt, and what has become known since, for one that is already fixed."""
+"""The snapshot of what is known for the next prompt, and the news since then for a prompt already fixed."""
 
 import asyncio
 from collections.abc import Sequence

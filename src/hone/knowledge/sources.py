@@ -1,5 +1,4 @@
-"""What changes rest on: the words that were said, and how to withdraw a source with all that was derived from
-it."""
+"""Quote the evidence of changes, and withdraw a source together with everything derived from it."""
 
 from collections.abc import Sequence
 

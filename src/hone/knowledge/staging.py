@@ -1,4 +1,4 @@
-"""Changes that only one run can see until they are made as a whole, or not at all."""
+"""Stage changes that only one run sees until they are committed together, or dropped."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What the agent can do with what it knows: `memory`, `skills_list`, `skill_view`, `skill_manage`."""
+"""The agent's tools for what it knows: `memory`, `skills_list`, `skill_view`, `skill_manage`."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal

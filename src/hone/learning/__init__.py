@@ -1,1 +1,1 @@
-"""Learn from a conversation after its answer: reviews, when they run, what they may cost."""
+"""Learn from a conversation after its answer: run reviews, decide when they run and what they may cost."""

@@ -1,4 +1,4 @@
-"""Run reviews beside the conversation, one at a time and out of the user's way, with the work of features."""
+"""Run reviews and the background work of features, one at a time, without delaying the conversation."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,8 @@
-"""What learning may cost, and which way to read a conversation is the cheaper one.
+"""Limit what learning may cost, and choose the cheaper way to read a conversation.
 
-A fork that begins with the bytes of its parent's last request is read from the provider's cache, at a tenth
-of the price or less, as long as the cache is warm. Then the whole conversation costs `tokens * cached`, and a
-digest of a fifth of it, which no cache has, costs `tokens / 5 * input`: the fork is cheaper, and it reads
+A fork that starts with the bytes of its parent's last request is read from the provider's cache, at a tenth
+of the price or less, as long as the cache is warm. Then the whole conversation costs `tokens * cached`. A
+digest of a fifth of it, which no cache has, costs `tokens / 5 * input`. So the fork is cheaper, and it reads
 everything. Once the cache is cold, or under another model, the fork costs `tokens * input`: five digests.
 """
 

@@ -1,4 +1,4 @@
-"""Reviews as reports: what set them off, how far they are, what they took and what they changed."""
+"""Report on reviews: what triggered them, their progress, what they cost and what they changed."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""The review: the same agent, on the same prefix and messages, with a narrower permit and one question.
+"""Run a review: the same agent, prefix and messages, with a narrower permit and one question.
 
-What it writes is staged; that and the job's completion are one transaction. A review that is killed leaves
-nothing but its job, and starts again from nothing.
+Its changes are staged, then committed in one transaction with the completion of the job. A review that is
+killed leaves only its job, and starts over.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

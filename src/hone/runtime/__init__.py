@@ -1,1 +1,1 @@
-"""What happens, in order: sessions and what goes on around them."""
+"""Run sessions, with the models, tools, permissions and triggers that they need."""

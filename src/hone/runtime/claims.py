@@ -1,4 +1,4 @@
-"""Who works on what: a kernel lock that goes with the process that holds it, not a time that can expire."""
+"""Claim work with a kernel lock. The lock ends with the process that holds it; it never times out."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress

@@ -1,6 +1,7 @@
-"""A command line taken apart into simple commands, as far as that goes without being a shell.
+"""Split a command line into simple commands, as far as possible without being a shell.
 
-For advice only: quoting, variables and scripts can hide anything. What cannot be read is taken apart roughly.
+Use the result for advice only: quoting, variables and scripts can hide anything. A line that cannot be
+parsed is split roughly.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Commands that ask before they run, and why. Advice, not a boundary: the boundary is the sandbox.
+"""Detect commands that need the owner's consent, and say why. This is advice; the sandbox is the boundary.
 
-It is for what a cell lets through, because it happens in the working folder or over a network that was
-granted, and for what the owner would want to hear about even if the cell stops it.
+It covers what the sandbox allows, inside the working folder or over a permitted network. It also covers what
+the owner would want to know about even if the sandbox blocks it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A stored conversation as JSON or Markdown. All words pass `clean`, which takes out what must not leave."""
+"""Export a stored conversation as JSON or Markdown. All text passes `clean`, which removes secrets."""
 
 import json
 import re

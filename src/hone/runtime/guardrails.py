@@ -1,4 +1,4 @@
-"""Guardrails of one turn: an agent that goes in circles is warned, then stopped.
+"""Guardrails of one turn: warn an agent that repeats itself, then stop it.
 
 What counts, for each of the three thresholds (warn, stop):
 
@@ -9,9 +9,9 @@ same_result  equal results in a row of one read-only tool with one set of argume
              written; failures are left out
 
 Arguments are compared as JSON values, so spelling and order do not matter. With `warn = 2` the second such
-result carries a warning, and so does every later one. With `stop = 5` the call that would be the sixth is not
-made: its result is a failure that says why and what to do instead. A refused call counts for nothing, one
-that raises counts as a failure. 0 switches a threshold off. Calls that run together are counted as they end.
+result carries a warning, and so does every later one. With `stop = 5` the sixth such call is not made: its
+result is a failure that says why and what to do instead. A refused call does not count; a call that raises
+counts as a failure. 0 switches a threshold off. Calls that run in parallel are counted as they end.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""The file with which a project instructs agents: found in a working folder, used once the owner has seen it.
+"""Find a project's instruction file in a working folder, and use it once the owner has approved it.
 
-The first of AGENTS.md, CLAUDE.md and .hone/instructions.md that is there; folders above are not looked at.
+The file is the first that exists of AGENTS.md, CLAUDE.md and .hone/instructions.md. Parent folders are not
+searched.
 """
 
 from pathlib import Path

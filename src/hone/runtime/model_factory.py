@@ -1,4 +1,4 @@
-"""From a name to a model that answers: settings and the environment in, adapters out."""
+"""Create the model for a name, from the settings and the environment."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A conversation that lasts: each message is stored before the next thing happens."""
+"""Run a conversation that persists: each message is stored before anything else happens."""
 
 import asyncio
 import os

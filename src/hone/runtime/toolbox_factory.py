@@ -1,4 +1,4 @@
-"""From a folder to the tools that work in it, each behind the same walls."""
+"""Create the tools that work in a folder, all confined in the same way."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""When a review is due. Counters belong to a conversation tree and are reset only when one is queued."""
+"""Decide when a review is due. Counters belong to a conversation tree and reset only when one is queued."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What the owner allows: trusted folders and approved commands, kept in short lists."""
+"""What the owner allows: trusted folders and approved commands, stored in short lists."""
 
 import json
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""Hone behind HTTP: an API for a page, and an endpoint that any OpenAI client can talk to."""
+"""Hone over HTTP: an API for the page, and an endpoint for any OpenAI client."""

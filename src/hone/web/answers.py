@@ -1,5 +1,7 @@
-"""Answers: values as JSON, errors in the one shape that OpenAI clients understand, too, and the security
-headers of both: no foreign script, no frame, no cache, no guessing of types."""
+"""Build HTTP responses: values as JSON, errors in the format that OpenAI clients understand.
+
+All responses carry security headers: no foreign script, no frame, no cache, no content type sniffing.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The app: the page and every operation, behind one check of who asks."""
+"""The web application: the page and every operation, behind one authentication check."""
 
 from collections.abc import Collection
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Authentication: a wrong host, a foreign page or somebody without a key gets no answer but /health."""
+"""Authenticate requests. A wrong host, a foreign page or a client without a key reaches only /health."""
 
 import base64
 import binascii

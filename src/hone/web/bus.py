@@ -1,4 +1,4 @@
-"""Fans signals out to whoever listens, and keeps the latest for those who come back after a while."""
+"""Send signals to all listeners, and keep the latest ones for listeners that reconnect."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Events as they go over the wire: a kind, and an object with plain values."""
+"""Convert events to the form sent to clients: a kind, and an object of plain values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What lets somebody in: the key of the home, a cookie made with it, a ticket that works once, a password."""
+"""The credentials of the server: the home's key, a cookie made from it, a one-time ticket, a password."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The conversations that are open in this server: one turn at a time each, whoever asked for it."""
+"""The sessions that are open in this server. Each runs one turn at a time, for all clients together."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

@@ -1,4 +1,4 @@
-"""The description of the API, made from the same table as its routes."""
+"""Generate the OpenAPI description from the table that also defines the routes."""
 
 import re
 from collections.abc import Mapping, Sequence

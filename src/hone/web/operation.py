@@ -1,4 +1,4 @@
-"""An operation: a path, what it takes, who answers. One table makes the routes and their description."""
+"""An operation: a path, its parameters and its handler. One table defines the routes and the API docs."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeVar

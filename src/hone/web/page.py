@@ -1,4 +1,4 @@
-"""The page: one document, its style and its scripts, from this folder and from nowhere else."""
+"""Serve the page: one document, its style and its scripts, all from this folder."""
 
 from collections.abc import Mapping
 from importlib.resources import files

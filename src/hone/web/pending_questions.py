@@ -1,4 +1,4 @@
-"""Questions to the owner: put up where a conversation is watched, and taken down with the answer."""
+"""Questions to the owner: show each one to the watching clients, and withdraw it once it is answered."""
 
 import asyncio
 import os

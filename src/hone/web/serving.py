@@ -1,4 +1,4 @@
-"""The server as a process: an address, a way in, and an end in good order."""
+"""Run the server process: bind the address, issue a login link, and shut down in order."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""What every route works with, and what goes on in the server while nobody asks."""
+"""The state that all routes share, and the background work of the server."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,1 +1,1 @@
-"""What a chat needs of a terminal: a prompt, moving lines, questions. Loaded when somebody sits there."""
+"""The chat's terminal: prompt, live output and questions. Loaded only if the chat is interactive."""

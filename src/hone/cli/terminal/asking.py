@@ -1,4 +1,4 @@
-"""Questions that the owner answers with one key. Whatever is not a clear yes is a no."""
+"""Ask the owner questions that take one key to answer. Anything but a clear yes counts as no."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Markdown that arrives in pieces, cut into blocks that no later piece can change. Knows no screen."""
+"""Split streamed Markdown into blocks that later input cannot change. Independent of the screen."""
 
 from functools import cache
 from itertools import pairwise

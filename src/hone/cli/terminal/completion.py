@@ -1,4 +1,4 @@
-"""What Tab offers: slash commands, skills among them, and files of the folder. Knows no editor."""
+"""Complete slash commands, skills and file names on Tab. Independent of the editor."""
 
 import os
 from collections.abc import Iterator, Mapping

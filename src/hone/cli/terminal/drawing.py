@@ -1,4 +1,4 @@
-"""A turn drawn while it runs: frame after frame, and still while a question is asked."""
+"""Draw a turn while it runs, frame by frame. Drawing pauses while a question is open."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The chat at a terminal that can draw: a prompt of several lines with history, completion, a status line."""
+"""The chat on a full terminal: a multi-line prompt with history, completion and a status line."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Single keys from the terminal, while no editor has it."""
+"""Read single keys from the terminal while no editor is active."""
 
 import asyncio
 import os

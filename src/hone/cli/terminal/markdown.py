@@ -1,4 +1,4 @@
-"""One block of Markdown as painted lines. Code keeps its own lines: what is copied is what was written."""
+"""Render one Markdown block as styled lines. Code lines are not wrapped, so copied code is intact."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""The chat where the terminal can do little: lines in, text out as it comes."""
+"""The chat on a limited terminal: read lines, print text as it arrives."""
 
 import asyncio
 import sys

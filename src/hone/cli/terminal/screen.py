@@ -1,4 +1,4 @@
-"""What a chat needs of a terminal, which of the two kinds it gets, and the line below the prompt."""
+"""The interface between chat and terminal, the choice of a full or a plain screen, and the status line."""
 
 import os
 import sys

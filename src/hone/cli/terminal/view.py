@@ -1,6 +1,6 @@
-"""A turn on the screen: events in, frames out. What is finished is drawn once, what is not is drawn again.
+"""Turn events into screen frames. Finished lines are drawn once, live lines again in each frame.
 
-Knows no terminal, only its size.
+The view knows only the size of the terminal, not the terminal itself.
 """
 
 import os

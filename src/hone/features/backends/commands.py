@@ -1,4 +1,4 @@
-"""`hone backends`: what keeps memories by key, whether it answers, and how good each of them is."""
+"""`hone backends`: list memory backends, check whether they respond, and compare them."""
 
 import asyncio
 import os

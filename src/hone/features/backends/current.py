@@ -1,4 +1,4 @@
-"""The memory backend of a home: which one it is, how it is made, and whose memories it holds."""
+"""Select and create the memory backend of a home, and name the user whose memories it holds."""
 
 import os
 import re

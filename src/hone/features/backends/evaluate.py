@@ -1,4 +1,4 @@
-"""What a memory backend is worth, from what was measured of it: points, a table, a drawing."""
+"""Score memory backends from measurements, and show the result as a table or a chart."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape

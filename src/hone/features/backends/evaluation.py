@@ -1,4 +1,4 @@
-"""Describe the memory backend in use, and measure backends by using them: real round trips, timed."""
+"""Describe the memory backend in use, and measure backends with real, timed round trips."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A wall around a backend: what goes in has one form, what comes out is checked, and only our errors pass."""
+"""Wrap a memory backend: normalize its input, check its output, and convert its errors to BackendError."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,7 @@
-"""Memos with Honcho, in the cloud or on a server of one's own, by its official SDK. Needs the extra `honcho`.
+"""Store memory items in Honcho, hosted or self-hosted, through its SDK. Needs the extra `honcho`.
 
-A memo is a message in the session `hone-memory-USER`, with key and value in its metadata. Messages cannot be
-taken out of a session: what is replaced or deleted is marked, and given to nobody any more.
+A memory item is a message in the session `hone-memory-USER`, with key and value in its metadata. Honcho
+cannot delete single messages, so replaced and deleted items are marked and no longer returned.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
-"""Copies of what is known, kept by a memory backend: told of each change from the outbox, in order.
+"""Keep copies of the journal and the skills in a memory backend, updated from the outbox in order.
 
-What a change brought is told as it stands now: an entry that was undone before anybody was told of it is
-never told, and one that was told and undone is taken back. So a change that is told twice does no harm.
+Each delivery sends the current content, not the content at the time of the change. An entry that was undone
+before its delivery is never sent; one that was sent and then undone is deleted. So it is safe to deliver a
+change twice.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Takes what is in the outbox to the memory backend, beside the conversation and in nobody's way."""
+"""Deliver the outbox to the memory backend in the background, without delaying the conversation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The memory backend of one Hone: its tool, its reminders, and copies of what is known."""
+"""The part that adds a memory backend to a Hone: its tool, its reminders and its copies of what is known."""
 
 from collections.abc import Sequence
 from functools import cached_property

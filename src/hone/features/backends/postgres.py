@@ -1,4 +1,4 @@
-"""Memos in a PostgreSQL database, with ranked full text. Needs the extra `postgres`."""
+"""Store memory items in a PostgreSQL database, with ranked full-text search. Needs the extra `postgres`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence

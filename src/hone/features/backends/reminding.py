@@ -1,6 +1,6 @@
 """Remind a conversation of what memory holds on the user's words, within a deadline.
 
-What is found is data beside the words, with a label of its own.
+Reminders stand apart from the user's words and have a separate trust label.
 """
 
 import asyncio

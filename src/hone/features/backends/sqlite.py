@@ -1,4 +1,4 @@
-"""Memos in a SQLite file of their own, with ranked full text."""
+"""Store memory items in a separate SQLite file, with ranked full-text search."""
 
 import json
 import os

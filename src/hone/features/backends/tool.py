@@ -1,4 +1,4 @@
-"""What the agent can do with a memory backend: `memory_backend`. Whose memory it is, is not for it to say."""
+"""The `memory_backend` tool: let the agent use the memory backend. The agent cannot choose the user."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal

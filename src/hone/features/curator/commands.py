@@ -1,4 +1,4 @@
-"""`hone curator`: how the skills that were learned are kept few, and what to say about it."""
+"""`hone curator`: show, run and control the curator of learned skills."""
 
 import sys
 from collections.abc import Iterator, Sequence

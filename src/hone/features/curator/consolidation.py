@@ -1,7 +1,7 @@
-"""A curator's plan as data: read strictly, and made into moves that lose nothing, or refused whole.
+"""Parse the curator model's merge plan strictly, and turn it into edits. A bad plan is rejected as a whole.
 
-The model says which skills become one and what the new text is. What is kept of the old ones is not its to
-say: each is copied to the byte below references/merged/ and linked, and its support files come along.
+The model decides which skills to merge and writes the new text. It does not decide what is kept of the old
+skills: each one is copied byte for byte below references/merged/ and linked, with its support files.
 """
 
 import json

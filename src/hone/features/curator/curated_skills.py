@@ -1,4 +1,4 @@
-"""What the curator may touch, and what is known of each: how it was used, what it is made of."""
+"""List the skills that the curator may change, with their usage and their contents."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date

@@ -1,8 +1,8 @@
-"""The curator: puts away what nobody uses, and asks a model which skills should be one.
+"""The curator: archive unused learned skills, and ask a model which skills to merge.
 
-A run is thought of first, with nothing written, and then made in one transaction with its own record. What
-a model wants is a plan as data; it may read skills and change nothing. A run that is killed leaves nothing
-behind and is due again.
+A run is planned without writing anything, then committed in one transaction together with its record. The
+model returns a plan as data; it can read skills but change nothing. A killed run leaves nothing behind and
+is due again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Usage on the page: what was spent a day, on conversations and on learning, and how the skills stand."""
+"""Usage figures for the page: daily spending on conversations and on learning, and counts of skills."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta

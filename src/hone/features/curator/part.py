@@ -1,4 +1,4 @@
-"""The curator of one Hone."""
+"""The part that adds the curator to a Hone."""
 
 from hone.app import Hone
 from hone.core.agent import Agent

@@ -1,4 +1,4 @@
-"""The curator's reports as Markdown in the home: one for each run, and the mark that it is paused."""
+"""Write the curator's reports as Markdown, one per run, and store whether the curator is paused."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""When a skill that was learned is put away. Age is counted in days on which Hone was used; no clock is read.
+"""Decide when to archive a learned skill. Age is counted in days on which Hone was used; no clock is read.
 
-A day counts if Hone was used on it and it comes after the last day that counted, by a week at most; the
-latest one is not over and makes nothing older yet. So a month without Hone ages nothing, a clock that jumps
-far ahead or back only begins another count, and one that was a few days ahead gives back what it took: those
-days do not count a second time.
+A day counts if Hone was used on it and it comes after the last day that counted, by a week at most. The
+latest day is not over yet and ages nothing. So a month without Hone ages nothing. A clock that jumps far
+ahead or back only starts another count. If a clock was a few days ahead and is corrected, those days do not
+count a second time.
 """
 
 from collections.abc import Collection, Iterable, Mapping

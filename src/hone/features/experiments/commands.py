@@ -1,4 +1,4 @@
-"""`hone experiment`: does a lesson help? The same task with it and without it, many times."""
+"""`hone experiment`: measure whether a lesson helps, by running a task many times with and without it."""
 
 import asyncio
 import sys

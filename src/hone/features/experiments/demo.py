@@ -1,4 +1,4 @@
-"""The demo of an experiment: a cold start against one with a template, on a task for a scripted model."""
+"""Demonstrate an experiment with a scripted model: one task, started with and without a template."""
 
 from collections.abc import Sequence
 from pathlib import Path

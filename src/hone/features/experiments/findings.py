@@ -1,4 +1,4 @@
-"""What follows from a study: a lesson that helps is confirmed, putting away one that harms is proposed."""
+"""Act on the result of a study: confirm a lesson that helps, propose to archive one that harms."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The experiments of one Hone."""
+"""The part that adds experiments to a Hone."""
 
 from collections.abc import Sequence
 

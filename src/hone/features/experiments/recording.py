@@ -1,4 +1,4 @@
-"""From a session to a task: its request, what was said before, and the files it began with."""
+"""Make a task from a session: its request, the messages before it, and the files it started with."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

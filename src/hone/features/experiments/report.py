@@ -1,4 +1,4 @@
-"""What an experiment found, as a table, as data for programs, and as a picture."""
+"""Show the results of an experiment as a table, as JSON, or as a chart."""
 
 from collections.abc import Iterable, Iterator
 from html import escape

@@ -1,4 +1,4 @@
-"""Runs a task with a lesson and without it, pair by pair, each time as if it were the first."""
+"""Run a task with and without a lesson, pair by pair, each run from the same initial state."""
 
 import shutil
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Homes for runs: what the owner's Hone knows, with one lesson or without it, and nothing else."""
+"""Build a temporary home for each run: what the owner's Hone knows, with or without one lesson."""
 
 from collections.abc import Mapping
 from pathlib import Path

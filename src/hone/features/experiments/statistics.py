@@ -1,8 +1,8 @@
-"""What paired runs say: each difference with its interval, and whether a lesson helps. Decides only.
+"""Compute each difference between paired runs with its interval, and decide whether a lesson helps.
 
-The interval is a bootstrap over pairs: the differences are drawn again and again, with replacement, and what
-nineteen in twenty of their means lie between is given. With few pairs that is too narrow, so its ends are
-moved out as far as Student's t lies outside the normal distribution (the expanded percentile interval).
+These are pure functions. The interval is a bootstrap over pairs: the differences are resampled with
+replacement, and the interval covers 95% of the resampled means. With few pairs that is too narrow, so it is
+widened as Student's t is wider than the normal distribution (the expanded percentile interval).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""Experiments as files of the home: a task and, for each lesson tried on it, the runs that are done.
+"""Store experiments as files in the home: each task, and the finished runs of each lesson tried on it.
 
-A run is a line of its own that is on the disk before the next one begins. What a killed process left of a
-line is cut off.
+Each run is one line, written to disk before the next run starts. An incomplete line, left by a killed
+process, is cut off.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which lesson is meant, and what it holds right now."""
+"""Find the lesson that a name or a change number refers to, with its current content."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A task as the JSON of its file. A digest tells one that was changed by hand: the check decides."""
+"""Read and write a task as JSON. A digest detects edits by hand, because the check decides the result."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Experiments as values: a task with a check, a lesson, and what came of each try with it or without."""
+"""The values of experiments: tasks, checks, lessons, runs and studies."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Claude Code: one JSON object a line; each block of a reply has a line of its own."""
+"""Read conversations of Claude Code: one JSON object per line, and one line per block of a reply."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

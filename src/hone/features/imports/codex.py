@@ -1,4 +1,4 @@
-"""Codex CLI: rollout files, whose lines are the items that went to the model and came from it."""
+"""Read rollout files of Codex CLI: each line is an item sent to the model or received from it."""
 
 import json
 import re

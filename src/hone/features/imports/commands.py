@@ -1,4 +1,4 @@
-"""`hone import`: conversations with other agents, brought in after a look at what there is."""
+"""`hone import`: import conversations of other agents, after a preview."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence

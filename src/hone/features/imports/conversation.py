@@ -1,4 +1,4 @@
-"""A conversation as another agent wrote it down, and a report of what of it could not be imported."""
+"""A conversation as another agent stored it, and the report of what could not be imported."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Hermes Agent: rows of its database and its session files, entries of its memory, its skills."""
+"""Read sessions, memory entries and skills of Hermes Agent, from its database and its session files."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator

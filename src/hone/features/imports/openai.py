@@ -1,4 +1,4 @@
-"""Messages as OpenAI's chat endpoint takes them: a conversation a line, or a message a line."""
+"""Read messages in OpenAI's chat format: one conversation per line, or one message per line."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""Messages that any provider takes: each call with its result right behind it, and nothing hidden in any."""
+"""Make imported messages valid for every provider.
+
+Each call is followed by its result, secrets are removed, and invisible characters are made visible.
+"""
 
 import json
 from collections import Counter, deque

@@ -1,4 +1,4 @@
-"""What an import would add to the sessions here, told before anything is stored; and then just that."""
+"""Plan an import: show what it would add to the sessions, then store exactly that."""
 
 import asyncio
 from collections import Counter

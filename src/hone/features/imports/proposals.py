@@ -1,4 +1,4 @@
-"""What another agent had learned, as changes that wait: nothing of it counts before the owner has read it."""
+"""Turn what another agent had learned into pending changes. None is active until the owner approves it."""
 
 import os
 import re

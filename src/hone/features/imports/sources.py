@@ -1,4 +1,4 @@
-"""Where each agent keeps its conversations: files that are read one after the other, and never changed."""
+"""Find the files in which each agent stores its conversations. They are read one by one, never changed."""
 
 import json
 import os

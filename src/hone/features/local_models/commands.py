@@ -1,4 +1,4 @@
-"""`hone models`: small models that run on this machine, without a key and without a server."""
+"""`hone models`: manage small models that run on this machine, without a key and without a server."""
 
 import click
 

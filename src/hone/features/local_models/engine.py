@@ -1,7 +1,7 @@
-"""The engine's own process: serves one model on loopback until its standard input ends, hence dies with Hone.
+"""The engine process: serve one model on loopback until standard input closes, so that it ends with Hone.
 
-Started by its path and importing nothing of Hone. The first line it reads says what to serve and with which
-key; the first line it prints is its address.
+This file is started by its path and imports nothing from Hone. Its first input line says what to serve and
+with which key; its first output line is its address.
 """
 
 import importlib

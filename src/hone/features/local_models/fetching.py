@@ -1,4 +1,4 @@
-"""Fetches a wheel with the installer at hand, from the index it is set to. Knows nothing of models."""
+"""Download a wheel with the available installer, from the index it is configured for. Unaware of models."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""A model on this machine: the engine in a process of its own, and our chat adapter in front of it."""
+"""A model on this machine: start the engine in a separate process and connect the chat adapter to it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The local models of one Hone."""
+"""The part that adds local models to a Hone."""
 
 from collections.abc import Mapping
 

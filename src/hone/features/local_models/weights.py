@@ -1,4 +1,4 @@
-"""Models that run on this machine: which there are, where they lie below the home, how they get there."""
+"""The available local models: their list, their place below the home, and their download."""
 
 import hashlib
 import importlib.util

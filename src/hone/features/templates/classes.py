@@ -1,4 +1,4 @@
-"""What kind of work a session did, and which of its calls really succeeded: judged by calls and results."""
+"""Classify the work of a session and find its calls that succeeded, judging by calls and results."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`hone templates`: calls that worked, kept as examples for the beginning of other sessions."""
+"""`hone templates`: keep calls that worked as examples for the start of other sessions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The templates of one Hone."""
+"""The part that adds templates to a Hone."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""From a session to a template, and from a template to the beginning of a session."""
+"""Make a template from a session, and start a session with a template."""
 
 import asyncio
 import re

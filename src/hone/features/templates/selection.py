@@ -1,4 +1,7 @@
-"""What of a session becomes a template, and which template fits a new one. Decides only."""
+"""Choose the calls of a session that form a template, and the template that fits a new session.
+
+These are pure functions.
+"""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Templates as files of the home: for the owner only, written as a whole, and read with care."""
+"""Store templates as files in the home: readable by the owner only, written atomically, checked when read."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A template as the JSON of its file. A digest tells a file that was changed by hand."""
+"""Read and write a template as JSON. A digest detects edits by hand."""
 
 import json
 from datetime import datetime

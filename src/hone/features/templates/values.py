@@ -1,4 +1,4 @@
-"""A template: calls that worked in one session, kept as examples for the beginning of others."""
+"""The values of templates: calls that worked in one session, kept as examples for the start of others."""
 
 from datetime import datetime
 from enum import StrEnum

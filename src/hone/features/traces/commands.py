@@ -1,4 +1,4 @@
-"""`hone traces`: conversations out as a file, in again, and the tree they form."""
+"""`hone traces`: export conversations to a file, import them again, and show the tree they form."""
 
 import sys
 from collections import defaultdict

@@ -1,7 +1,7 @@
-"""Conversations as lines of JSON, for analysis or training: exactly the leaves, and each content once.
+"""Export conversations as JSON lines for analysis or training: every leaf, and each content once.
 
-A leaf is a line of messages that no other one extends. Equal hashes are one node, whichever session they came
-from, so a review is an extension of what it reviewed. docs/traces.md tells the format.
+A leaf is a line of messages that no other one extends. Equal hashes are one node, whichever session they come
+from, so a review extends the conversation it reviewed. docs/traces.md describes the format.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Traces read back: what a file holds, what of it is new, and into the store with the same hashes.
+"""Import traces: read a file, find what is new in it, and store that with the same hashes.
 
-The file may come from anywhere: every digest is computed again, and a line that does not hold is left out.
+The file may come from anywhere. Every digest is computed again, and lines with a wrong one are left out.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Skills as folders of files: what they may be called, hold and say. Knows no disk."""
+"""Skills as folders of files: their valid names, files and texts. Most modules do not read the disk."""

@@ -1,4 +1,4 @@
-"""An archive (zip, tar, tar.gz) as a source tree, read in memory: nothing of it is laid out on the disk."""
+"""Read an archive (zip, tar, tar.gz) as a source tree, in memory. Nothing is extracted to disk."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""The skills that come with Hone. They lie in the package and are the same in every home."""
+"""The skills that come with Hone. They are part of the package and the same in every home."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""SKILL.md in and out: front matter of the open Agent Skills format, and a body."""
+"""Read and write SKILL.md: front matter in the open Agent Skills format, and a body."""
 
 import json
 import re

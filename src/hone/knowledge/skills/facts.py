@@ -1,4 +1,4 @@
-"""What is known of a skill beside its files, and who may change it for that reason."""
+"""The facts about a skill that are not in its files, and the changes that need approval because of them."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Edits of a skill's folder as values, and the one function that applies them. Knows no disk."""
+"""Edits of a skill's folder as values, and the function that applies them. It does not access the disk."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Front matter that needs a YAML reader: what is more than one `key: value` a line."""
+"""Parse front matter that needs YAML: anything beyond one `key: value` per line."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,6 +1,6 @@
-"""A git repository as a source tree: fetched bare and shallow, read object by object, never checked out.
+"""Read a git repository as a source tree: fetch it bare and shallow, read objects, never check out files.
 
-So nothing of it runs: no hook, no filter, no submodule, and no link is made that something could follow.
+So nothing in it can run: no hook, no filter, no submodule. No link is created that could be followed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A folder on the disk as the files of a skill: all of them or a reason why not. No link is followed."""
+"""Read a folder on disk as the files of a skill: all of them, or a reason why not. Links are not followed."""
 
 import os
 import re

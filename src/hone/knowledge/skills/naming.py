@@ -1,4 +1,4 @@
-"""What a skill may be called: a class of task that will come again, not one day's work."""
+"""Check the name of a skill: it must describe a recurring kind of task, not the work of one day."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which files a skill may hold beside its document, and how large it may be. Knows no disk."""
+"""Which files a skill may hold besides its document, and how large it may be. No disk access."""
 
 import re
 import unicodedata

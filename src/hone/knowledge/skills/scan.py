@@ -1,4 +1,4 @@
-"""What is worth a look in a file from elsewhere. A report for a person: advice, and no boundary."""
+"""Report suspicious content in a file from elsewhere. The report advises a person; it is no boundary."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which skills fit a task, and which are much like a new one. Ranks what a store's search has found."""
+"""Rank the skills that fit a task, and find skills similar to a new one, among a store's search results."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Files from elsewhere, by name before content: the skill among them is chosen, and only then read."""
+"""Files from elsewhere, listed by name. The skill is chosen first; only its files are read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

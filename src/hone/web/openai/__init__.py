@@ -1,1 +1,1 @@
-"""The endpoint that any OpenAI client can talk to."""
+"""The endpoint for any OpenAI client."""

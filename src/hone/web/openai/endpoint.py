@@ -1,4 +1,4 @@
-"""/v1: chat completions, streamed or whole. Each conversation is a session that learns like any other."""
+"""Serve /v1 chat completions, streamed or whole. Each conversation is a session, and Hone learns from it."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,7 +1,7 @@
-"""Which conversation a history belongs to: by what its client has seen of it, and not by where it is kept.
+"""Find the session that a client's message history belongs to, by what the client has seen of it.
 
-A client sends the whole conversation each time. What it has seen of a turn is the user's words and the text
-of the answer; the digest of all turns so far is the name of the place to go on from.
+A client sends the whole conversation each time. Of each turn it has seen the user's words and the text of
+the answer. The digest of all turns so far identifies the message to continue from.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

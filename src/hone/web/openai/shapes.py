@@ -1,4 +1,4 @@
-"""What an OpenAI client sends and gets, in the parts that Hone reads and writes."""
+"""The fields of OpenAI requests and responses that Hone reads and writes."""
 
 from collections.abc import Iterator
 from typing import Any

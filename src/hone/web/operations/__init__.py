@@ -1,1 +1,1 @@
-"""What the page reads and does, one module a subject."""
+"""The operations of the page, one module per subject."""

@@ -1,4 +1,4 @@
-"""The timeline of learning: what changed, by whom, from which conversation; approved, rejected, undone."""
+"""List changes with their authors and evidence, and approve, reject or undo them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

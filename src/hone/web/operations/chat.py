@@ -1,4 +1,4 @@
-"""The chat of the page: a message begins a turn, the stream of the conversation shows it."""
+"""Chat on the page: a message starts a turn, and the event stream of the session shows it."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The journal: read with where each entry came from, and changed by its owner."""
+"""Read the journal, with the source of each entry, and edit it."""
 
 from collections.abc import Sequence
 from pathlib import Path

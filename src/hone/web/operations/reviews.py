@@ -1,4 +1,4 @@
-"""Reviews: the queue, what each took and changed; started, tried again, cancelled."""
+"""List reviews with their cost and their changes, and start, retry or cancel them."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Conversations: listed, searched, read, named, branched, and the tree of forks and reviews they form."""
+"""List, search, read, rename and branch sessions, and show the tree of their forks and reviews."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

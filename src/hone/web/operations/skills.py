@@ -1,4 +1,4 @@
-"""Skills: listed, searched, read, edited; pinned, archived, restored."""
+"""List, search, read and edit skills, and pin, archive or restore them."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""What the server is, how it is reached, and who may come in."""
+"""Report the state of the server, and let browsers log in and out."""
 
 from typing import Any
 
