@@ -76,7 +76,7 @@ DOORS = {
     },
     "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "knowledge/library.py Library._load"},
     "keeper.note": {
-        "cli/memory.py _change.act",
+        "cli/memory.py _change",
         "knowledge/tools.py memory_tool.memory",
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
@@ -84,8 +84,8 @@ DOORS = {
     },
     "keeper.edit_skill": {
         "cli/skills.py new.act",
-        "cli/installing.py installed.act",
-        "cli/skills.py _shelve.act",
+        "cli/installing.py installed",
+        "cli/skills.py _shelving.shelve",
         "knowledge/tools.py managing_tool.skill_manage",
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
@@ -94,7 +94,7 @@ DOORS = {
     },
     "keeper.undo": {
         "cli/demo.py Demo._undo",
-        "cli/pending.py undo.act",
+        "cli/pending.py undo",
         "cli/slash.py _undo",
         "knowledge/sources.py withdraw",
         "web/operations/changes.py undo",

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 
 import msgspec
 from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, SettingsError
+from hone.core.loading import import_object
 from hone.core.model import Model
 from hone.models.http import Http
 
@@ -57,14 +57,14 @@ KNOWN = (
 )
 
 
-ADAPTERS = {"anthropic": "hone.models.anthropic", "openai": "hone.models.openai"}
-"""Wire formats by name, and the modules that speak them. Only the one that is used is loaded."""
+ADAPTERS = {"anthropic": "hone.models.anthropic:connect", "openai": "hone.models.openai:connect"}
+"""Wire formats by name, and what connects to them. Only the one that is used is loaded."""
 
 
 def connect(provider: Provider, environ: Mapping[str, str], http: Http, clock: Clock) -> Model:
     """Make a model that speaks the provider's wire format."""
     adapter: Callable[[Provider, str, str, Http, Clock], Model]
-    adapter = import_module(ADAPTERS[provider.format]).connect
+    adapter = import_object(ADAPTERS[provider.format])
     return adapter(provider, address(provider, environ), environ.get(provider.key, ""), http, clock)
 
 
