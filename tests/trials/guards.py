@@ -204,7 +204,7 @@ MUTATIONS = (
     of(
         "path opener: files",
         "a link that takes the file's place is followed",
-        "files/opening.py",
+        "files/atomic.py",
         "_READ if follow else _READ | os.O_NOFOLLOW",
         "_READ",
         DISK_TESTS,
