@@ -198,7 +198,7 @@ async def test_relief_takes_over_from_a_model_that_fails() -> None:
     async def relieve(error: object, transcript: Transcript) -> tuple[object, Transcript] | None:
         return None if isinstance(error, Overflow) else (spare, transcript)
 
-    context = replace(Memory().context(), relieve=relieve)  # type: ignore[arg-type]
+    context = replace(Memory().context(), fall_back=relieve)  # type: ignore[arg-type]
     turn = await run(agent(broken), asked(), Origin.USER, context)
     assert (turn.stop, turn.text) == (Stop.ANSWERED, "yes")
 

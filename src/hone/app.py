@@ -246,9 +246,9 @@ class Hone:
     async def sandbox(self) -> tuple[bool, list[str]]:
         """Tell whether commands are confined in the working folder, and what there is to say about it."""
         sandbox = self.toolboxes.sandbox
-        cell = sandbox.cell(self.folder)
-        choice = await sandbox.choose(cell)
-        return not choice.missing(network=False), await sandbox.describe(cell)
+        spec = sandbox.spec(self.folder)
+        choice = await sandbox.choose(spec)
+        return not choice.missing(network=False), await sandbox.describe(spec)
 
     # Features and plugins
 

@@ -72,7 +72,7 @@ class RunContext(Struct, frozen=True):
     keep: Keep
     emit: Emit
     clock: Clock
-    relieve: Fallback | None = None
+    fall_back: Fallback | None = None
     ask: Ask = nobody
     spawn: Spawn = childless
     header: Header = UNNAMED
@@ -82,15 +82,15 @@ async def run(agent: Agent, transcript: Transcript, origin: Origin, context: Run
     """Never raises what a model, a tool or the user's Ctrl-C can cause: the turn tells how it ended."""
     record = Record(agent, transcript, Turn(origin), context)
     budget = Budget(agent.limits.calls)
-    relief: tuple[Agent, Transcript] | None = (agent, transcript)
+    spare: tuple[Agent, Transcript] | None = (agent, transcript)
     try:
-        while relief:
-            agent, record.transcript = relief
+        while spare:
+            agent, record.transcript = spare
             try:
                 return await converse(agent, record, budget)
             except ModelError as error:
                 failure = str(error)
-                relief = await context.relieve(error, record.transcript) if context.relieve else None
+                spare = await context.fall_back(error, record.transcript) if context.fall_back else None
                 budget.refund()
         return await record.closed(Stop.FAILED, failure)
     except asyncio.CancelledError:
@@ -110,15 +110,17 @@ async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
 async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
     """One model call and what it asks for. True when the model has answered."""
     reply = await ask(agent, record.transcript, record)
-    settled = normalize(reply.message, record.call_ids, len(record.transcript))
-    await record.add([(settled.message, record.agent_trust)], reply.usage)
+    normalized = normalize(reply.message, record.call_ids, len(record.transcript))
+    await record.add([(normalized.message, record.agent_trust)], reply.usage)
     if reply.finish in _CUT:
         record.context.emit(Notice(_CUT[reply.finish]))
-    calls = settled.message.calls
+    calls = normalized.message.calls
     for batch in batches(agent, calls):
         outward = [call.id for call in batch if has_effect(OUTWARD, call, agent.toolbox)]
         record.doubtful = record.tainted or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
-        await asyncio.gather(*(attempt(agent, call, settled.faults.get(call.id), record) for call in batch))
+        await asyncio.gather(
+            *(attempt(agent, call, normalized.faults.get(call.id), record) for call in batch)
+        )
         await record.add([record.results[call.id] for call in batch])
         record.tainted = record.tainted or any(record.results[id][1] is Trust.FOREIGN for id in outward)
     if calls and all(kind_of(agent, call) is ToolKind.CODE for call in calls):

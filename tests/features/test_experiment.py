@@ -322,7 +322,7 @@ async def test_a_script_decides_in_the_sandbox_and_one_that_cannot_run_decides_n
     (home / "hone.db").write_text("secret")
     (outside := tmp_path.parent / "outside").mkdir(exist_ok=True)
     clock, sandbox = SystemClock(), Sandbox(hidden=(home,))
-    if (await sandbox.choose(sandbox.cell(tmp_path))).missing(network=False):
+    if (await sandbox.choose(sandbox.spec(tmp_path))).missing(network=False):
         pytest.skip("no sandbox holds here")
     for script, good in SCRIPTS.items():
         text = script.format(home=home, outside=outside)

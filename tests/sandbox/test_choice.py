@@ -35,8 +35,8 @@ def bubble() -> SandboxMode:
     return known_modes()[0]
 
 
-def execute(mode: SandboxMode, cell: SandboxSpec, command: str) -> Ended:
-    launch = mode.wrap(["/bin/sh", "-c", command], cell)
+def execute(mode: SandboxMode, spec: SandboxSpec, command: str) -> Ended:
+    launch = mode.wrap(["/bin/sh", "-c", command], spec)
     output = Output(Spill(Path(os.devnull), ""))
     return asyncio.run(run(launch, output=output, clock=SystemClock(), timeout=60))
 
@@ -45,7 +45,7 @@ def test_a_mode_that_claims_more_than_it_holds_is_found_out(place: Path) -> None
     liar = SandboxMode("liar", ALL, unconfined)
     sandbox = Sandbox(modes=[liar], hidden=[place / "home"])
     (place / "home" / "hone.db").touch()
-    choice = asyncio.run(sandbox.choose(sandbox.cell(place / "folder", place / "scratch")))
+    choice = asyncio.run(sandbox.choose(sandbox.spec(place / "folder", place / "scratch")))
     reached = {Claim.FILES, Claim.PROCESSES, Claim.NETWORK, Claim.RIGHTS}
     assert choice.held == ALL - reached
     assert choice.mode is NONE
@@ -54,13 +54,13 @@ def test_a_mode_that_claims_more_than_it_holds_is_found_out(place: Path) -> None
 
 def test_a_mode_that_breaks_off_holds_nothing_and_the_next_one_is_tried(place: Path) -> None:
     broken = SandboxMode(
-        "broken", ALL, lambda argv, cell: Launch("plain", ("/bin/false",), (("folder", "/"),))
+        "broken", ALL, lambda argv, spec: Launch("plain", ("/bin/false",), (("folder", "/"),))
     )
     missing = SandboxMode(
-        "missing", ALL, lambda argv, cell: Launch("plain", ("/no/such/program",), (("folder", "/"),))
+        "missing", ALL, lambda argv, spec: Launch("plain", ("/no/such/program",), (("folder", "/"),))
     )
     sandbox = Sandbox(modes=[broken, missing])
-    lines = asyncio.run(sandbox.describe(sandbox.cell(place / "folder")))
+    lines = asyncio.run(sandbox.describe(sandbox.spec(place / "folder")))
     assert lines[0] == "sandbox: none"
     assert lines[1].startswith("every command asks first, because it could reach files outside")
     assert lines[2].startswith("broken: does not hold (it ended with 1)")
@@ -72,19 +72,19 @@ def test_the_best_mode_here_is_chosen_once_and_described(place: Path) -> None:
     tried: list[Sequence[str]] = []
     best = bubble()
 
-    def wrap(argv: Sequence[str], cell: SandboxSpec) -> Launch:
+    def wrap(argv: Sequence[str], spec: SandboxSpec) -> Launch:
         tried.append(argv)
-        return best.wrap(argv, cell)
+        return best.wrap(argv, spec)
 
     sandbox = Sandbox(modes=[replace(best, wrap=wrap), *known_modes()[1:]])
-    cell = sandbox.cell(place / "folder", place / "scratch")
-    choice = asyncio.run(sandbox.choose(cell))
+    spec = sandbox.spec(place / "folder", place / "scratch")
+    choice = asyncio.run(sandbox.choose(spec))
     assert choice.held == ALL
     count = len(tried)
-    again = sandbox.cell(place / "folder", place / "outside")
+    again = sandbox.spec(place / "folder", place / "outside")
     assert asyncio.run(sandbox.choose(replace(again, network=True))) is choice
     assert len(tried) == count
-    lines = asyncio.run(sandbox.describe(cell))
+    lines = asyncio.run(sandbox.describe(spec))
     assert lines[0].startswith(f"sandbox: {best.name}; out of a command's reach: files outside")
     assert len(lines) == 2
     assert lines[1].startswith("landlock")
@@ -93,10 +93,10 @@ def test_the_best_mode_here_is_chosen_once_and_described(place: Path) -> None:
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/proc", "/usr/bin"])
 def test_the_system_itself_is_no_working_folder(folder: str) -> None:
     sandbox = Sandbox()
-    cell = sandbox.cell(Path(folder))
+    spec = sandbox.spec(Path(folder))
     for mode in known_modes():
-        assert "holds the system itself" in asyncio.run(sandbox.examine(mode, cell)).complaint
-    assert asyncio.run(sandbox.choose(cell)).mode is NONE
+        assert "holds the system itself" in asyncio.run(sandbox.examine(mode, spec)).complaint
+    assert asyncio.run(sandbox.choose(spec)).mode is NONE
 
 
 def test_the_home_of_hone_is_no_working_folder_and_stays_hidden_in_a_larger_one(place: Path) -> None:
@@ -106,15 +106,15 @@ def test_the_home_of_hone_is_no_working_folder_and_stays_hidden_in_a_larger_one(
     (place / "folder" / "a" / "seen").write_text("seen")
     mode = bubble()
     sandbox = Sandbox(modes=[mode], hidden=[home])
-    assert "Hone's own home" in asyncio.run(sandbox.examine(mode, sandbox.cell(home))).complaint
-    cell = sandbox.cell(place / "folder", place / "scratch")
-    assert asyncio.run(sandbox.choose(cell)).held == ALL
+    assert "Hone's own home" in asyncio.run(sandbox.examine(mode, sandbox.spec(home))).complaint
+    spec = sandbox.spec(place / "folder", place / "scratch")
+    assert asyncio.run(sandbox.choose(spec)).held == ALL
     first = execute(
-        mode, cell, "cat a/seen; ls a/b/home; mv a/b c; mv a d; mv a/b/home e; touch a/b/home/x; find ."
+        mode, spec, "cat a/seen; ls a/b/home; mv a/b c; mv a d; mv a/b/home e; touch a/b/home/x; find ."
     )
     assert "seen" in first.output
     assert "hone.db" not in first.output
-    again = execute(mode, cell, "grep -r canary .; cat */hone.db */*/hone.db */*/*/hone.db")
+    again = execute(mode, spec, "grep -r canary .; cat */hone.db */*/hone.db */*/*/hone.db")
     assert "canary" not in again.output
     assert (home / "hone.db").read_text() == "canary"
     assert os.listdir(home) == ["hone.db"]
@@ -131,18 +131,18 @@ def test_in_a_home_folder_keys_are_hidden_and_what_a_login_runs_is_sealed(
         (home / name).write_text(f"canary {name}")
     mode = bubble()
     sandbox = Sandbox(modes=[mode])
-    cell = sandbox.cell(home, place / "scratch")
-    assert asyncio.run(sandbox.choose(cell)).held == ALL
-    seen = execute(mode, cell, "cat .ssh/* .config/gh/* .netrc .bashrc .config/mine").output
+    spec = sandbox.spec(home, place / "scratch")
+    assert asyncio.run(sandbox.choose(spec)).held == ALL
+    seen = execute(mode, spec, "cat .ssh/* .config/gh/* .netrc .bashrc .config/mine").output
     assert [row for row in seen.splitlines() if "canary" in row] == ["canary .bashrccanary .config/mine"]
     changed = execute(
-        mode, cell, "echo x >> .bashrc; mv .ssh ssh; mv .netrc netrc; mv .config config; touch mine"
+        mode, spec, "echo x >> .bashrc; mv .ssh ssh; mv .netrc netrc; mv .config config; touch mine"
     )
     assert changed.output.count("busy") >= 3
     assert (home / ".bashrc").read_text() == "canary .bashrc"
     assert (home / ".ssh" / "id_rsa").exists()
     assert (home / "mine").exists()
-    within = sandbox.cell(home / ".ssh")
+    within = sandbox.spec(home / ".ssh")
     assert within.hidden == ()
 
 
@@ -176,9 +176,9 @@ print(reached(socket.AF_UNIX, "\\0" + sys.argv[2]), reached(socket.AF_UNIX, sys.
         for each in (unnamed, named):
             each.listen()
         arguments = [str(listener.getsockname()[1]), abstract, str(place / "outside" / "socket")]
-        cell = replace(Sandbox().cell(place / "folder", place / "scratch"), network=network)
+        spec = replace(Sandbox().spec(place / "folder", place / "scratch"), network=network)
         for mode in known_modes():
-            launch = mode.wrap([python, "-I", "-S", "-c", code, *arguments], cell)
+            launch = mode.wrap([python, "-I", "-S", "-c", code, *arguments], spec)
             output = Output(Spill(Path(os.devnull), ""))
             ended = asyncio.run(run(launch, output=output, clock=SystemClock(), timeout=60))
             assert ended.output == f"{network}\nFalse False\n", mode.name
@@ -189,11 +189,11 @@ def test_what_is_sealed_cannot_be_changed_or_moved_though_its_folder_can(place: 
     code.mkdir(parents=True)
     (code / "warden.py").write_text("as it was")
     mode = bubble()
-    cell = replace(Sandbox().cell(place / "folder", place / "scratch"), sealed=(code,))
-    assert asyncio.run(Sandbox(modes=[mode]).choose(cell)).held == ALL
+    spec = replace(Sandbox().spec(place / "folder", place / "scratch"), sealed=(code,))
+    assert asyncio.run(Sandbox(modes=[mode]).choose(spec)).held == ALL
     ended = execute(
         mode,
-        cell,
+        spec,
         "cat lib/site/code/warden.py; echo bad > lib/site/code/warden.py; touch lib/site/code/new;"
         "mv lib/site lib/other; mv lib old; rm -rf lib/site/code; touch lib/mine lib/site/mine",
     )
@@ -214,8 +214,8 @@ def test_landlock_does_not_hold_what_it_cannot_take_away(place: Path) -> None:
     mode = known_modes()[-1]
     for hidden, held in (((place / "home",), True), ((home,), False)):
         sandbox = Sandbox(modes=[mode], hidden=hidden, python=python)
-        cell = replace(sandbox.cell(place / "folder", place / "scratch"), sealed=())
-        finding = asyncio.run(sandbox.examine(mode, cell))
+        spec = replace(sandbox.spec(place / "folder", place / "scratch"), sealed=())
+        finding = asyncio.run(sandbox.examine(mode, spec))
         if held and finding.held != ALL:
             pytest.skip(f"not claimed here: {finding.complaint}")
         assert (Claim.FILES in finding.held) is held
@@ -245,10 +245,10 @@ def test_modules_planted_in_the_folder_do_not_run_outside_the_cell(place: Path) 
     os.chdir(folder)
     try:
         sandbox = Sandbox(hidden=[place / "home"])
-        cell = sandbox.cell(folder, place / "scratch")
-        asyncio.run(sandbox.choose(cell))
+        spec = sandbox.spec(folder, place / "scratch")
+        asyncio.run(sandbox.choose(spec))
         for mode in modes():
-            assert execute(mode, cell, "echo ran").output == "ran\n"
+            assert execute(mode, spec, "echo ran").output == "ran\n"
     finally:
         os.chdir(before)
     assert not canary.exists()
@@ -256,8 +256,8 @@ def test_modules_planted_in_the_folder_do_not_run_outside_the_cell(place: Path) 
 
 def test_what_a_command_makes_belongs_to_the_owner_of_the_folder(place: Path) -> None:
     mode = bubble()
-    cell = Sandbox().cell(place / "folder", place / "scratch")
-    ended = execute(mode, cell, "echo x > made; mkdir deep; touch deep/file; stat -c %u . made; id -u")
+    spec = Sandbox().spec(place / "folder", place / "scratch")
+    ended = execute(mode, spec, "echo x > made; mkdir deep; touch deep/file; stat -c %u . made; id -u")
     made = place / "folder" / "deep" / "file"
     assert made.stat().st_uid == os.geteuid()
     inside = {str(NOBODY)} if os.geteuid() == 0 else {str(os.geteuid())}
@@ -265,9 +265,9 @@ def test_what_a_command_makes_belongs_to_the_owner_of_the_folder(place: Path) ->
     if os.geteuid() == 0:
         os.chown(place / "folder", 4321, 4321)
         os.chown(place / "folder" / "made", 4321, 4321)
-        assert execute(mode, cell, "echo y >> made && touch theirs").code == 0
+        assert execute(mode, spec, "echo y >> made && touch theirs").code == 0
         assert (place / "folder" / "theirs").stat().st_uid == 4321
-        assert execute(mode, cell, "rm -rf deep/file || echo no").output.endswith("no\n")
+        assert execute(mode, spec, "rm -rf deep/file || echo no").output.endswith("no\n")
 
 
 def test_modes_and_times_can_be_changed_in_a_cell(place: Path) -> None:
@@ -277,23 +277,23 @@ def test_modes_and_times_can_be_changed_in_a_cell(place: Path) -> None:
         "cd ..; stat -c '%a %Y' d e; chmod 4755 f; chmod 777 nothing; chmod 777 /usr"
     )
     for mode in known_modes():
-        cell = Sandbox().cell(place / "folder", place / "scratch")
-        rows = execute(mode, cell, command).output.splitlines()
+        spec = Sandbox().spec(place / "folder", place / "scratch")
+        rows = execute(mode, spec, command).output.splitlines()
         assert rows[0] == "751 5", mode.name
         assert rows[1] == "777 6"
         assert rows[2].startswith("604 ")
         assert rows[4] == "700 5"
         assert [row for row in rows if row.startswith("chmod: ")] == rows[5:]
         assert len(rows) == 8
-        execute(mode, cell, "rm -rf f d e l")
+        execute(mode, spec, "rm -rf f d e l")
 
 
 def test_a_cell_can_have_more_folders_to_write_and_to_read(place: Path) -> None:
     (place / "outside" / "given").write_text("given")
     mode = bubble()
-    cell = Sandbox().cell(place / "folder", place / "scratch", (place / "home",))
-    cell = replace(cell, readable=(*cell.readable, place / "outside"))
-    ended = execute(mode, cell, f"cat {place}/outside/given; touch {place}/home/new {place}/outside/new")
+    spec = Sandbox().spec(place / "folder", place / "scratch", (place / "home",))
+    spec = replace(spec, readable=(*spec.readable, place / "outside"))
+    ended = execute(mode, spec, f"cat {place}/outside/given; touch {place}/home/new {place}/outside/new")
     assert "given" in ended.output
     assert "Read-only file system" in ended.output
     assert (place / "home" / "new").exists()
@@ -301,8 +301,8 @@ def test_a_cell_can_have_more_folders_to_write_and_to_read(place: Path) -> None:
 
 
 def test_processes_and_files_have_limits(place: Path) -> None:
-    cell = Sandbox().cell(place / "folder", place / "scratch")
-    rows = execute(bubble(), cell, "cat /proc/self/limits").output.splitlines()
+    spec = Sandbox().spec(place / "folder", place / "scratch")
+    rows = execute(bubble(), spec, "cat /proc/self/limits").output.splitlines()
     limits = {row[:25].strip(): row[26:].split()[:2] for row in rows}
     assert limits["Max core file size"] == ["0", "0"]
     for name in ("Max processes", "Max file size", "Max data size"):

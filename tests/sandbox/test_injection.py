@@ -74,7 +74,7 @@ def payload(random: Random, number: int) -> tuple[str, str]:
 
 async def through_every_door(shell: Session, text: str) -> None:
     """The folder, a file in it and the place to stand have the name already."""
-    folder = shell.shell.bench.folder
+    folder = shell.shell.workspace.folder
     assert (await shell.terminal("pwd")).text.startswith(f"{folder}\n")
     (folder / text).mkdir()
     await shell.terminal("cd -- */")
@@ -139,15 +139,15 @@ def in_paths(wrap: Wrap, text: str, canary: str, place: Path) -> list[str]:
     for name in ("more", "readable"):
         (place / "home" / name / text).mkdir(parents=True)
 
-    def confined(argv: Sequence[str], cell: SandboxSpec) -> Launch:
+    def confined(argv: Sequence[str], spec: SandboxSpec) -> Launch:
         more, readable = place / "home" / "more" / text, place / "home" / "readable" / text
         hidden, sealed = folder / "hidden" / text, folder / "sealed" / text
         wider = replace(
-            cell,
+            spec,
             writable=(more,),
-            readable=(*cell.readable, readable),
+            readable=(*spec.readable, readable),
             hidden=(hidden,),
-            sealed=(*cell.sealed, sealed),
+            sealed=(*spec.sealed, sealed),
         )
         return wrap(argv, wider)
 

@@ -158,8 +158,8 @@ async def examine(area: Path, mode: SandboxMode) -> dict[str, Any]:
     lay_out(area)
     sandbox = Sandbox(hidden=[area / "home"], modes=[mode], python=sys.executable)
     # Without the interpreter's own folders sealed the cell is the same, wherever the interpreter lives.
-    cell = sandbox.cell(area / "folder", area / "scratch")
-    finding = await sandbox.examine(mode, cell)
+    spec = sandbox.spec(area / "folder", area / "scratch")
+    finding = await sandbox.examine(mode, spec)
     if mode is not NONE and finding.held != ALL:
         return {"unclaimed": finding.complaint}
     with ExitStack() as stack:
@@ -192,7 +192,7 @@ async def examine(area: Path, mode: SandboxMode) -> dict[str, Any]:
         text = Path(__file__).with_name("probes.py").read_text("utf-8")
         argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", text, json.dumps(about)]
         output = Output(Spill(area / "spill", ""))
-        launch = mode.wrap(argv, replace(cell, network=False))
+        launch = mode.wrap(argv, replace(spec, network=False))
         ended = await run(launch, output=output, clock=SystemClock(), timeout=120)
         alive = os.path.exists(f"/proc/{pid}/cmdline")
         seen = [*ears.heard(), *changes(area), *([] if alive else ["the victim is gone"])]

@@ -27,7 +27,7 @@ class Given(Sandbox):
         super().__init__(modes=[])
         self.given = SandboxChoice(mode, held)
 
-    async def choose(self, cell: SandboxSpec) -> SandboxChoice:
+    async def choose(self, spec: SandboxSpec) -> SandboxChoice:
         return self.given
 
 

@@ -61,8 +61,8 @@ class Heard(Output):
 def execute(
     mode: SandboxMode, place: Path, command: str, stdin: bytes | None = None, clock: Clock | None = None
 ) -> Ended:
-    cell = Sandbox().cell(place / "folder", place / "scratch")
-    launch = mode.wrap([BASH, "-c", command], cell)
+    spec = Sandbox().spec(place / "folder", place / "scratch")
+    launch = mode.wrap([BASH, "-c", command], spec)
     output = Output(Spill(place / "spill", "the file"))
     return asyncio.run(run(launch, output=output, clock=clock or SystemClock(), timeout=60, stdin=stdin))
 
@@ -155,8 +155,8 @@ def test_what_a_command_leaves_behind_ends_with_it(mode: SandboxMode, place: Pat
 @each_mode
 def test_after_the_time_is_up_everything_is_gone(mode: SandboxMode, place: Path) -> None:
     mark, clock = secrets.token_hex(8), ManualClock()
-    cell = Sandbox().cell(place / "folder", place / "scratch")
-    launch = mode.wrap([BASH, "-c", STUBBORN.format(mark=mark)], cell)
+    spec = Sandbox().spec(place / "folder", place / "scratch")
+    launch = mode.wrap([BASH, "-c", STUBBORN.format(mark=mark)], spec)
 
     async def whole() -> Ended:
         output = Heard()
@@ -175,9 +175,9 @@ def test_after_the_time_is_up_everything_is_gone(mode: SandboxMode, place: Path)
 
 @each_mode
 def test_a_polite_command_may_tidy_up_when_it_is_stopped(mode: SandboxMode, place: Path) -> None:
-    cell = Sandbox().cell(place / "folder", place / "scratch")
+    spec = Sandbox().spec(place / "folder", place / "scratch")
     command = "trap 'echo tidied > tidy; exit 3' TERM; echo ready; while :; do sleep 0.01; done"
-    launch = mode.wrap([BASH, "-c", command], cell)
+    launch = mode.wrap([BASH, "-c", command], spec)
 
     async def whole() -> int | None:
         output = Heard()
@@ -203,8 +203,8 @@ def test_an_interrupt_at_any_moment_leaves_nothing(
 
 def interrupted(mode: SandboxMode, place: Path, random: Random) -> int:
     mark = secrets.token_hex(8)
-    cell = Sandbox().cell(place / "folder", place / "scratch")
-    launch = mode.wrap([BASH, "-c", STUBBORN.format(mark=mark)], cell)
+    spec = Sandbox().spec(place / "folder", place / "scratch")
+    launch = mode.wrap([BASH, "-c", STUBBORN.format(mark=mark)], spec)
 
     async def whole() -> None:
         task = asyncio.create_task(run(launch, output=Heard(), clock=SystemClock(), timeout=100))
@@ -259,16 +259,16 @@ def test_when_hone_is_killed_its_commands_go_with_it(mode: SandboxMode, place: P
 
 
 def test_a_command_that_cannot_be_started_says_why(place: Path) -> None:
-    cell = Sandbox().cell(place / "folder", place / "scratch")
-    launch = NONE.wrap(["/no/such/program"], cell)
+    spec = Sandbox().spec(place / "folder", place / "scratch")
+    launch = NONE.wrap(["/no/such/program"], spec)
     ended = asyncio.run(run(launch, output=Output(NOWHERE), clock=SystemClock(), timeout=60))
     assert ended.code == process.CANNOT
     assert "could not be started: [Errno 2]" in ended.output
-    too_long = NONE.wrap([BASH, "-c", "x" * 200_000], cell)
+    too_long = NONE.wrap([BASH, "-c", "x" * 200_000], spec)
     with pytest.raises(OSError, match="Argument list too long"):
         asyncio.run(run(too_long, output=Output(NOWHERE), clock=SystemClock(), timeout=60))
     with pytest.raises(ValueError, match="null byte"):
-        asyncio.run(run(NONE.wrap(["a\0b"], cell), output=Output(NOWHERE), clock=SystemClock(), timeout=60))
+        asyncio.run(run(NONE.wrap(["a\0b"], spec), output=Output(NOWHERE), clock=SystemClock(), timeout=60))
 
 
 def test_no_descriptor_is_left_open(place: Path) -> None:
@@ -276,19 +276,19 @@ def test_no_descriptor_is_left_open(place: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for command in ("true", "exit 1", "sleep 1000 &"):
         execute(NONE, place, command)
-    cell = Sandbox().cell(place / "folder", place / "scratch")
+    spec = Sandbox().spec(place / "folder", place / "scratch")
     with suppress(OSError):
-        too_long = NONE.wrap(["x" * 200_000], cell)
+        too_long = NONE.wrap(["x" * 200_000], spec)
         asyncio.run(run(too_long, output=Output(NOWHERE), clock=SystemClock(), timeout=60))
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_many_at_once_do_not_mix(place: Path) -> None:
-    cell = Sandbox().cell(place / "folder", place / "scratch")
+    spec = Sandbox().spec(place / "folder", place / "scratch")
 
     async def whole() -> list[str]:
         outputs = [Output(NOWHERE) for _ in range(12)]
-        launches = [NONE.wrap([BASH, "-c", f"echo {number}"], cell) for number in range(12)]
+        launches = [NONE.wrap([BASH, "-c", f"echo {number}"], spec) for number in range(12)]
         pairs = zip(launches, outputs, strict=True)
         runs = [run(launch, output=output, clock=SystemClock(), timeout=60) for launch, output in pairs]
         return [ended.output for ended in await asyncio.gather(*runs)]
@@ -300,9 +300,9 @@ def test_a_supervisor_that_does_not_end_is_given_up(place: Path, monkeypatch: py
     """It is stopped from outside, as if it were stuck in the kernel."""
     monkeypatch.setattr(process, "PATIENCE", 0.0)
     monkeypatch.setattr(process, "GRACE", 0.0)
-    cell = Sandbox().cell(place / "folder", place / "scratch")
+    spec = Sandbox().spec(place / "folder", place / "scratch")
     mark = secrets.token_hex(8)
-    launch = NONE.wrap([BASH, "-c", "echo ready; exec sleep 1000", mark], cell)
+    launch = NONE.wrap([BASH, "-c", "echo ready; exec sleep 1000", mark], spec)
 
     async def whole() -> Running:
         output = Heard()

@@ -96,7 +96,7 @@ def test_too_much_output_lies_in_a_file_that_the_next_command_can_read(folder: P
         path = flood.text.partition("whole output in ")[2].partition(" …")[0]
         size = await shell.terminal(f"wc -c < {path}; tail -c 5 {path}; echo $TMPDIR $HOME")
         assert size.text.startswith("3000011\nlast\n")
-        scratch = shell.shell.bench.scratch()
+        scratch = shell.shell.workspace.scratch()
         await shell.terminal("mkdir -p $TMPDIR/deep/er; ln -s / $TMPDIR/root; chmod 0 $TMPDIR/deep")
         await shell.shell.close()
         assert not scratch.exists()
@@ -315,7 +315,7 @@ def test_a_refusal_of_the_sandbox_is_a_clear_result(folder: Path, home: Path) ->
     sandbox = Sandbox(hidden=[home])
 
     async def script(shell: Session) -> None:
-        choice: SandboxChoice = await shell.shell.bench.choice()
+        choice: SandboxChoice = await shell.shell.workspace.choice()
         if choice.held != ALL:
             pytest.skip("no sandbox holds here")
         for command in REFUSALS:

@@ -37,11 +37,11 @@ def chat(options: Options, skills: Sequence[str] = ()) -> int:
     """`skills` go with the first message."""
     if not at_terminal():
         return _piped(options, skills)
-    asyncio.run(_talk(options, skills))
+    asyncio.run(_state(options, skills))
     return 0
 
 
-async def _talk(options: Options, skills: Sequence[str]) -> None:
+async def _state(options: Options, skills: Sequence[str]) -> None:
     asking = Asking(paint_for(sys.stdout))
     async with Hone(home=options.home, ask=asking) as hone:
         session = await open_session(hone, options)
@@ -78,7 +78,7 @@ class Chat:
         interrupts: Interrupts,
         skills: Sequence[str] = (),
     ) -> None:
-        self._talk = ChatState(hone, session)
+        self._state = ChatState(hone, session)
         self._skills = skills
         self._commands = {name: each.help for name, each in COMMANDS.items()}
         self._known: ChangeId | None = None
@@ -89,7 +89,7 @@ class Chat:
         self._status = Status("", "")
         surroundings = Surroundings(
             home=hone.home,
-            folder=lambda: Path(self._talk.session.header.folder),
+            folder=lambda: Path(self._state.session.header.folder),
             status=lambda: self._status,
             commands=self._commands,
             complain=hone.notices.append,
@@ -119,19 +119,19 @@ class Chat:
             await self._send(message)
 
     async def _send(self, message: str, aside: str = "") -> None:
-        talk, (skills, self._skills) = self._talk, (self._skills, ())
+        state, (skills, self._skills) = self._state, (self._skills, ())
         try:
-            asides = (await talk.hone.library.use(skills, talk.session.id), aside)
+            asides = (await state.hone.library.use(skills, state.session.id), aside)
             told = "\n".join(each for each in asides if each)
-            async with self.screen.working(verbose=talk.verbose) as emit:
-                await take_turn(talk.session, message, emit, self._interrupts, aside=told)
+            async with self.screen.working(verbose=state.verbose) as emit:
+                await take_turn(state.session, message, emit, self._interrupts, aside=told)
         except HoneError as error:
             print(f"{self._paint.red('✗')} {visible(str(error))}")
         print()
 
     async def _obey(self, name: str, argument: str) -> None:
-        before = self._talk.session
-        obeying = asyncio.ensure_future(obey(self._talk, name, argument))
+        before = self._state.session
+        obeying = asyncio.ensure_future(obey(self._state, name, argument))
         async with self.screen.working():
             with self._interrupts.heed(obeying.cancel):
                 await asyncio.wait([obeying])
@@ -140,11 +140,11 @@ class Chat:
             await self._send(result.words, result.aside)
             return
         print(result)
-        if name == "resume" and self._talk.session is not before:
+        if name == "resume" and self._state.session is not before:
             self._recall()
 
     def _greet(self) -> None:
-        session = self._talk.session
+        session = self._state.session
         model, folder = visible(session.agent.prefix.model), place(session.header.folder)
         self._say(f"Hone {__version__} · {model} · {folder}")
         self._say("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.", dim=True)
@@ -153,7 +153,7 @@ class Chat:
 
     async def _first_use(self) -> None:
         """A folder that has no answer yet gets one, for good."""
-        hone, folder = self._talk.hone, Path(self._talk.session.header.folder)
+        hone, folder = self._state.hone, Path(self._state.session.header.folder)
         declined = Folders(OwnersList(hone.home / "untrusted.json"))
         if hone.folders.trusts(folder) or declined.trusts(folder):
             return
@@ -168,19 +168,19 @@ class Chat:
             self._say(visible(str(refusal)))
             return
         # What was begun before the folder was trusted knows nothing of it; nothing was said yet.
-        if not len(self._talk.session.transcript):
-            self._talk.session = await open_session(hone, self._options)
+        if not len(self._state.session.transcript):
+            self._state.session = await open_session(hone, self._options)
 
     def _recall(self) -> None:
         """The last exchange of a conversation that goes on."""
-        nodes = list(enumerate(self._talk.session.transcript.nodes, 1))
+        nodes = list(enumerate(self._state.session.transcript.nodes, 1))
         asked = [(number, node) for number, node in nodes if node.message.role is Role.USER]
         for number, node in (*asked[-1:], *nodes[-1:]) if asked else ():
             print("\n".join(entry(number, node, self._paint)))
 
     async def _reckon(self) -> None:
         """What the conversation has cost so far, the calls that shortened it included."""
-        session, store = self._talk.session, self._talk.hone.sessions
+        session, store = self._state.session, self._state.hone.sessions
         with suppress(HoneError):
             spent = await store.spending(session.id) if len(session.transcript) else ()
             self._status = Status(
@@ -189,7 +189,7 @@ class Chat:
 
     async def _offer_skills(self) -> None:
         """For Tab. A skill that has the name of a command is asked for with /skill."""
-        library = self._talk.hone.library
+        library = self._state.hone.library
         with suppress(HoneError):
             latest = await library.keeper.ledger.latest()
             if latest == self._known:
@@ -201,7 +201,7 @@ class Chat:
             self._known = latest
 
     async def _tell_news(self) -> None:
-        hone = self._talk.hone
+        hone = self._state.hone
         for text in self._lessons.untold():
             print(text)
         for sentence in news(hone):
@@ -216,7 +216,7 @@ class Chat:
             print(self._paint.dim(line) if dim else line)
 
     def _part(self) -> None:
-        session, home = self._talk.session, self._options.home
-        if len(session.transcript) and (self._talk.hone.home / "hone.db").exists():
+        session, home = self._state.session, self._options.home
+        if len(session.transcript) and (self._state.hone.home / "hone.db").exists():
             option = f" --home {shlex.quote(str(home))}" if home else ""
             self._say(f"Session {session.id} is kept. Go on with it: hone{option} --resume {session.id}")

@@ -27,47 +27,46 @@ from hone.knowledge.skills.source_tree import pick
 ALONE = "Nobody can be asked here: say --yes."
 
 
-def installed(options: Options, parcel: InstallPlan, source: str, seal: str, *, yes: bool) -> int:
+def installed(options: Options, plan: InstallPlan, source: str, seal: str, *, yes: bool) -> int:
     """`seal` is the digest it must have, if one was given."""
-    if kept := list(secrets(parcel)):
+    if kept := list(secrets(plan)):
         raise Refused(
             f"Nothing was installed: there seem to be secrets in {', '.join(kept)}. Take them out first."
         )
-    made = digest_files(parcel.files)
+    made = digest_files(plan.files)
     if seal and seal.lower() != made:
         raise Refused(f"Nothing was installed: these are other bytes than {seal}; theirs is {made}.")
-    before = with_home(options, lambda hone: hone.keeper.files(skill(parcel.name)))
+    before = with_home(options, lambda hone: hone.keeper.files(skill(plan.name)))
     known = facts(before) if before else None
     old = before if known and known.origin is SkillOrigin.INSTALLED else {}
     if known and old and not known.archived and digest_files(old) == made:
-        click.echo(f"{parcel.name} is installed already, with these very bytes.")
+        click.echo(f"{plan.name} is installed already, with these very bytes.")
         return 0
-    click.echo("\n".join((*report(parcel, source), f"sha256 {made}", *_changed(parcel, old))))
-    if not confirm(f"{'Replace' if old else 'Install'} {parcel.name}?", ALONE, yes=yes):
+    click.echo("\n".join((*report(plan, source), f"sha256 {made}", *_changed(plan, old))))
+    if not confirm(f"{'Replace' if old else 'Install'} {plan.name}?", ALONE, yes=yes):
         click.echo("Nothing was installed.")
         return FAILED
-    edit = Install(parcel.files, source)
-    entry = with_home(options, lambda hone: hone.keeper.edit_skill(parcel.name, edit, OWNER))
+    edit = Install(plan.files, source)
+    entry = with_home(options, lambda hone: hone.keeper.edit_skill(plan.name, edit, OWNER))
     click.echo(
-        f"{parcel.name} is installed (change {entry.id}). "
-        f"Take it away with: hone skills uninstall {parcel.name}"
+        f"{plan.name} is installed (change {entry.id}). Take it away with: hone skills uninstall {plan.name}"
     )
     return 0
 
 
-def _changed(parcel: InstallPlan, old: Files) -> Iterator[str]:
+def _changed(plan: InstallPlan, old: Files) -> Iterator[str]:
     if old:
         yield "It is installed already; this would change:"
-        yield from diff(skill(parcel.name), steps(split_facts(old)[0], parcel.files), paint_for(sys.stdout))
+        yield from diff(skill(plan.name), steps(split_facts(old)[0], plan.files), paint_for(sys.stdout))
 
 
 def fetched(source: str, folder: str, ref: str, name: str) -> tuple[InstallPlan, str]:
     """What would be installed, and where it comes from: the skill in the `folder` of a source, as of `ref`,
     under a name. Raises Refused."""
     if url := git.address(source):
-        with git.fetch(url, ref) as (cargo, commit):
+        with git.fetch(url, ref) as (tree, commit):
             place = f" in {folder}" if folder else ""
-            return pick(cargo, folder, name), f"{url} at {commit[:12]}{place}"
+            return pick(tree, folder, name), f"{url} at {commit[:12]}{place}"
     path = Path(source).expanduser()
     if path.is_dir():
         return plan_folder(path / folder, name), str((path / folder).resolve())

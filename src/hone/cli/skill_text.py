@@ -47,33 +47,33 @@ def _origin(skill: ListedSkill | Facts) -> str:
     return ", ".join(each for each in (str(skill.origin), *marks) if each)
 
 
-def _last(tally: UsageCounts) -> str:
-    return tally.last_use.isoformat() if tally.last_use else "never"
+def _last(counts: UsageCounts) -> str:
+    return counts.last_use.isoformat() if counts.last_use else "never"
 
 
 def to_object(skill: ListedSkill) -> dict[str, object]:
-    tally = skill.counts
+    counts = skill.counts
     return {
         "name": skill.name,
         "origin": skill.origin,
         "pinned": skill.pinned,
         "archived": skill.archived,
         "project": skill.project,
-        "uses": tally.uses,
-        "views": tally.views,
-        "patches": tally.patches,
-        "succeeded": tally.succeeded,
-        "corrected": tally.corrected,
-        "last_use": tally.last_use.isoformat() if tally.last_use else None,
+        "uses": counts.uses,
+        "views": counts.views,
+        "patches": counts.patches,
+        "succeeded": counts.succeeded,
+        "corrected": counts.corrected,
+        "last_use": counts.last_use.isoformat() if counts.last_use else None,
         "description": skill.description,
     }
 
 
-def heading(name: str, known: Facts, tally: UsageCounts, paint: Paint, now: str = "") -> Iterator[str]:
+def heading(name: str, known: Facts, counts: UsageCounts, paint: Paint, now: str = "") -> Iterator[str]:
     """`now` is the digest of its files."""
-    uses = "1 use" if tally.uses == 1 else f"{tally.uses:,} uses"
-    rated = f"{tally.succeeded:,} went well, {tally.corrected:,} were corrected"
-    used = f"{uses} ({rated}), the last on {_last(tally)}" if tally.uses else "not used yet"
+    uses = "1 use" if counts.uses == 1 else f"{counts.uses:,} uses"
+    rated = f"{counts.succeeded:,} went well, {counts.corrected:,} were corrected"
+    used = f"{uses} ({rated}), the last on {_last(counts)}" if counts.uses else "not used yet"
     yield f"{paint.bold(name)} {paint.dim(f'{_origin(known)} · {used}')}"
     if known.source:
         since = ", changed since you saw it" if known.approved and known.approved != now else ""
@@ -82,27 +82,27 @@ def heading(name: str, known: Facts, tally: UsageCounts, paint: Paint, now: str 
         yield paint.dim(f"made for {one_line(known.project, 200)}")
 
 
-def report(parcel: InstallPlan, source: str) -> Iterator[str]:
+def report(plan: InstallPlan, source: str) -> Iterator[str]:
     """All that will be installed, and what to look at before. Text filters are advice, not a boundary."""
-    yield f"{parcel.name}: {one_line(parcel.description, 500)}"
+    yield f"{plan.name}: {one_line(plan.description, 500)}"
     yield f"from {one_line(source, 200)}"
-    scripts = touches_scripts({}, parcel.files)
-    width = max(map(len, parcel.files))
-    for path, data in sorted(parcel.files.items()):
+    scripts = touches_scripts({}, plan.files)
+    width = max(map(len, plan.files))
+    for path, data in sorted(plan.files.items()):
         yield f"  {path:<{width}}  {len(data):>9,} bytes{'  script' if path in scripts else ''}"
-    if parcel.left:
-        yield f"Left out: {one_line(', '.join(parcel.left), 300)}"
+    if plan.left:
+        yield f"Left out: {one_line(', '.join(plan.left), 300)}"
     odd = [
         f"  {path}: {one_line(each, 200)}"
-        for path, data in sorted(parcel.files.items())
+        for path, data in sorted(plan.files.items())
         for each in oddities(path, data, runs=path in scripts)
     ]
     if odd:
         yield from ("Worth a look before you say yes:", *odd)
 
 
-def secrets(parcel: InstallPlan) -> Iterator[str]:
-    for path, data in sorted(parcel.files.items()):
+def secrets(plan: InstallPlan) -> Iterator[str]:
+    for path, data in sorted(plan.files.items()):
         text = readable(data)
         found = screen(text).secrets if text is not None else ()
         if found:

@@ -80,8 +80,8 @@ async def show(hone: Hone, name: str, file: str) -> Iterable[str]:
     text = visible(text).rstrip("\n")
     if file:
         return text
-    tally = (await hone.library.usage_counts()).get(name, UsageCounts())
-    head = heading(name, facts(files), tally, paint_for(sys.stdout), digest_files(files))
+    counts = (await hone.library.usage_counts()).get(name, UsageCounts())
+    head = heading(name, facts(files), counts, paint_for(sys.stdout), digest_files(files))
     measured = await hone.findings("skill", name, content_digest(files))
     sizes = [f"  {path}  {len(files[path]):,} bytes" for path in paths]
     return (*head, *measured, "", text, *(("", "Files:", *sizes) if len(paths) > 1 else ()))

@@ -65,27 +65,27 @@ def parse(message: str) -> tuple[str, str] | None:
     return (found[1].lower(), (found[2] or "").strip()) if found else None
 
 
-async def obey(talk: ChatState, name: str, argument: str) -> str | SlashRequest:
+async def obey(state: ChatState, name: str, argument: str) -> str | SlashRequest:
     """What to print, or to send. A command that fails says why, and nothing else happens. Raises EOFError to
     leave."""
     command = COMMANDS.get({"exit": "quit"}.get(name, name))
     try:
-        return await (command.act(talk, argument) if command else _other(talk, name, argument))
+        return await (command.act(state, argument) if command else _other(state, name, argument))
     except HoneError as error:
         return visible(str(error))
 
 
-async def _other(talk: ChatState, name: str, argument: str) -> str | SlashRequest:
+async def _other(state: ChatState, name: str, argument: str) -> str | SlashRequest:
     """Every skill is a command, unless it has the name of one of ours."""
-    skills = [each.name for each in await talk.hone.library.listed()]
+    skills = [each.name for each in await state.hone.library.listed()]
     if name in skills:
-        return await _ask_for(talk, name, argument)
+        return await _ask_for(state, name, argument)
     near = ", ".join(f"/{each}" for each in get_close_matches(name, [*COMMANDS, *skills]))
     return f"There is no command /{name}.{f' Close: {near}.' if near else ''} /help lists those there are."
 
 
-async def _ask_for(talk: ChatState, name: str, words: str) -> SlashRequest:
-    aside = await talk.hone.library.use([name], talk.session.id)
+async def _ask_for(state: ChatState, name: str, words: str) -> SlashRequest:
+    aside = await state.hone.library.use([name], state.session.id)
     return SlashRequest(words or f"Use the skill {name}.", aside)
 
 
@@ -102,102 +102,102 @@ async def _help(_: ChatState, __: str) -> str:
     )
 
 
-async def _model(talk: ChatState, name: str) -> str:
-    session = talk.session
+async def _model(state: ChatState, name: str) -> str:
+    session = state.session
     if name and len(session.transcript):
-        talk.session = await talk.hone.resume(session.id, name)
+        state.session = await state.hone.resume(session.id, name)
     elif name:
         opening = session.opening
-        talk.session = await talk.hone.session(name, opening.wanted if opening else "")
-    return f"Talking to {visible(talk.session.agent.prefix.model)}."
+        state.session = await state.hone.session(name, opening.wanted if opening else "")
+    return f"Talking to {visible(state.session.agent.prefix.model)}."
 
 
-async def _sessions(talk: ChatState, _: str) -> str:
-    listed = await talk.hone.sessions.list(limit=LATEST)
+async def _sessions(state: ChatState, _: str) -> str:
+    listed = await state.hone.sessions.list(limit=LATEST)
     return table(listed, columns()) if listed else "There are no sessions yet."
 
 
-async def _resume(talk: ChatState, beginning: str) -> str:
+async def _resume(state: ChatState, beginning: str) -> str:
     if not beginning:
         return "Which one? /sessions lists them; then: /resume ID"
-    talk.session = await talk.hone.resume(beginning)
-    return f"Going on with {talk.session.id}, {len(talk.session.transcript):,} messages."
+    state.session = await state.hone.resume(beginning)
+    return f"Going on with {state.session.id}, {len(state.session.transcript):,} messages."
 
 
-async def _compact(talk: ChatState, focus: str) -> str:
-    return await talk.session.compact(focus) or "There is too little to shorten yet."
+async def _compact(state: ChatState, focus: str) -> str:
+    return await state.session.compact(focus) or "There is too little to shorten yet."
 
 
-async def _usage(talk: ChatState, _: str) -> str:
-    spent = await talk.hone.sessions.spending(talk.session.id)
+async def _usage(state: ChatState, _: str) -> str:
+    spent = await state.hone.sessions.spending(state.session.id)
     return account(each.usage for each in spent) if spent else "Nothing has been spent in this session yet."
 
 
-async def _verbose(talk: ChatState, _: str) -> str:
-    talk.verbose = not talk.verbose
-    return f"Results are shown {'whole' if talk.verbose else 'by their first lines'}."
+async def _verbose(state: ChatState, _: str) -> str:
+    state.verbose = not state.verbose
+    return f"Results are shown {'whole' if state.verbose else 'by their first lines'}."
 
 
-async def _skills(talk: ChatState, query: str) -> str:
-    found = await skill_text.find_skills(talk.hone.library, query)
+async def _skills(state: ChatState, query: str) -> str:
+    found = await skill_text.find_skills(state.hone.library, query)
     return skill_text.table(found, columns()) if found else "There are no such skills."
 
 
-async def _skill(talk: ChatState, argument: str) -> str | SlashRequest:
+async def _skill(state: ChatState, argument: str) -> str | SlashRequest:
     if not argument:
         return "Which one? /skills lists them; then: /skill NAME and what to do with it"
     name, *words = argument.split(maxsplit=1)
-    return await _ask_for(talk, name, "".join(words))
+    return await _ask_for(state, name, "".join(words))
 
 
-async def _memory(talk: ChatState, _: str) -> str:
+async def _memory(state: ChatState, _: str) -> str:
     rows: list[str] = []
-    for target in journals(Path(talk.session.header.folder)):
-        entries = journal.entries(await talk.keeper.text(target))
+    for target in journals(Path(state.session.header.folder)):
+        entries = journal.entries(await state.keeper.text(target))
         said = "".join(map(journal.format_entry, entries)).rstrip("\n") or "  (nothing)"
         rows += [f"{places.name_of(target)}:", visible(said)]
     return "\n".join(rows)
 
 
-async def _log(talk: ChatState, _: str) -> str:
+async def _log(state: ChatState, _: str) -> str:
     found = await descriptions.describe(
-        talk.keeper, await talk.keeper.ledger.entries(ChangeQuery(limit=LATEST))
+        state.keeper, await state.keeper.ledger.entries(ChangeQuery(limit=LATEST))
     )
     return changes.table(found, columns()) if found else "Nothing was changed yet."
 
 
-async def _pending(talk: ChatState, _: str) -> str:
-    found = await descriptions.describe(talk.keeper, await talk.keeper.ledger.pending())
+async def _pending(state: ChatState, _: str) -> str:
+    found = await descriptions.describe(state.keeper, await state.keeper.ledger.pending())
     if not found:
         return "Nothing waits for you."
     width = columns()
     return "\n".join((*(changes.line(each, width) for each in found), "/approve ID shows one; /reject ID."))
 
 
-async def _approve(talk: ChatState, argument: str) -> str:
+async def _approve(state: ChatState, argument: str) -> str:
     """Shown first; what was shown is what takes effect, since a change that waits stays as it is."""
     id = _id(argument)
-    [change] = await waiting(talk.keeper, [id])
-    if id not in talk.seen:
-        talk.seen.add(id)
+    [change] = await waiting(state.keeper, [id])
+    if id not in state.seen:
+        state.seen.add(id)
         return "\n".join(
             (*changes.account(change), f"/approve {id} once more lets it take effect; or /reject {id}")
         )
-    made = await talk.keeper.approve(id)
+    made = await state.keeper.approve(id)
     return f"Change {id} is approved by change {made.id}. Take it back with: /undo {made.id}"
 
 
-async def _reject(talk: ChatState, argument: str) -> str:
+async def _reject(state: ChatState, argument: str) -> str:
     id = _id(argument)
-    await waiting(talk.keeper, [id])
-    made = await talk.keeper.reject(id)
+    await waiting(state.keeper, [id])
+    made = await state.keeper.reject(id)
     return f"Change {id} is rejected by change {made.id}."
 
 
-async def _undo(talk: ChatState, argument: str) -> str:
+async def _undo(state: ChatState, argument: str) -> str:
     id = _id(argument)
-    [change] = await descriptions.describe_groups(talk.keeper, [await talk.keeper.ledger.entry(id)])
-    made = await talk.keeper.undo(id)
+    [change] = await descriptions.describe_groups(state.keeper, [await state.keeper.ledger.entry(id)])
+    made = await state.keeper.undo(id)
     return "\n".join(
         (
             *map(changes.line, (change, *change.others)),
@@ -206,20 +206,20 @@ async def _undo(talk: ChatState, argument: str) -> str:
     )
 
 
-async def _reviews(talk: ChatState, _: str) -> str:
-    found = await reports(talk.hone, await talk.hone.jobs.jobs(LATEST))
+async def _reviews(state: ChatState, _: str) -> str:
+    found = await reports(state.hone, await state.hone.jobs.jobs(LATEST))
     return reviews.table(found, columns()) if found else "There was no review yet."
 
 
-async def _review(talk: ChatState, topic: str) -> str:
+async def _review(state: ChatState, topic: str) -> str:
     """It is done beside the conversation, like those that come by themselves."""
     if topic not in ("", *NAMES):
         raise Refused(f"{one_line(topic, 40)!r} is neither {' nor '.join(sorted(NAMES))}.")
-    if not len(talk.session.transcript):
+    if not len(state.session.transcript):
         raise Refused("There is nothing to look back over yet.")
     topics = frozenset({topic}) if topic else NAMES
-    job = await queued(talk.hone, talk.session.id, topics, datetime.now(UTC))
-    talk.hone.background.notify()
+    job = await queued(state.hone, state.session.id, topics, datetime.now(UTC))
+    state.hone.background.notify()
     return f"Looking back over this conversation: review {job.id}. /reviews has it; you can go on."
 
 

@@ -49,7 +49,7 @@ class ReviewDeps(Struct, frozen=True):
     library: Library
     clock: Clock
     agent: Callable[[StoredSession], Awaitable[Agent]]
-    services: SessionDeps
+    session_deps: SessionDeps
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = USUAL
@@ -130,7 +130,7 @@ class Reviewer:
         transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
         own_text = partial(text, own=deps.home / "prompts")
         asked = (question if warm else digest)(job.topics, nodes, own_text)
-        return Session(header, agent, transcript, deps.services, voice=Trust.AGENT), asked
+        return Session(header, agent, transcript, deps.session_deps, voice=Trust.AGENT), asked
 
     async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
         """The conversation as it was when the review was due; since then it may have been shortened."""

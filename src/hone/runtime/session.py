@@ -113,7 +113,7 @@ class Session:
         header: Header,
         agent: Agent,
         transcript: Transcript,
-        services: SessionDeps,
+        deps: SessionDeps,
         *,
         stored: bool = False,
         voice: Trust = Trust.OWNER,
@@ -123,7 +123,7 @@ class Session:
         self.header = header
         self.agent = agent
         self.transcript = transcript
-        self._services = services
+        self._deps = deps
         self._stored = stored
         self._voice = voice
         self._informed = informed
@@ -155,14 +155,14 @@ class Session:
             self._busy, self._turn, self._cancelled = False, None, False
             self._occupy(False)
         emit(TurnEnded(turn))
-        if self._queued and self._services.beside:
+        if self._queued and self._deps.beside:
             self._queued = False
-            self._services.beside.notify()
+            self._deps.beside.notify()
         return turn
 
     def _occupy(self, busy: bool) -> None:
-        if self._services.beside and self.header.origin is Origin.USER:
-            self._services.beside.occupied(busy)
+        if self._deps.beside and self.header.origin is Origin.USER:
+            self._deps.beside.occupied(busy)
 
     async def _take_turn(self, emit: Emit) -> Turn:
         """Run the turn in the caller's task. `cancel` ends the turn and nothing else; if the caller's task is
@@ -203,27 +203,27 @@ class Session:
         shared = self.transcript if upto is None else self.transcript.upto(upto)
         header = Header(
             new_id(),
-            self._services.clock.now(),
+            self._deps.clock.now(),
             origin=origin,
             folder=self.header.folder,
             parent=self.id,
             shared=len(shared),
         )
         narrowed = self.agent.narrowed(permit, limits)
-        return Session(header, narrowed, shared.forked(), self._services, voice=Trust.AGENT)
+        return Session(header, narrowed, shared.forked(), self._deps, voice=Trust.AGENT)
 
     async def _spawn(self, task: str, emit: Emit) -> Turn:
         """A child's task is in the words of its parent, and worth no more than they are."""
-        now, voice = self._services.clock.now(), min(Trust.AGENT, self.transcript.trust)
+        now, voice = self._deps.clock.now(), min(Trust.AGENT, self.transcript.trust)
         header = Header(new_id(), now, origin=Origin.DELEGATE, folder=self.header.folder, parent=self.id)
         agent = self.agent.narrowed(DELEGATE, Limits(calls=CHILD_CALLS))
-        equip = self._services.equip or (lambda: nullcontext(agent.toolbox))
+        equip = self._deps.equip or (lambda: nullcontext(agent.toolbox))
         async with equip() as toolbox:
             child = Session(
                 header,
                 replace(agent, toolbox=toolbox),
                 Transcript(agent.prefix.digest),
-                self._services,
+                self._deps,
                 voice=voice,
             )
             return await child.send(task, emit)
@@ -234,7 +234,7 @@ class Session:
 
     async def _move(self, agent: Agent, moved: Transcript) -> None:
         if self._stored:
-            await self._services.store.move(self.id, agent.prefix, moved)
+            await self._deps.store.move(self.id, agent.prefix, moved)
         self.agent, self.transcript = agent, moved
 
     async def compact(self, focus: str = "") -> str:
@@ -255,36 +255,34 @@ class Session:
         asked = question(focus, examples)
         turn = await self.fork(COMPACT, Origin.COMPACT, Limits(calls=1), cut.end).send(asked)
         notes = turn.text if turn.stop in (Stop.ANSWERED, Stop.BUDGET) else digest(gone[1:])
-        now = self._services.clock.now()
+        now = self._deps.clock.now()
         short = shorten(self.transcript, cut, notes, state(gone, TASKS), now)
         await uninterrupted(self._replace(short))
 
     async def _replace(self, short: Transcript) -> None:
-        await self._services.store.shorten(self.id, self.transcript.head, short)
+        await self._deps.store.shorten(self.id, self.transcript.head, short)
         self.transcript = short
 
     def _run(self, emit: Emit) -> Coroutine[None, None, Turn]:
-        toolbox = self._services.guard(self.agent.toolbox)
+        toolbox = self._deps.guard(self.agent.toolbox)
 
-        async def relieve(error: ModelError, _: Transcript) -> tuple[Agent, Transcript] | None:
-            relief = await self._relief(error, emit)
-            return (replace(relief, toolbox=toolbox), self.transcript) if relief else None
+        async def fall_back(error: ModelError, _: Transcript) -> tuple[Agent, Transcript] | None:
+            spare = await self._fall_back(error, emit)
+            return (replace(spare, toolbox=toolbox), self.transcript) if spare else None
 
-        services = self._services
-        context = RunContext(
-            self._keep, emit, services.clock, relieve, services.ask, self._spawn, self.header
-        )
+        deps = self._deps
+        context = RunContext(self._keep, emit, deps.clock, fall_back, deps.ask, self._spawn, self.header)
         return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, context)
 
-    async def _relief(self, error: ModelError, emit: Emit) -> Agent | None:
+    async def _fall_back(self, error: ModelError, emit: Emit) -> Agent | None:
         """Who goes on after this error, with the conversation as it is then."""
         if isinstance(error, Overflow):
             return await self._with_room(error, emit)
-        relief = self._services.fallback(self.agent)
-        if relief:
-            await self.switch(relief)
-            emit(Notice(f"{error} Going on with {relief.prefix.model}."))
-        return relief
+        spare = self._deps.fallback(self.agent)
+        if spare:
+            await self.switch(spare)
+            emit(Notice(f"{error} Going on with {spare.prefix.model}."))
+        return spare
 
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
         done = await self.compact() if self.header.origin is not Origin.COMPACT else ""
@@ -305,7 +303,7 @@ class Session:
         if said.note is None:
             beside = [await self._note(aside), await self._reminder(said.text, emit)]
         said = Message(said.role, (*(part for part in beside if part is not None), *parts))
-        now = self._services.clock.now()
+        now = self._deps.clock.now()
         longer = await self._begun(said.text, emit)
         for message in self.transcript.closing("the turn was broken off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
@@ -335,37 +333,37 @@ class Session:
         says, if nothing else, up to where its prefix knows."""
         told = find_known(self.transcript)
         since = self._informed if told is None else told
-        news = await self._services.brief(since, self.id) if self.header.origin is Origin.USER else None
+        news = await self._deps.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
         text = "\n".join(each for each in (news.text if news else "", aside) if each)
         return SystemNote(text, upto or 0, since or 0) if text or upto != told else None
 
     async def _reminder(self, words: str, emit: Emit) -> Reminder | None:
-        if self._services.remind is None or self.header.origin is not Origin.USER:
+        if self._deps.remind is None or self.header.origin is not Origin.USER:
             return None
-        found, warning = await self._services.remind(words, self.transcript)
+        found, warning = await self._deps.remind(words, self.transcript)
         if warning:
             emit(Notice(warning))
         return found
 
     async def _keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:
-        services, origin = self._services, self.header.origin
+        deps, origin = self._deps, self.header.origin
         model = self.agent.prefix.model
-        spending = Spending(services.clock.now(), model, origin, usage) if usage else None
+        spending = Spending(deps.clock.now(), model, origin, usage) if usage else None
         longer = self.transcript.extended(tuple(nodes))
         if self._stored:
             count = self._count(longer) if usage else None
-            why = partial(explain, topics=services.topics)
-            queued = await services.store.append(self.id, nodes, spending, count, why)
+            why = partial(explain, topics=deps.topics)
+            queued = await deps.store.append(self.id, nodes, spending, count, why)
             self._queued = self._queued or queued is not None
         else:
-            await services.store.start(self.header, self.agent.prefix, nodes)
+            await deps.store.start(self.header, self.agent.prefix, nodes)
             self._stored = True
         self.transcript = longer
 
     def _count(self, longer: Transcript) -> Count | None:
         """What a turn that has just been answered makes of the counters. One that was cut off keeps them."""
-        topics, last = self._services.topics, longer.nodes[-1].message
+        topics, last = self._deps.topics, longer.nodes[-1].message
         answered = last.role is Role.ASSISTANT and not last.calls
         if not topics or self.header.origin is not Origin.USER or not answered:
             return None

@@ -39,7 +39,7 @@ def take_over(channel: socket) -> int | None:
 
 class AttributeHelper:
     """`trees` are the folders in which a change is allowed. Where the command was made to run as the uid
-    `dropped`, the clerk has more rights than it and looks at owners, too."""
+    `dropped`, the helper has more rights than it and looks at owners, too."""
 
     def __init__(self, listener: int, trees: list[str], machine: str, dropped: int | None) -> None:
         self.listener = listener

@@ -49,9 +49,9 @@ class SandboxChoice(Struct, frozen=True):
         return ALL - self.held - ({Claim.NETWORK} if network else set())
 
 
-def unconfined(argv: Sequence[str], cell: SandboxSpec) -> Launch:
+def unconfined(argv: Sequence[str], spec: SandboxSpec) -> Launch:
     """No cell at all: the command is only watched over, so that it leaves nothing behind."""
-    return Launch("plain", tuple(argv), (("folder", str(cell.folder)),), str(cell.scratch or cell.folder))
+    return Launch("plain", tuple(argv), (("folder", str(spec.folder)),), str(spec.scratch or spec.folder))
 
 
 NONE = SandboxMode("none", frozenset(), unconfined)
@@ -96,7 +96,7 @@ class Sandbox:
     def _modes(self) -> Sequence[SandboxMode]:
         return known_modes() if self._given is None else self._given
 
-    def cell(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> SandboxSpec:
+    def spec(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> SandboxSpec:
         """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
         folder = folder.resolve()
         places = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
@@ -110,31 +110,31 @@ class Sandbox:
             scratch=scratch.resolve() if scratch else None,
         )
 
-    async def choose(self, cell: SandboxSpec) -> SandboxChoice:
+    async def choose(self, spec: SandboxSpec) -> SandboxChoice:
         """The first mode that holds all it should; else the one that holds most, or none. Tried once."""
-        cell = replace(cell, network=False)
-        key = replace(cell, scratch=None)
+        spec = replace(spec, network=False)
+        key = replace(spec, scratch=None)
         if key not in self._choices:
-            self._choices[key] = await self._choose(cell)
+            self._choices[key] = await self._choose(spec)
         return self._choices[key]
 
-    async def _choose(self, cell: SandboxSpec) -> SandboxChoice:
+    async def _choose(self, spec: SandboxSpec) -> SandboxChoice:
         best = SandboxChoice(NONE, frozenset())
         for mode in self._modes:
-            finding = await self.examine(mode, cell)
+            finding = await self.examine(mode, spec)
             if len(finding.held) > len(best.held):
                 best = finding
             if finding.held == ALL:
                 break
         return best
 
-    async def examine(self, mode: SandboxMode, cell: SandboxSpec) -> SandboxChoice:
+    async def examine(self, mode: SandboxMode, spec: SandboxSpec) -> SandboxChoice:
         """Runs the mode once."""
         output = Output(Spill(Path(os.devnull), ""))
         try:
-            tmp = mode.wrap([], cell).tmp
-            with import_object(TRIAL)(cell) as laid:
-                launch = mode.wrap(laid.attempt(self._bare, cell, tmp), cell)
+            tmp = mode.wrap([], spec).tmp
+            with import_object(TRIAL)(spec) as laid:
+                launch = mode.wrap(laid.attempt(self._bare, spec, tmp), spec)
                 ended = await run(launch, output=output, clock=self._clock, timeout=_DEADLINE)
                 broken = laid.broken(ended.output)
         except (OSError, SandboxUnavailable) as error:
@@ -145,10 +145,10 @@ class Sandbox:
         reached = ", ".join(sorted(broken & mode.claims))
         return SandboxChoice(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
 
-    async def describe(self, cell: SandboxSpec) -> list[str]:
+    async def describe(self, spec: SandboxSpec) -> list[str]:
         """For `hone doctor`: what is in force, what each other mode lacks, and how to get it."""
-        findings = [await self.examine(mode, cell) for mode in self._modes]
-        choice = await self.choose(cell)
+        findings = [await self.examine(mode, spec) for mode in self._modes]
+        choice = await self.choose(spec)
         kept = ", ".join(sorted(choice.held))
         lines = [f"sandbox: {choice.mode.name}" + (f"; out of a command's reach: {kept}" if kept else "")]
         if choice.missing(network=False):

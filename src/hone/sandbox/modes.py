@@ -24,7 +24,7 @@ from hone.sandbox.spec import (
 NOBODY = 65533
 """No system hands this uid out."""
 STAGE = Path("/tmp")
-"""As the warden mounts it."""
+"""As the supervisor mounts it."""
 TMP = Path("/tmp")
 """As the command sees it."""
 
@@ -47,12 +47,12 @@ class Bubblewrap(Struct, frozen=True):
     prlimit: str | None
     drop: bool
 
-    def wrap(self, argv: Sequence[str], cell: SandboxSpec) -> Launch:
-        check(cell)
-        plan = _ground(cell, self.drop)
-        command = [self.bwrap, *_ALONE, *_KEPT, *(() if cell.network else ("--unshare-net",))]
-        command += [*_system(self.drop), *_own(cell, plan), *_carved(cell, plan)]
-        command += ["--remount-ro", "/", "--chdir", str(cell.folder), "--", *self._limited(), *argv]
+    def wrap(self, argv: Sequence[str], spec: SandboxSpec) -> Launch:
+        check(spec)
+        plan = _ground(spec, self.drop)
+        command = [self.bwrap, *_ALONE, *_KEPT, *(() if spec.network else ("--unshare-net",))]
+        command += [*_system(self.drop), *_own(spec, plan), *_carved(spec, plan)]
+        command += ["--remount-ro", "/", "--chdir", str(spec.folder), "--", *self._limited(), *argv]
         settings = [*limits()]
         if self.drop:
             settings.append(("drop", str(NOBODY)))
@@ -82,10 +82,10 @@ class MountPlan(Struct, frozen=True):
         return str(STAGE / str(trees.index(root)) / path.relative_to(root) if root else path)
 
 
-def _ground(cell: SandboxSpec, staged: bool) -> MountPlan:
-    trees = owned(cell)
+def _ground(spec: SandboxSpec, staged: bool) -> MountPlan:
+    trees = owned(spec)
     seen = (*trees, *(Path(each) for each in SYSTEM))
-    lent = [path for path in cell.readable if os.path.exists(path) and not inside(path, seen)]
+    lent = [path for path in spec.readable if os.path.exists(path) and not inside(path, seen)]
     return MountPlan(trees, tuple(dict.fromkeys(lent)), staged)
 
 
@@ -102,24 +102,24 @@ def _system(staged: bool) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
 
 
-def _own(cell: SandboxSpec, plan: MountPlan) -> Iterator[str]:
-    if cell.scratch:
-        yield from ("--bind", plan.source(cell.scratch), str(TMP))
+def _own(spec: SandboxSpec, plan: MountPlan) -> Iterator[str]:
+    if spec.scratch:
+        yield from ("--bind", plan.source(spec.scratch), str(TMP))
     else:
         yield from ("--tmpfs", str(TMP))
     for path in plan.lent:
         yield from ("--ro-bind", plan.source(path), str(path))
     for path in plan.owned:
-        if path != cell.scratch:
+        if path != spec.scratch:
             yield from ("--bind", plan.source(path), str(path))
 
 
-def _carved(cell: SandboxSpec, plan: MountPlan) -> Iterator[str]:
+def _carved(spec: SandboxSpec, plan: MountPlan) -> Iterator[str]:
     """What is taken away again, the outer before the inner."""
     trees = (*plan.owned, *plan.lent, *(Path(each) for each in SYSTEM))
-    hidden = {path for path in cell.hidden if os.path.exists(path) and inside(path, trees)}
+    hidden = {path for path in spec.hidden if os.path.exists(path) and inside(path, trees)}
     sealed = {
-        path for path in (*cell.sealed, *cell.readable) if os.path.exists(path) and inside(path, plan.owned)
+        path for path in (*spec.sealed, *spec.readable) if os.path.exists(path) and inside(path, plan.owned)
     }
     taken: list[Path] = []
     pinned: set[Path] = set()
@@ -155,16 +155,16 @@ class LandlockFence(Struct, frozen=True):
 
     drop: bool
 
-    def wrap(self, argv: Sequence[str], cell: SandboxSpec) -> Launch:
-        check(cell)
-        trees = [str(path) for path in owned(cell)]
-        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*cell.readable, *cell.sealed)))
-        settings = [("folder", str(cell.folder)), *limits(), ("limit", f"RLIMIT_NPROC={PROCESSES}")]
+    def wrap(self, argv: Sequence[str], spec: SandboxSpec) -> Launch:
+        check(spec)
+        trees = [str(path) for path in owned(spec)]
+        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*spec.readable, *spec.sealed)))
+        settings = [("folder", str(spec.folder)), *limits(), ("limit", f"RLIMIT_NPROC={PROCESSES}")]
         settings += [("read", path) for path in readable]
         settings += [("write", path) for path in trees]
         settings += [("device", path) for path in DEVICES]
-        if cell.network:
+        if spec.network:
             settings.append(("network", "yes"))
         if self.drop:
             settings += [("drop", str(NOBODY)), *(("own", path) for path in trees)]
-        return Launch("landlock", tuple(argv), tuple(settings), str(cell.scratch or cell.folder))
+        return Launch("landlock", tuple(argv), tuple(settings), str(spec.scratch or spec.folder))

@@ -20,7 +20,7 @@ from hone.sandbox.spec import PATH, Launch
 GRACE = 0.5
 """Seconds between the request to end and the end."""
 PATIENCE = 10.0
-"""Seconds until a warden that does not end is given up; a process can be stuck in the kernel."""
+"""Seconds until a supervisor that does not end is given up; a process can be stuck in the kernel."""
 REPORTED = 65_536
 CANNOT = 125
 """The exit code of a command that could not be started."""
@@ -45,7 +45,7 @@ class Ended(Struct, frozen=True):
 async def run(
     launch: Launch, *, output: Output, clock: Clock, timeout: float, stdin: bytes | None = None
 ) -> Ended:
-    """Raises OSError or ValueError if not even the warden can be started."""
+    """Raises OSError or ValueError if not even the supervisor can be started."""
     running = Running(output, clock)
     timed_out = False
     try:
@@ -102,7 +102,7 @@ class Running(asyncio.SubprocessProtocol):
         try:
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
-                *warden_command(launch, watched, report),
+                *supervisor_command(launch, watched, report),
                 stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
@@ -141,7 +141,7 @@ class Running(asyncio.SubprocessProtocol):
         self.output.feed(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The warden has ended and nobody holds its output any more."""
+        """The supervisor has ended and nobody holds its output any more."""
         self._over = self._clock.monotonic()
         with suppress(BlockingIOError):
             self.report = os.read(self._reports, REPORTED)
@@ -169,7 +169,7 @@ class Running(asyncio.SubprocessProtocol):
         self._lifeline = self._reports = -1
 
 
-def warden_command(launch: Launch, lifeline: int, report: int) -> list[str]:
+def supervisor_command(launch: Launch, lifeline: int, report: int) -> list[str]:
     settings = (("grace", str(GRACE)), *launch.settings)
     flat = [text for pair in settings for text in pair]
     head = [_PYTHON, "-I", "-S", "-c", _BOOT, _SOURCES]

@@ -103,7 +103,7 @@ def program(machine: str, *, fenced: bool, network: bool) -> bytes:
 
 def install(code: bytes, machine: str) -> int:
     """For this process and all it becomes. The privilege to gain privileges must be gone already. Gives the
-    descriptor on which the calls arrive that the clerk decides."""
+    descriptor on which the calls arrive that the helper decides."""
     buffer = ctypes.create_string_buffer(code, len(code))
     filter = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     number = CALLS["seccomp"][MACHINES[machine][0]]

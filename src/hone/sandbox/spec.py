@@ -40,7 +40,7 @@ class SandboxSpec(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True):
-    """A command as the warden takes it. `tmp` is where the command finds its scratch folder."""
+    """A command as the supervisor takes it. `tmp` is where the command finds its scratch folder."""
 
     kind: str
     argv: tuple[str, ...]
@@ -105,18 +105,18 @@ def inside(path: Path, roots: Iterable[Path]) -> Path | None:
     return next((root for root in roots if path.is_relative_to(root)), None)
 
 
-def owned(cell: SandboxSpec) -> tuple[Path, ...]:
+def owned(spec: SandboxSpec) -> tuple[Path, ...]:
     """What may be written, each tree once, the working folder first."""
-    trees = [cell.folder]
-    for path in (*cell.writable, *((cell.scratch,) if cell.scratch else ())):
+    trees = [spec.folder]
+    for path in (*spec.writable, *((spec.scratch,) if spec.scratch else ())):
         if not inside(path, trees):
             trees.append(path)
     return tuple(trees)
 
 
-def check(cell: SandboxSpec) -> None:
+def check(spec: SandboxSpec) -> None:
     """Raises Unfit where a cell around this folder would hold what no command may have."""
-    for path in (cell.folder, *cell.writable):
+    for path in (spec.folder, *spec.writable):
         if path != path.resolve() or not path.is_dir():
             raise SandboxUnavailable(f"{path} is not a folder, or is reached through a link")
         within = next(
@@ -124,5 +124,5 @@ def check(cell: SandboxSpec) -> None:
         )
         if within:
             raise SandboxUnavailable(f"{path} holds the system itself ({within})")
-        if path in cell.hidden:
+        if path in spec.hidden:
             raise SandboxUnavailable(f"{path} is Hone's own home")

@@ -72,14 +72,14 @@ class Watch:
         self.poll = select.poll()
         self.poll.register(wake, select.POLLIN)
         self.poll.register(lifeline, select.POLLIN)
-        self.clerk: AttributeHelper | None = None
+        self.helper: AttributeHelper | None = None
 
     def employ(self, channel: socket, settings: Settings) -> None:
         """Waits until the command has its filter, or has failed to get one."""
         listener = take_over(channel)
         if listener is not None:
             dropped = int(settings["drop"][0]) if "drop" in settings else None
-            self.clerk = AttributeHelper(listener, settings.get("write", []), os.uname().machine, dropped)
+            self.helper = AttributeHelper(listener, settings.get("write", []), os.uname().machine, dropped)
             self.poll.register(listener, select.POLLIN)
 
     def until_all_is_gone(self, grace: float) -> int:
@@ -115,12 +115,12 @@ class Watch:
         ready = dict(self.poll.poll(milliseconds))
         if self.wake in ready:
             os.read(self.wake, 4096)
-        if self.clerk and self.clerk.listener in ready:
-            if ready[self.clerk.listener] & select.POLLIN:
-                self.clerk.serve()
+        if self.helper and self.helper.listener in ready:
+            if ready[self.helper.listener] & select.POLLIN:
+                self.helper.serve()
             else:  # nobody is left who could ask
-                self.poll.unregister(self.clerk.listener)
-                self.clerk = None
+                self.poll.unregister(self.helper.listener)
+                self.helper = None
         return self.lifeline in ready
 
     def _signal(self, number: signal.Signals) -> None:

@@ -29,13 +29,13 @@ class Bait(Struct, frozen=True):
     datagrams: socket.socket
     name: str
 
-    def attempt(self, python: str, cell: SandboxSpec, tmp: str) -> list[str]:
-        hidden = [str(each) for each in cell.hidden if each.is_dir() and os.listdir(each)]
-        sealed = [str(each) for each in cell.sealed if each.is_dir()]
+    def attempt(self, python: str, spec: SandboxSpec, tmp: str) -> list[str]:
+        hidden = [str(each) for each in spec.hidden if each.is_dir() and os.listdir(each)]
+        sealed = [str(each) for each in spec.sealed if each.is_dir()]
         ports = (str(self.port), str(self.datagrams.getsockname()[1]))
         about = (str(os.getpid()), os.readlink("/proc/self/ns/pid"), *ports, self.name)
         # A folder that Hone itself cannot write need not be writable in a cell.
-        folder = str(cell.folder) if os.access(cell.folder, os.W_OK) else ""
+        folder = str(spec.folder) if os.access(spec.folder, os.W_OK) else ""
         paths = (str(len(hidden)), *hidden, *sealed)
         return [python, "-I", "-S", "-c", _ATTEMPT, str(self.folder), *about, folder, tmp, *paths]
 
@@ -52,11 +52,11 @@ class Bait(Struct, frozen=True):
 
 
 @contextmanager
-def bait(cell: SandboxSpec) -> Iterator[Bait]:
+def bait(spec: SandboxSpec) -> Iterator[Bait]:
     """Raises OSError where there is no place for it."""
     name = f"hone-{os.urandom(8).hex()}"
     with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="hone-bait-", dir=_place(cell)))
+        folder = Path(tempfile.mkdtemp(prefix="hone-bait-", dir=_place(spec)))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o777)
         (folder / "file").write_text("bait")
@@ -73,11 +73,11 @@ def bait(cell: SandboxSpec) -> Iterator[Bait]:
         yield Bait(folder, listener.getsockname()[1], datagrams, name)
 
 
-def _place(cell: SandboxSpec) -> Path:
+def _place(spec: SandboxSpec) -> Path:
     """A folder of everybody's that is no part of the cell."""
     candidates = (Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/dev/shm"))
     known = (each.resolve() for each in candidates if each.is_dir() and os.access(each, os.W_OK))
     for each in known:
-        if not inside(each, (cell.folder, *cell.writable)):
+        if not inside(each, (spec.folder, *spec.writable)):
             return each
     raise OSError("there is no folder to lay bait in")

@@ -30,7 +30,7 @@ class Workspace:
 
     async def choice(self) -> SandboxChoice:
         async with self._probing:
-            return await self.sandbox.choose(self.sandbox.cell(self.folder, self.scratch()))
+            return await self.sandbox.choose(self.sandbox.spec(self.folder, self.scratch()))
 
     def scratch(self) -> Path:
         if self._scratch is None:
@@ -40,8 +40,8 @@ class Workspace:
 
     def launch(self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False) -> Launch:
         """Raises Unfit."""
-        cell = self.sandbox.cell(self.folder, self.scratch())
-        return choice.mode.wrap(argv, replace(cell, network=network))
+        spec = self.sandbox.spec(self.folder, self.scratch())
+        return choice.mode.wrap(argv, replace(spec, network=network))
 
     async def run(self, launch: Launch, name: str, timeout: float, stdin: bytes | None = None) -> Ended:
         output = self._output(launch, name)

@@ -56,7 +56,7 @@ class BackgroundProcess(Struct, frozen=True):
 class Shell:
     """The tools that run commands, and what they share. Close it with its session."""
 
-    bench: Workspace
+    workspace: Workspace
     rules: ApprovalRules
     tools: Sequence[Tool] = field(init=False)
     place: str = field(init=False)
@@ -64,12 +64,12 @@ class Shell:
     _last: int = 0
 
     def __post_init__(self) -> None:
-        self.place = str(self.bench.folder)
-        self.tools = (_terminal(self), _process(self), _code(self.bench, self.rules))
+        self.place = str(self.workspace.folder)
+        self.tools = (_terminal(self), _process(self), _code(self.workspace, self.rules))
 
     async def close(self) -> None:
         self.jobs.clear()
-        await self.bench.close()
+        await self.workspace.close()
 
     def impossible(self, command: str, *, background: bool) -> str:
         if "\0" in command or len(command.encode()) > LONGEST:
@@ -89,7 +89,7 @@ class Shell:
 
     def argv(self, command: str) -> list[str]:
         shell = which("bash", path=PATH) or "/bin/sh"
-        return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.bench.folder)]
+        return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.workspace.folder)]
 
     def arrive(self, report: bytes) -> str:
         """Takes over where a command ended; says where if that is somewhere else."""
@@ -127,19 +127,19 @@ def _terminal(shell: Shell) -> Tool:
         impossible = shell.impossible(command, background=background)
         if impossible:
             return refused(f"Not run: {impossible}")
-        choice = await shell.bench.choice()
+        choice = await shell.workspace.choice()
         argv = shell.argv(command)
         no = await shell.rules.refusal(context, command, choice, place=shell.place, network=network)
         if no:
             return no
         trust = shell.rules.trust(choice, network=network)
         try:
-            launch = shell.bench.launch(argv, choice, network=network)
+            launch = shell.workspace.launch(argv, choice, network=network)
             if background:
-                running = await shell.bench.start(launch, "process")
+                running = await shell.workspace.start(launch, "process")
                 name = shell.note(BackgroundProcess(command, running, trust))
                 return Outcome(f"Started in the background as {name}.", trust=trust)
-            ended = await shell.bench.run(launch, "terminal", timeout)
+            ended = await shell.workspace.run(launch, "terminal", timeout)
         except (OSError, ValueError, SandboxUnavailable) as error:
             return refused(f"Not run: {error}.")
         place = shell.arrive(ended.report)
@@ -165,7 +165,7 @@ def _process(shell: Shell) -> Tool:
     return process
 
 
-def _code(bench: Workspace, rules: ApprovalRules) -> Tool:
+def _code(workspace: Workspace, rules: ApprovalRules) -> Tool:
     @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, kind=ToolKind.CODE, network_flag="network")
     async def execute_code(
         context: ToolContext,
@@ -175,14 +175,14 @@ def _code(bench: Workspace, rules: ApprovalRules) -> Tool:
     ) -> Outcome:
         """Run Python in a sandbox. Shows what it prints and the value of the last line."""
         code = sound(code)
-        choice = await bench.choice()
-        place = str(bench.folder)
+        choice = await workspace.choice()
+        place = str(workspace.folder)
         no = await rules.refusal(context, code, choice, place=place, network=network, code=True)
         if no:
             return no
         try:
-            launch = bench.launch([bench.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
-            ended = await bench.run(launch, "execute_code", timeout, code.encode())
+            launch = workspace.launch([workspace.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
+            ended = await workspace.run(launch, "execute_code", timeout, code.encode())
         except (OSError, ValueError, SandboxUnavailable) as error:
             return refused(f"Not run: {error}.")
         trust = rules.trust(choice, network=network)

@@ -77,22 +77,22 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def moves(
     proposal: MergeProposal,
-    shelf: Mapping[str, Files],
+    folders: Mapping[str, Files],
     others: Iterable[str],
     grounds: Mapping[str, tuple[ChangeId, ...]],
 ) -> tuple[Move, ...]:
-    """`shelf` are the skills that the curator may change, as they are; `others` the names of all the rest.
+    """`folders` are the skills that the curator may change, as they are; `others` the names of all the rest.
     `grounds` are the changes that each skill is made of. Raises Refused with what is wrong first."""
     taken: dict[str, str] = {}
     made: list[Move] = []
     for merging in proposal.merge:
-        sources = _sources(merging, shelf, frozenset(others))
+        sources = _sources(merging, folders, frozenset(others))
         _claim(taken, (*sources, merging.into), f"the merge into {one_line(merging.into, 64)}")
-        made += _merge(merging, {name: shelf[name] for name in sources}, grounds)
+        made += _merge(merging, {name: folders[name] for name in sources}, grounds)
     for retiring in proposal.archive:
-        _known(retiring.name, shelf)
+        _known(retiring.name, folders)
         _claim(taken, (retiring.name,), "the archive")
-        made.append(_put_away(retiring.name, shelf[retiring.name], _reason(retiring.reason)))
+        made.append(_put_away(retiring.name, folders[retiring.name], _reason(retiring.reason)))
     if len(taken) > MOST:
         raise Refused(f"The plan touches {len(taken)} skills, and {MOST} are the most at once.")
     return tuple(made)
@@ -105,27 +105,27 @@ def _claim(taken: dict[str, str], names: Sequence[str], by: str) -> None:
         taken[name] = by
 
 
-def _sources(merging: Merging, shelf: Mapping[str, Files], others: frozenset[str]) -> tuple[str, ...]:
+def _sources(merging: Merging, folders: Mapping[str, Files], others: frozenset[str]) -> tuple[str, ...]:
     """Those that become one, the one they go into first if it is there already."""
     into, named = merging.into, merging.sources
     if len(set(named)) < len(named):
         raise Refused(f"The merge into {one_line(into, 64)} names a skill twice.")
     if into in others:
         raise Refused(f"The skill {into} is protected or archived; nothing can be merged into it.")
-    if into not in shelf:
+    if into not in folders:
         check_class(into)
-    sources = tuple(dict.fromkeys((*((into,) if into in shelf else ()), *named)))
+    sources = tuple(dict.fromkeys((*((into,) if into in folders else ()), *named)))
     for name in sources:
-        _known(name, shelf)
+        _known(name, folders)
     if not 2 <= len(sources) <= WIDEST:
         raise Refused(f"The merge into {into} has {len(sources)} sources; 2 to {WIDEST} can become one.")
-    if len({shelf[name].get(PROJECT) for name in sources}) > 1:
+    if len({folders[name].get(PROJECT) for name in sources}) > 1:
         raise Refused(f"The sources of {into} belong to different projects, and stay apart.")
     return sources
 
 
-def _known(name: str, shelf: Mapping[str, Files]) -> None:
-    if name not in shelf:
+def _known(name: str, folders: Mapping[str, Files]) -> None:
+    if name not in folders:
         raise Refused(
             f"{one_line(name, 64)!r} is no skill that the curator may change: it is not there, archived, "
             "pinned, or somebody else's."

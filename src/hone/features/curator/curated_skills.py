@@ -25,7 +25,7 @@ class CuratedSkills(Struct, frozen=True):
     can be trusted, the days on which it was used. `changed` says which skill was made or changed on which
     day, in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""
 
-    shelf: Mapping[str, Files]
+    folders: Mapping[str, Files]
     listed: Mapping[str, ListedSkill]
     others: frozenset[str]
     grounds: Mapping[str, tuple[ChangeId, ...]]
@@ -36,13 +36,15 @@ class CuratedSkills(Struct, frozen=True):
 
     def without(self, names: Collection[str]) -> "CuratedSkills":
         """The same, with these left alone."""
-        shelf = {name: files for name, files in self.shelf.items() if name not in names}
+        folders = {name: files for name, files in self.folders.items() if name not in names}
         listed = {name: each for name, each in self.listed.items() if name not in names}
-        return replace(self, shelf=shelf, listed=listed, others=self.others | set(names))
+        return replace(self, folders=folders, listed=listed, others=self.others | set(names))
 
     @property
     def digest(self) -> str:
-        return digest(repr([(name, files[DOCUMENT]) for name, files in sorted(self.shelf.items())]).encode())
+        return digest(
+            repr([(name, files[DOCUMENT]) for name, files in sorted(self.folders.items())]).encode()
+        )
 
 
 async def load_skills(library: Library) -> CuratedSkills:
@@ -133,7 +135,7 @@ def question(known: CuratedSkills, asked: str) -> str:
     room, parts = WHOLE, [asked]
     for name, listed in sorted(known.listed.items()):
         head = f"# {name} ({listed.counts.uses:,} uses)"
-        shown = visible(known.shelf[name][DOCUMENT].decode())
+        shown = visible(known.folders[name][DOCUMENT].decode())
         room -= len(shown)
         if room >= 0:
             parts.append("\n".join((head, *(f"  {line}".rstrip() for line in shown.split("\n")))))

@@ -56,7 +56,7 @@ class CuratorDeps(Struct, frozen=True):
     library: Library
     clock: Clock
     agent: Callable[[], Awaitable[Agent]]
-    services: SessionDeps
+    session_deps: SessionDeps
     bounds: Bounds = USUAL
     terms: Terms = TERMS
 
@@ -198,7 +198,7 @@ class Curator:
         planned = {move.name for move in advice.moves}
         gone = [each for each in _graded(aged, Grade.ARCHIVED) if each.name not in planned]
         if gone:
-            moves = [consolidation.aged(each.name, known.shelf[each.name], each.unused) for each in gone]
+            moves = [consolidation.aged(each.name, known.folders[each.name], each.unused) for each in gone]
             batches.append(Batch(tuple(moves), Author(Actor.CURATOR), counted=True))
         return Thought(why, aged, advice, tuple(batches))
 
@@ -214,7 +214,7 @@ class Curator:
             return Advice(skipped=OFF)
         for cause, skipped in (
             (known.waiting, WAITS),
-            (len(known.shelf) < 2, FEW),
+            (len(known.folders) < 2, FEW),
             (known.digest == asked, SAME),
         ):
             if cause:
@@ -239,14 +239,14 @@ class Curator:
         narrow = replace(narrow, model=Metered(agent.model, deps.bounds.tokens))
         header = Header(new_id(), deps.clock.now(), origin=Origin.CURATOR)
         voice = min(Trust.AGENT, lowest(known.labels.values()))
-        session = Session(header, narrow, Transcript(narrow.prefix.digest), deps.services, voice=voice)
+        session = Session(header, narrow, Transcript(narrow.prefix.digest), deps.session_deps, voice=voice)
         async with deps.clock.timeout(deps.bounds.seconds):
             turn = await session.send(question(known, text("curate", deps.home / "prompts")))
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
             return Advice(session=session.id, error=turn.error)
         try:
             proposal = consolidation.read(turn.text)
-            moves = consolidation.moves(proposal, known.shelf, known.others, known.grounds)
+            moves = consolidation.moves(proposal, known.folders, known.others, known.grounds)
         except Refused as error:
             return Advice(session=session.id, error=str(error))
         last = session.transcript.nodes[-1]

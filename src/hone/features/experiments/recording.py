@@ -45,29 +45,29 @@ class Recorded(Struct, frozen=True):
 
 
 async def record(
-    store: Sessions, beginning: str, wish: RecordingOptions, taken: Collection[str], clock: Clock
+    store: Sessions, beginning: str, options: RecordingOptions, taken: Collection[str], clock: Clock
 ) -> Recorded:
     """Raises Refused where there is nothing to ask or to check, or nothing left to do."""
-    if not wish.check:
+    if not options.check:
         raise Refused("A task needs a check: --expect-text, --expect-file or --check-script.")
-    for path, _ in wish.check.files:
+    for path, _ in options.check.files:
         _below(path)
     stored = await store.load(await store.find(beginning))
     nodes = [node for node in stored.transcript.nodes if not node.message.template]
-    at = _asking(nodes, wish.at)
+    at = _asking(nodes, options.at)
     own, after = Path(stored.header.folder), nodes[at:]
-    folder = wish.folder or own
-    wanted = _matching(folder, wish.files) if wish.files else _begun_with(after, own)
+    folder = options.folder or own
+    wanted = _matching(folder, options.files) if options.files else _begun_with(after, own)
     files = tuple(_read(folder, [each for each in wanted if (folder / each).is_file()]))
-    _undone(wish.check, dict(files))
-    changed = () if wish.folder else (path for path, _ in files if path in _named(after, own, _CHANGING))
+    _undone(options.check, dict(files))
+    changed = () if options.folder else (path for path, _ in files if path in _named(after, own, _CHANGING))
     task = Task(
-        wish.name or free_name(slug(nodes[at].message.text) or f"task-{stored.header.id[:6]}", taken),
+        options.name or free_name(slug(nodes[at].message.text) or f"task-{stored.header.id[:6]}", taken),
         stored.header.id,
         clock.now(),
         stored.header.folder,
         redact(nodes[at].message.text),
-        wish.check,
+        options.check,
         files,
         _before(nodes[:at]),
     )

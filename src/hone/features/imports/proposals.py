@@ -104,10 +104,10 @@ def _folders(top: Path) -> Iterator[Path]:
 
 
 def _skill(folder: Path) -> ImportProposal:
-    parcel = plan_folder(folder, adapt=_adapted)
-    parts = sorted((path, digest(data)) for path, data in parcel.files.items())
-    edit = Install(parcel.files, str(folder.resolve()))
-    return ImportProposal(skill(parcel.name), edit, digest(repr(parts).encode()), "Hermes' skills")
+    plan = plan_folder(folder, adapt=_adapted)
+    parts = sorted((path, digest(data)) for path, data in plan.files.items())
+    edit = Install(plan.files, str(folder.resolve()))
+    return ImportProposal(skill(plan.name), edit, digest(repr(parts).encode()), "Hermes' skills")
 
 
 def _adapted(text: str) -> str:

@@ -39,7 +39,12 @@ class TemplateOptions(Struct, frozen=True):
 
 
 async def make(
-    templates: Templates, store: Sessions, beginning: str, tools: Toolbox, wish: TemplateOptions, clock: Clock
+    templates: Templates,
+    store: Sessions,
+    beginning: str,
+    tools: Toolbox,
+    options: TemplateOptions,
+    clock: Clock,
 ) -> Template:
     """Makes a template of a session and keeps it. Raises Refused if there is nothing to make it of."""
     session = await store.find(beginning)
@@ -51,16 +56,16 @@ async def make(
         specs,
         redact,
         lambda text: bool(screen(text).flags),
-        work=wish.work,
-        most=wish.most,
+        work=options.work,
+        most=options.most,
     )
     if not examples:
         raise Refused(f"Session {session} has no call that succeeded and could be an example.")
-    about = one_line(redact(wish.description), DESCRIPTION) or _about(stored)
+    about = one_line(redact(options.description), DESCRIPTION) or _about(stored)
     taken = await asyncio.to_thread(templates.names)
     named = slug(about) if about.isascii() else ""
-    name = wish.name or free_name(named or f"{work}-{session[:6]}", {*taken, AUTO})
-    made = Template(name, work, session, clock.now(), examples, about, wish.tags)
+    name = options.name or free_name(named or f"{work}-{session[:6]}", {*taken, AUTO})
+    made = Template(name, work, session, clock.now(), examples, about, options.tags)
     await templates.add(made)
     return made
 
