@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,3 +82,12 @@ def assert_golden(path: Path, found: str) -> None:
         path.write_bytes(data)
     assert path.exists(), f"{path.name} is missing; make it with WRITE_GOLDENS=1"
     assert data == path.read_bytes(), f"{path} was made by another Hone and says something else"
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack our own fixture. Early versions of Python 3.11 know no filters, later ones ask for one."""
+    with tarfile.open(archive) as file:
+        if hasattr(tarfile, "tar_filter"):
+            file.extractall(folder, filter="tar")
+        else:
+            file.extractall(folder)

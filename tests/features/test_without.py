@@ -6,7 +6,6 @@ Each command runs in a process in which the feature is not registered and its pa
 import json
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from hone.core.loading import import_object
 from hone.core.part import HOOKS, Part
 from hone.registry import FEATURES, Feature
 from hone.settings import Settings
-from tests.golden import PATIENCE, Ended, environment
+from tests.golden import PATIENCE, Ended, environment, unpack
 from tests.provider import Call, Provider, Say
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -68,8 +67,7 @@ class Home:
         self.path, self.folder, self.feature = root / "home", root / "elsewhere", feature
         self.folder.mkdir(parents=True)
         self.path.mkdir(mode=0o700)
-        with tarfile.open(FIXTURES / "home-beec753.tar.gz") as archive:
-            archive.extractall(self.path, filter="tar")
+        unpack(FIXTURES / "home-beec753.tar.gz", self.path)
 
     def hone(self, *arguments: str, provider: Provider | None = None, **variables: str) -> Ended:
         gone = ",".join(WITHOUT.get(self.feature, (self.feature,)))

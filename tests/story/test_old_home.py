@@ -1,12 +1,11 @@
 """Reads, resumes, changes and reviews a home that commit beec753 wrote, and expects what that commit did."""
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests.golden import Ended, assert_golden, environment, hone, placed, still
+from tests.golden import Ended, assert_golden, environment, hone, placed, still, unpack
 from tests.provider import Call, Provider, Say
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -134,8 +133,7 @@ class House:
         self.home, self.folder = root / "home", root / "elsewhere"
         self.folder.mkdir()
         self.home.mkdir(mode=0o700)
-        with tarfile.open(FIXTURES / "home-beec753.tar.gz") as archive:
-            archive.extractall(self.home, filter="tar")
+        unpack(FIXTURES / "home-beec753.tar.gz", self.home)
 
     def hone(self, *arguments: str, provider: Provider | None = None) -> Ended:
         return hone(*arguments, env=environment(self.home, provider), folder=self.folder)
