@@ -100,9 +100,8 @@ FEATURES = (
                 "See and steer what keeps the learned skills few.",
             )
         },
-        operations="hone.features.curator.operations",
         part="hone.features.curator.part:CuratorPart",
-        hooks=("tend",),
+        hooks=("tend", "count_stale"),
     ),
     Feature(
         "experiments",

@@ -14,7 +14,6 @@ from hone.core.messages import Message, Role, assistant, digest
 from hone.core.model import Usage
 from hone.core.ports import Spending
 from hone.core.turn import Origin
-from hone.features.curator.operations import daily
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task
 from hone.knowledge.journal import Add
@@ -22,6 +21,7 @@ from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.facts import content_digest
 from hone.models.scripted import call, lines, rounds, rules
 from hone.web.app import operations
+from hone.web.operations.usage import daily
 from tests.docs.pages import ROOT
 from tests.faults.furnish import furnish, provider
 from tests.faults.points.knowledge import MERGED, proposed

@@ -86,6 +86,10 @@ class Part:
         """Return what was measured about a skill, a journal entry or a template, one line each."""
         return ()
 
+    async def count_stale(self) -> int:
+        """Return how many learned skills have not been used for long."""
+        return 0
+
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
         """Say what still holds text of these deleted sessions, and how to delete it."""
         return ()

@@ -14,10 +14,10 @@ from hone.web.answers import on_crash, on_hone_error, on_http_error
 from hone.web.auth import AuthMiddleware
 from hone.web.openai.endpoint import ChatEndpoint
 from hone.web.operation import Operation
-from hone.web.operations import changes, chat, journal, reviews, sessions, skills, status
+from hone.web.operations import changes, chat, journal, reviews, sessions, skills, status, usage
 from hone.web.state import ServerState
 
-OWN = (status, changes, journal, skills, sessions, reviews, chat)
+OWN = (status, changes, journal, skills, sessions, reviews, chat, usage)
 
 
 def operations() -> tuple[Operation, ...]:

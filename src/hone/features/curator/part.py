@@ -5,6 +5,7 @@ from hone.core.agent import Agent
 from hone.core.events import Emit
 from hone.core.part import Part
 from hone.features.curator.curator import Curator, CuratorDeps
+from hone.features.curator.retention import Grade
 
 
 class CuratorPart(Part):
@@ -31,6 +32,9 @@ class CuratorPart(Part):
 
     async def tend(self, emit: Emit) -> None:
         await self.curator.tend(emit)
+
+    async def count_stale(self) -> int:
+        return sum(each.grade is not Grade.ACTIVE for each in await self.curator.ages())
 
     async def _agent(self) -> Agent:
         return await self._hone.agent(self._hone.settings.learning.model)

@@ -9,8 +9,6 @@ import msgspec
 from hone.core.model import total
 from hone.core.ports import Spending
 from hone.core.turn import Origin
-from hone.features.curator.part import CuratorPart
-from hone.features.curator.retention import Grade
 from hone.web.events import spent
 from hone.web.operation import Nothing, Operation, OperationCall
 
@@ -57,14 +55,13 @@ async def figures(call: OperationCall[Span, Nothing]) -> dict[str, Any]:
     spendings = await state.hone.sessions.spending()
     skills = await state.hone.library.listed(archived=True)
     active = [each for each in skills if not each.archived]
-    aged = await state.hone.part(CuratorPart).curator.ages()
     origins = sorted({each.origin for each in skills})
     return {
         "days": daily(spendings, today, call.query.days),
         "skills": {
             "active": len(active),
             "pinned": sum(each.pinned for each in active),
-            "stale": sum(each.grade is not Grade.ACTIVE for each in aged),
+            "stale": sum([await part.count_stale() for part in state.hone.parts("count_stale")]),
             "archived": len(skills) - len(active),
             "by_origin": {origin: sum(each.origin is origin for each in active) for origin in origins},
         },
