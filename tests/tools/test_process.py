@@ -228,11 +228,11 @@ from hone.sandbox.process import run
 from hone.sandbox.choice import NONE, Sandbox, known_modes
 name, place, command = sys.argv[1:]
 mode = {each.name: each for each in (*known_modes(), NONE)}[name]
-cell = Sandbox().cell(Path(place, "folder"), Path(place, "scratch"))
+spec = Sandbox().spec(Path(place, "folder"), Path(place, "scratch"))
 class Shown(Output):
     def feed(self, data):
         print(data.decode(), flush=True)
-launch = mode.wrap(["/bin/bash", "-c", command], cell)
+launch = mode.wrap(["/bin/bash", "-c", command], spec)
 asyncio.run(run(launch, output=Shown(Spill(Path("x"), "")), clock=SystemClock(), timeout=100))
 """
 
