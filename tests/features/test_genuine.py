@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock
 from hone.core.messages import Role
+from hone.core.ports import StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.imports import conversation as found
 from hone.features.imports import hermes
 from hone.features.imports.conversation import ImportReport
-from hone.features.imports.plan import Import, ImportState, carry, fitted
+from hone.features.imports.plan import ImportState, carry, fitted
 from hone.features.imports.sources import LINES, SOURCES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
@@ -67,7 +68,7 @@ LEFT: dict[str, dict[str, int]] = {
 }
 
 
-def imports(source: str, path: Path, report: ImportReport) -> Iterator[Import]:
+def imports(source: str, path: Path, report: ImportReport) -> Iterator[StoredSession]:
     for source_file in source_files(source, path):
         for talk in source_file.read(report):
             each = fitted(source, talk, report, NOON, foreign=False)
@@ -75,7 +76,7 @@ def imports(source: str, path: Path, report: ImportReport) -> Iterator[Import]:
                 yield each
 
 
-def heard(each: Import) -> list[str]:
+def heard(each: StoredSession) -> list[str]:
     """What stands under the user's name. Only a summary is not the owner's."""
     said = [node for node in each.transcript.nodes if node.message.role is Role.USER]
     return [node.message.text if node.trust is Trust.OWNER else SUMMARY for node in said]
@@ -130,7 +131,7 @@ def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> No
 FILES = [(source, path) for source in LINES for path in sorted((others.GENUINE / source).rglob("*.jsonl"))]
 
 
-def taken(source: str, path: Path, data: bytes, report: ImportReport) -> list[Import]:
+def taken(source: str, path: Path, data: bytes, report: ImportReport) -> list[StoredSession]:
     talks = LINES[source][0](rows(BytesIO(data), path.name, report), path.stem, report)
     made = [fitted(source, talk, report, NOON, foreign=False) for talk in talks]
     return [each for each in made if each]
@@ -228,7 +229,7 @@ COLUMNS = sorted(set(MESSAGES[0]) - {"id", "session_id"})
 cells = st.none() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=20)
 
 
-def remembered(messages: list[dict[str, Any]], report: ImportReport) -> dict[str, Import | None]:
+def remembered(messages: list[dict[str, Any]], report: ImportReport) -> dict[str, StoredSession | None]:
     def of(session: str) -> list[dict[str, Any]]:
         return [row for row in messages if row["session_id"] == session]
 
@@ -236,7 +237,7 @@ def remembered(messages: list[dict[str, Any]], report: ImportReport) -> dict[str
     return {talk.own: fitted("hermes", talk, report, NOON, foreign=False) for talk in talks}
 
 
-def head(each: Import | None) -> str:
+def head(each: StoredSession | None) -> str:
     return each.transcript.head if each else ""
 
 

@@ -17,6 +17,7 @@ from hone.core.clock import ManualClock
 from hone.core.errors import Corrupt, StoreError
 from hone.core.messages import Message, Role, Text, Thinking, ToolCall
 from hone.core.messages import user as words
+from hone.core.ports import StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
@@ -28,7 +29,7 @@ from hone.features.imports.commands import NAMES
 from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row, typed, voice
 from hone.features.imports.hermes import conversations
 from hone.features.imports.pairing import CUT, LONGEST, LOST, UNANSWERED, UNASKED, paired
-from hone.features.imports.plan import ROOM, Import, ImportState, bring, carry, fitted, prefix, survey
+from hone.features.imports.plan import ROOM, ImportState, bring, carry, fitted, prefix, survey
 from hone.features.imports.sources import LINES, SOURCES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
@@ -54,7 +55,7 @@ def talks(
     return list(LINES[source][0](rows(BytesIO(data), name, report), name, report))
 
 
-def imported(source: str, made: Sequence[Row], report: ImportReport | None = None) -> Import:
+def imported(source: str, made: Sequence[Row], report: ImportReport | None = None) -> StoredSession:
     report = report or ImportReport()
     (talk,) = talks(source, others.lines(made), report)
     each = fitted(source, talk, report, NOON, foreign=False)
@@ -62,7 +63,7 @@ def imported(source: str, made: Sequence[Row], report: ImportReport | None = Non
     return each
 
 
-def outline(each: Import) -> list[tuple[Role, str, Trust]]:
+def outline(each: StoredSession) -> list[tuple[Role, str, Trust]]:
     shown = []
     for node in each.transcript.nodes:
         message = node.message

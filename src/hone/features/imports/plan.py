@@ -52,14 +52,6 @@ class ImportState(StrEnum):
 WANTED = (ImportState.NEW, ImportState.LONGER, ImportState.CHANGED)
 
 
-class Import(Struct, frozen=True):
-    """A conversation as it would be stored."""
-
-    header: Header
-    prefix: Prefix
-    transcript: Transcript
-
-
 def name(source: str, own: str) -> SessionId:
     """The same for the same conversation, every time; it begins with where it comes from."""
     return SessionId(f"{source.partition('-')[0]}-{digest(f'{source} {sound(own)}'.encode())[:12]}")
@@ -72,7 +64,7 @@ def prefix(source: str) -> Prefix:
 
 def fitted(
     source: str, found: Conversation, report: ImportReport, otherwise: datetime, *, foreign: bool
-) -> Import | None:
+) -> StoredSession | None:
     """`otherwise` is when it was said if nothing says so. None if there is nothing in it. If it is `foreign`,
     nobody vouches for what stands under the user's name, nor for the folder."""
     messages = paired(found.messages, report)
@@ -90,7 +82,7 @@ def fitted(
         nodes.append(Node.make(nodes[-1].hash if nodes else base.digest, raw.message, trust, at))
     folder = "" if foreign else _folder(found.folder)
     header = Header(name(source, found.own), created, one_line(sound(found.title), TITLE), folder=folder)
-    return Import(header, base, Transcript(base.digest, tuple(nodes)))
+    return StoredSession(header, base, Transcript(base.digest, tuple(nodes)))
 
 
 def _folder(path: str) -> str:
@@ -134,7 +126,7 @@ async def look_up(store: Sessions, session: SessionId) -> StoredSession | None:
         return None
 
 
-async def carry(store: Sessions, found: Import, *, new: bool = False) -> ImportState:
+async def carry(store: Sessions, found: StoredSession, *, new: bool = False) -> ImportState:
     """Stores what is to be added, in one transaction. It need not look if it is known to be `new`. Raises
     Conflict if somebody else was quicker."""
     id = found.header.id
@@ -169,7 +161,7 @@ class ImportPlan:
     standings: dict[SessionId, ImportState] = field(default_factory=dict)
     trails: dict[SessionId, Trail] = field(default_factory=dict)
     wanted: dict[tuple[SessionId, str], int] = field(default_factory=dict)
-    kept: list[Import] = field(default_factory=list)
+    kept: list[StoredSession] = field(default_factory=list)
     rest: list[SourceFile] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     added: int = 0
@@ -211,7 +203,7 @@ async def survey(
     return found
 
 
-def _keep(found: ImportPlan, each: Import) -> bool:
+def _keep(found: ImportPlan, each: StoredSession) -> bool:
     size = sum(len(node.encoded) for node in each.transcript.nodes)
     if size > found.room:
         return False
@@ -220,7 +212,7 @@ def _keep(found: ImportPlan, each: Import) -> bool:
     return True
 
 
-async def _note(store: Sessions, found: ImportPlan, each: Import) -> ImportState:
+async def _note(store: Sessions, found: ImportPlan, each: StoredSession) -> ImportState:
     id, trail = each.header.id, Trail.of(each.transcript)
     here = found.trails.get(id)
     if here is None:
@@ -242,7 +234,7 @@ async def _note(store: Sessions, found: ImportPlan, each: Import) -> ImportState
 
 def _imports(
     source: str, source_file: SourceFile, report: ImportReport, unreadable: list[str], *, foreign: bool
-) -> Iterator[Import]:
+) -> Iterator[StoredSession]:
     try:
         for conversation in source_file.read(report):
             each = fitted(source, conversation, report, source_file.at, foreign=foreign)
@@ -262,7 +254,7 @@ async def bring(
     stored: set[SessionId] = set()
     met: set[SessionId] = set()
 
-    async def store_one(each: Import) -> None:
+    async def store_one(each: StoredSession) -> None:
         standing = await _carried(store, each, new=found.standings[each.header.id] is ImportState.NEW)
         (met if standing is ImportState.OTHER else stored).add(each.header.id)
         told(found.wanted[each.header.id, each.transcript.head])
@@ -273,7 +265,7 @@ async def bring(
     return len(stored), sorted(met)
 
 
-def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[Import]:
+def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[StoredSession]:
     kept = {(each.header.id, each.transcript.head) for each in found.kept}
     for source_file in found.rest:
         for each in _imports(source, source_file, ImportReport(), [], foreign=foreign):
@@ -282,7 +274,7 @@ def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[Import]
                 yield each
 
 
-async def _carried(store: Sessions, each: Import, *, new: bool) -> ImportState:
+async def _carried(store: Sessions, each: StoredSession, *, new: bool) -> ImportState:
     """Somebody else may import the same at this moment: then there is nothing left to add."""
     for attempt in range(TRIES):
         try:
