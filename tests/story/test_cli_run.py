@@ -206,13 +206,13 @@ print(code, sorted(set(sys.argv[1].split()) & set(sys.modules)))
 """
 DRAWING = "rich pygments markdown_it prompt_toolkit"
 SELDOM = (
-    "yaml starlette uvicorn jinja2 secrets statistics http.client "
+    "yaml starlette uvicorn jinja2 secrets statistics http.client email "
     "hone.web hone.cli.chat hone.features.curator.curator "
     "hone.features.experiments.runner hone.features.templates.store hone.features.imports "
     "hone.features.backends.reminding hone.features.backends.evaluate hone.features.backends.postgres "
     "hone.features.backends.honcho hone.models.anthropic hone.features.local_models.local "
     "hone.knowledge.skills.install hone.stores.maintenance "
-    "hone.stores.examine hone.stores.repair"
+    "hone.stores.examine hone.stores.repair hone.sandbox.trial hone.tools.web.readable"
 )
 """What one question and its answer have no use for."""
 
