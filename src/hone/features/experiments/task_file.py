@@ -7,10 +7,10 @@ import msgspec
 
 from hone.core.ids import SessionId
 from hone.core.messages import decode
+from hone.core.sealed import seal
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.features.experiments.values import Check, Task
-from hone.features.templates.template_file import seal
 
 FORMAT = 1
 Moment = Annotated[str, msgspec.Meta(min_length=1)]
