@@ -19,7 +19,7 @@ from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, Sto
 from hone.core.ids import SessionId
 from hone.core.messages import canonical, digest
 from hone.core.regex import regex
-from hone.core.sealed import sealed
+from hone.core.sealed import sealed, to_json
 from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import to_dict, undescribed
@@ -190,9 +190,9 @@ def _line(value: Run | dict[str, Any]) -> bytes:
 
 
 def _head(study: Study) -> bytes:
-    head = msgspec.to_builtins(replace(study, runs=()))
+    head = to_json(study)
     del head["runs"]
-    return _line(head | {"begun": study.begun.isoformat()})
+    return _line(head)
 
 
 def _read(path: Path) -> Study:
