@@ -31,7 +31,7 @@ from hone.features.traces.export import (
     Root,
     Top,
     Trace,
-    TraceChange,
+    TraceSession,
     Tree,
 )
 from hone.runtime.export import lineage
@@ -155,7 +155,7 @@ def _grow(leaf: Leaf, tree: Tree, messages: Mapping[str, Message]) -> None:
     tree.traces.update((trace.header.id, trace) for trace in traces)
 
 
-def _trace(entry: TraceChange, path: Sequence[Node]) -> Trace:
+def _trace(entry: TraceSession, path: Sequence[Node]) -> Trace:
     if not fullmatch(r"[A-Za-z0-9_-]{1,64}", entry.session):
         raise ValueError("a session's id is made of letters and digits")
     if not 1 <= entry.messages <= len(path) or not 0 <= entry.shared <= entry.messages:
