@@ -45,15 +45,13 @@ from hone.learning.budget import Bounds
 from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.wrappers import Windowed
 from hone.prompt.compose import compose, index, instructions, journal, order_sections, read_text, surroundings
+from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
-from hone.runtime.permissions.decide import Places
-from hone.runtime.permissions.owner import OwnerPermissions
-from hone.runtime.permissions.project import StoredRules, read_project
-from hone.runtime.permissions.rules import RuleSet, parse_rules
+from hone.runtime.permissions.factory import PermissionsFactory
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
@@ -108,8 +106,7 @@ class Hone:
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model
-        self._ask = ask
-        self.mode = Mode(mode or self.settings.mode)
+        self.permissions = PermissionsFactory(self.home, self.settings, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
@@ -208,7 +205,7 @@ class Hone:
         folder = self._folder_of(stored.header)
         await self.ready()
         agent, _ = await self._agent(model or _model_of(stored), folder, self.toolboxes.lend(folder))
-        deps = await self._session_deps(folder)
+        deps = await self._session_deps(folder, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
         )
@@ -415,7 +412,7 @@ class Hone:
             self.say(found.why)
         return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""
 
-    async def _session_deps(self, folder: Path) -> SessionDeps:
+    async def _session_deps(self, folder: Path, told: Mode | None = None) -> SessionDeps:
         fallback = self.settings.fallback
         spare, _ = await self._agent(fallback, folder, self.toolboxes.lend(folder)) if fallback else (None, 0)
         reminders = (part.remind() for part in self._parts.having("remind"))
@@ -425,34 +422,17 @@ class Hone:
             guard=self.toolboxes.guard,
             fallback=lambda agent: relieve(agent, spare),
             equip=lambda: self.toolboxes.equip(folder),
-            permissions=self._permissions(folder),
+            permissions=self.permissions.create(folder, told, confined=self.enclosure is not None),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
 
-    def _permissions(self, folder: Path) -> OwnerPermissions:
-        """Return the permissions of one conversation in a folder."""
-        settings, home = self.settings, self.home.resolve()
-        texts = settings.permissions
-        general = parse_rules(texts.allow, texts.deny)
-        stored = StoredRules(self.home / "permissions.json")
-        approved = OwnersList(self.home / "approved.json")
-
-        def rules() -> RuleSet:
-            project = read_project(folder)
-            own = project.rules(approved.items()) if project else RuleSet()
-            return general | stored.of(folder) | own
-
-        return OwnerPermissions(
-            Places(folder, home, (home / "spill", home / "skills"), confined=self.enclosure is not None),
-            rules,
-            lambda rule: stored.add(str(folder), "allow", rule),
-            ask=self._ask,
-            mode=self.mode,
-            network=settings.network,
-        )
+    @property
+    def mode(self) -> Mode:
+        """The mode in which conversations begin."""
+        return self.permissions.mode
 
     def _work(self, folder: Path) -> Work:
         return Work(FolderLabels(self.folders))
@@ -476,7 +456,7 @@ class Hone:
 
     def say(self, sentence: str) -> None:
         """Leave a notice for the owner, each sentence once."""
-        if sentence not in self._said:
+        if sentence and sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)
 

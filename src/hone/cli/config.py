@@ -34,9 +34,14 @@ KEYS: Mapping[str, tuple[str, str]] = {
     ),
     "window": ("Tokens a conversation may take. 0: 200,000, or 32,000 with a local server.", "0"),
     "compact_at": ("The share of the window at which older messages give way to notes.", "0.75"),
-    "network": ("Whether commands may use the network: ask, allow or never.", '"ask"'),
+    "mode": ("How much is done without a question: plan, ask, auto or full.", '"auto"'),
+    "network": ("Whether web_fetch and commands may use the network: ask, allow or never.", '"ask"'),
     "search": ("The address of a SearXNG-compatible server, for web_search.", '""'),
     "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),
+    "permissions": (
+        "What is never asked about, and what is always refused; `hone permissions --help` explains rules.",
+        'allow = ["terminal: make test"]\ndeny = ["write_file: migrations/**"]',
+    ),
     "sampling": ("Sent to the provider as it stands.", "temperature = 0.7"),
     "guardrails": (
         "When a turn that goes in circles is warned and stopped: [warn at, stop after].",
@@ -67,6 +72,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
 """Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
 
 TABLES = {
+    "permissions": "permissions",
     "sampling": "sampling",
     "guardrails": "guardrails",
     "memory": "memory",

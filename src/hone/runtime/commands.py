@@ -28,17 +28,21 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"})
 _NESTED = regex(r"\$\(([^()]*)\)|`([^`]*)`|[<>]\(([^()]*)\)")
 _ASSIGNMENT = regex(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _DEPTH = 4
+_ACTIVE = frozenset("$`<>*?[{~\\\n\r")
+"""What a shell may replace, and what two readers of a line may disagree on."""
 
 
 class Simple(Struct, frozen=True):
     """One program with its words. `piped` names the programs it is fed by, `targets` the files it writes by
-    redirection; `elevated` if a tool for other people's rights stands before it."""
+    redirection; `elevated` if a tool for other people's rights stands before it; `bare` if it is called by
+    its plain name, and nothing is set, redirected or put before it."""
 
     program: str
     words: tuple[str, ...]
     piped: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     elevated: bool = False
+    bare: bool = False
 
     @property
     def flags(self) -> frozenset[str]:
@@ -53,10 +57,8 @@ class Simple(Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Tell whether every word stands for itself, and nothing is redirected."""
-        return (
-            not self.targets and not self.elevated and not any(set("$`<>*?[~") & set(w) for w in self.words)
-        )
+        """Tell whether the command is bare and every word of it stands for itself."""
+        return self.bare and not any(_ACTIVE & set(word) or word[:1] == "#" for word in self.words)
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -108,18 +110,21 @@ def _tokens(text: str) -> list[str]:
 def _simple(words: Sequence[str], piped: tuple[str, ...]) -> Simple | None:
     kept, targets = _redirected(words)
     rest = deque(kept)
-    elevated = False
+    elevated, bare = False, len(kept) == len(words)
+    assigned = False
     while rest:
         word = rest.popleft()
         program = word.rpartition("/")[2]
         if word in _KEYWORDS or _ASSIGNMENT.fullmatch(word):
+            assigned = assigned or word not in _KEYWORDS
             continue
         if program not in _CARRIERS and not (program in _ELEVATORS and rest):
-            return Simple(program, tuple(rest), piped, targets, elevated)
-        elevated = elevated or program in _ELEVATORS
+            bare = bare and not assigned and word == program
+            return Simple(program, tuple(rest), piped, targets, elevated, bare)
+        elevated, bare = elevated or program in _ELEVATORS, False
         while rest and (rest[0].startswith("-") or (program in _NUMBERED and rest[0][:1].isdigit())):
             rest.popleft()
-    return Simple("", (), piped, targets, elevated) if targets or elevated else None
+    return Simple("", (), piped, targets, elevated) if targets or elevated or assigned else None
 
 
 def _redirected(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -17,6 +17,7 @@ from hone.sandbox.spec import (
     SandboxUnavailable,
     check,
     inside,
+    lent,
     limits,
     owned,
 )
@@ -85,8 +86,8 @@ class MountPlan(Struct, frozen=True):
 def _ground(spec: SandboxSpec, staged: bool) -> MountPlan:
     trees = owned(spec)
     seen = (*trees, *(Path(each) for each in SYSTEM))
-    lent = [path for path in spec.readable if os.path.exists(path) and not inside(path, seen)]
-    return MountPlan(trees, tuple(dict.fromkeys(lent)), staged)
+    read = [path for path in lent(spec) if os.path.exists(path) and not inside(path, seen)]
+    return MountPlan(trees, tuple(dict.fromkeys(read)), staged)
 
 
 def _system(staged: bool) -> Iterator[str]:
@@ -158,7 +159,7 @@ class LandlockFence(Struct, frozen=True):
     def wrap(self, argv: Sequence[str], spec: SandboxSpec) -> Launch:
         check(spec)
         trees = [str(path) for path in owned(spec)]
-        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*spec.readable, *spec.sealed)))
+        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*lent(spec), *spec.sealed)))
         settings = [("folder", str(spec.folder)), *limits(), ("limit", f"RLIMIT_NPROC={PROCESSES}")]
         settings += [("read", path) for path in readable]
         settings += [("write", path) for path in trees]

@@ -28,6 +28,7 @@ class SandboxSpec(Struct, frozen=True):
     sealed:    read-only even where they lie in a folder to write in
     hidden:    not there even where they lie in one of the others
     scratch:   the folder that is /tmp, or stands in for it; None for a /tmp that lasts one command
+    read_only: nothing is written outside the scratch folder
     """
 
     folder: Path
@@ -37,6 +38,7 @@ class SandboxSpec(Struct, frozen=True):
     sealed: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     scratch: Path | None = None
+    read_only: bool = False
 
 
 class Launch(Struct, frozen=True):
@@ -107,11 +109,17 @@ def inside(path: Path, roots: Iterable[Path]) -> Path | None:
 
 def owned(spec: SandboxSpec) -> tuple[Path, ...]:
     """What may be written, each tree once, the working folder first."""
-    trees = [spec.folder]
-    for path in (*spec.writable, *((spec.scratch,) if spec.scratch else ())):
+    scratch = (spec.scratch,) if spec.scratch else ()
+    trees: list[Path] = []
+    for path in scratch if spec.read_only else (spec.folder, *spec.writable, *scratch):
         if not inside(path, trees):
             trees.append(path)
     return tuple(trees)
+
+
+def lent(spec: SandboxSpec) -> tuple[Path, ...]:
+    """What may be read beyond the system."""
+    return (*((spec.folder, *spec.writable) if spec.read_only else ()), *spec.readable)
 
 
 def check(spec: SandboxSpec) -> None:

@@ -38,10 +38,13 @@ class Workspace:
             (self._scratch / "home").mkdir()
         return self._scratch
 
-    def launch(self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False) -> Launch:
-        """Raises Unfit."""
+    def launch(
+        self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False, read_only: bool = False
+    ) -> Launch:
+        """Prepare a command. If it is `read_only`, it writes nothing but scratch files. Raises
+        SandboxUnavailable."""
         spec = self.sandbox.spec(self.folder, self.scratch())
-        return choice.mode.wrap(argv, replace(spec, network=network))
+        return choice.mode.wrap(argv, replace(spec, network=network, read_only=read_only))
 
     async def run(self, launch: Launch, name: str, timeout: float, stdin: bytes | None = None) -> Ended:
         output = self._output(launch, name)

@@ -1,7 +1,8 @@
 """Allow and deny rules: `tool: pattern`, such as `write_file: src/**` or `terminal: git status`.
 
 A path pattern starts at the working folder, at `~` or at `/`. A command pattern matches one simple command
-word by word; a last word `*` stands for any further words. A host pattern may begin with `*.`.
+word by word; a last word `*` stands for any further words. A host pattern may begin with `*.`. A pattern `*`
+covers everything.
 """
 
 import os
@@ -31,7 +32,8 @@ class Rule(Struct, frozen=True, order=True):
 
     @property
     def is_wide(self) -> bool:
-        return "*" in self.pattern or "?" in self.pattern
+        """Tell whether a pattern for paths covers more than the one it names."""
+        return "*" in self.pattern or "?" in self.pattern or self.pattern.endswith("/")
 
     def names(self, tool: str) -> bool:
         return self.tool in (tool, FAMILIES.get(tool, tool), "*")
@@ -63,6 +65,8 @@ def match_path(rules: Iterable[Rule], tool: str, path: Path, folder: Path) -> Ru
 
 
 def _covers(pattern: str, path: Path, folder: Path) -> bool:
+    if pattern == "*":
+        return True
     whole = os.path.join(folder, os.path.expanduser(pattern))
     if pattern.endswith("/"):
         whole += "**"
@@ -118,12 +122,34 @@ def _fits(pattern: str, command: Simple) -> bool:
 
 
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
-    """Return the rules that an answer for always adds: each simple command, or else the very text."""
+    """Return the rules that an answer for always adds: each simple command, or else the very text. None if
+    no rule would cover this text and nothing else."""
     commands = [*simple_commands(text)]
-    if commands and all(each.plain and " " not in "".join(each.words) for each in commands):
+    if commands and all(each.plain and _reads_back(each) for each in commands):
         lines = (" ".join((each.program, *each.words)) for each in commands)
         return tuple(Rule(tool, line) for line in dict.fromkeys(lines))
-    return (Rule(tool, text.strip()),)
+    whole = text.strip()
+    is_wide = whole.split()[-1:] == ["*"]
+    return () if is_wide else exact_rule(tool, whole)
+
+
+def _reads_back(command: Simple) -> bool:
+    return all(word.split() == [word] for word in command.words)
+
+
+def exact_rule(tool: str, subject: str) -> tuple[Rule, ...]:
+    """Return a rule that names this one subject; none if it could be read as anything else."""
+    rule = Rule(tool, subject)
+    try:
+        reads_back = subject.isprintable() and parse_rule(str(rule)) == rule
+    except Refused:
+        reads_back = False
+    return (rule,) if reads_back else ()
+
+
+def match_use(rules: Iterable[Rule], use: Rule) -> Rule | None:
+    """Return the first rule that covers a use of a tool: the same one, or any."""
+    return next((each for each in rules if each.names(use.tool) and each.pattern in ("*", use.pattern)), None)
 
 
 def match_host(rules: Iterable[Rule], host: str) -> Rule | None:
