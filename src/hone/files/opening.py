@@ -44,6 +44,14 @@ class Place:
     def is_folder(self) -> bool:
         return self.status is not None and stat.S_ISDIR(self.status.st_mode)
 
+    @property
+    def is_file(self) -> bool:
+        return self.status is not None and stat.S_ISREG(self.status.st_mode)
+
+    @property
+    def size(self) -> int:
+        return self.status.st_size if self.status else 0
+
     def read(self, limit: int) -> bytes:
         """Return the content of a regular file. Raises OSError."""
         if self.status is None:
@@ -237,7 +245,7 @@ def _itself(way: Sequence[tuple[int, str]]) -> Place:
 
 
 def _open_folder(name: str, folder: int) -> int:
-    """Open a folder to list it, or at least to enter it: one may be allowed to write to it and not to read."""
+    """Open a folder to list it, or at least to enter it: some can be written and not listed."""
     try:
         return os.open(name, os.O_RDONLY | _ENTER & ~getattr(os, "O_PATH", 0), dir_fd=folder)
     except PermissionError:
