@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hone.core.permissions import Ask, Mode
-from hone.runtime.permissions.decide import Places
+from hone.runtime.permissions.decide import PathRules
 from hone.runtime.permissions.owner import OwnerPermissions
 from hone.runtime.permissions.project import StoredRules, read_project
 from hone.runtime.permissions.rules import RuleSet, parse_rules
@@ -25,7 +25,7 @@ def permissions_for(
         return general | stored.of(folder) | own
 
     return OwnerPermissions(
-        Places(folder, real, (real / "spill", real / "skills"), confined=confined),
+        PathRules(folder, real, (real / "spill", real / "skills"), confined=confined),
         rules,
         lambda rule: stored.add(str(folder), "allow", rule),
         ask=ask,
