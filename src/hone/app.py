@@ -37,6 +37,7 @@ from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
+from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
@@ -355,7 +356,7 @@ class Hone:
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
-        sandbox = self.enclosure.sandbox if self.enclosure else Sandbox(hidden=(self.home,), clock=self.clock)
+        sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
                 self.home,
@@ -367,6 +368,16 @@ class Hone:
                 self._tools,
                 scoped=self.enclosure is not None,
             )
+        )
+
+    def _sandbox(self) -> Sandbox:
+        """Commands see the skills that are in use, and nothing else of the home."""
+        return Sandbox(
+            home=self.home,
+            shown=(self.home / SKILLS,),
+            hidden=(self.home / ARCHIVE,),
+            access=lambda folder: self.settings.sandbox_in(folder).access(),
+            clock=self.clock,
         )
 
     def _tools(self, folder: Path) -> Iterable[Tool]:

@@ -101,7 +101,7 @@ class ToolboxFactory:
             folder,
             deps.sandbox,
             lambda command: danger(command, str(folder)),
-            network=deps.settings.network,
+            network=deps.settings.sandbox_in(folder).network,
             trust_floor=deps.folders.label(folder),
             clock=deps.clock,
         )
