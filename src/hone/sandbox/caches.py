@@ -43,15 +43,20 @@ def cache_variables(root: str) -> tuple[tuple[str, str], ...]:
     return (*named, ("UV_LINK_MODE", "copy"))
 
 
+def cache_of(home: Path, folder: Path) -> Path:
+    """Return where the cache of a folder lies, whether or not it exists."""
+    return home / CACHES / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16] / DATA
+
+
 def open_cache(home: Path, folder: Path) -> Path | None:
-    """Return the cache of a folder; None if there can be none."""
-    place = home / CACHES / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    """Make the cache of a folder if there is none; return None if there can be none."""
+    place = cache_of(home, folder)
     try:
-        (place / DATA).mkdir(mode=0o700, parents=True, exist_ok=True)
-        (place / MARK).write_bytes(os.fsencode(folder))
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.with_name(MARK).write_bytes(os.fsencode(folder))
     except OSError:
         return None
-    return place / DATA
+    return place
 
 
 class Cache(Struct, frozen=True):

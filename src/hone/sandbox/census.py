@@ -39,12 +39,14 @@ class Ground(StrEnum):
 
 
 class Site(Struct, frozen=True):
-    """A sensitive file or folder: where it lies below the root, why, and by what to know it again."""
+    """A sensitive file or folder: where it lies below the root, why, and by what to know it again: its own
+    inode and that of the folder it lies in."""
 
     path: str
     reason: str
     mode: int
     inode: int
+    within: int
     top: str = ""
     """For what CI runs: the folder that has to be a repository's."""
 
@@ -146,7 +148,7 @@ class Surveyor:
         for name, entry in inner.items():
             full = f"{path}/{name}" if path else name
             if reason := _reason(path, name, entry, ground, is_git):
-                sites += _site(full, reason, entry)
+                sites += _site(full, reason, entry, status.st_ino)
             elif _is_folder(entry) and f"{self.root}/{full}" not in self._skipped:
                 below += _descend(full, name, ground)
         is_repository = ground is Ground.WORK and ".git" in inner
@@ -183,12 +185,12 @@ def _top(path: str) -> str:
     return above.rpartition("/")[0] if above.rpartition("/")[2] in _HOSTS else above
 
 
-def _site(path: str, reason: str, entry: os.DirEntry[str]) -> Iterator[Site]:
+def _site(path: str, reason: str, entry: os.DirEntry[str], within: int) -> Iterator[Site]:
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:
         return
-    yield Site(path, reason, status.st_mode, status.st_ino, _top(path) if reason == CI else "")
+    yield Site(path, reason, status.st_mode, status.st_ino, within, _top(path) if reason == CI else "")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

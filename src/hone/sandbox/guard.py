@@ -72,39 +72,50 @@ class TreeGuard:
 
     def end(self, *, network: bool) -> list[Finding]:
         """Undo what commands did to sensitive places. `network`: whether one of them could download."""
-        findings = [finding for path in [*self._copies] for finding in self._restore(path)]
         now = self._surveyor.look()
+        findings: list[Finding] = []
         for site in sorted(now.sites.values(), key=lambda site: site.path):
             findings += self._judge(site, now, network)
-        self._made |= now.git - self._before.git
+        for path in [*self._copies]:
+            findings += self._restore(path, now)
         self._clones |= self._new_repositories(now)
         self._before = self._surveyor.look() if findings else now
         return findings
 
     def _judge(self, site: Site, now: Census, network: bool) -> Iterator[Finding]:
-        is_new = site.path not in self._before.sites
         if not now.matters(site) or self._is_vouched(site):
             return
+        is_new = self._is_new(site)
         if is_directive(site, now):
-            if is_new or _git_folder(site) in self._made:
+            git = site.path.rpartition("/")[0]
+            if is_new or git in self._made:
+                self._made |= {git}
                 for wrong in correct(site, now, self.root):
-                    yield self._take_out(wrong.path, GIT, wrong.text)
+                    yield from self._take_out(wrong.path, GIT, wrong.text)
         elif is_new and not self._is_accepted(site, now, network):
-            yield self._take_out(site.path, site.reason)
+            yield from self._take_out(site.path, site.reason)
+
+    def _is_new(self, site: Site) -> bool:
+        """Whether a command put it there. What is sealed can only be replaced by the owner, or by moving a
+        folder around it; then it is found again where it lies now. What is not sealed is put back anyway."""
+        before = self._before.sites.get(site.path)
+        if before and (before.inode == site.inode or before.within == site.within):
+            return False
+        return not any(self._is_same(site, each) for each in self._before.sites.values())
+
+    def _is_same(self, site: Site, before: Site) -> bool:
+        """Whether a place that was there before is this one, moved and unchanged."""
+        if (site.inode, site.reason) != (before.inode, before.reason):
+            return False
+        if os.path.basename(site.path) != os.path.basename(before.path):
+            return False
+        kept = self._copies.get(before.path)
+        return before.path in self._sealed or _alike(kept, copy(self.root, site.path))
 
     def _is_accepted(self, site: Site, now: Census, network: bool) -> bool:
         if site.reason == GIT and os.path.basename(site.path) == ".git":
             return not site.is_link and leads_inside(site, now, self.root)
-        return self._was_moved(site, now) or self._came_with_repository(site, now, network)
-
-    def _was_moved(self, site: Site, now: Census) -> bool:
-        """Whether a folder was renamed that has a sealed place in it."""
-        name = os.path.basename(site.path)
-        return any(
-            before.inode == site.inode and before.reason == site.reason and path not in now.sites
-            for path, before in self._before.sites.items()
-            if path in self._sealed and os.path.basename(path) == name
-        )
+        return self._came_with_repository(site, now, network)
 
     def _came_with_repository(self, site: Site, now: Census, network: bool) -> bool:
         """Whether a command made the whole folder around it as a repository: a clone that was downloaded, or
@@ -155,36 +166,52 @@ class TreeGuard:
         if real.startswith(f"{self.root}/") and os.path.exists(real):
             yield real[len(self.root) + 1 :], True
 
-    def _restore(self, path: str) -> Iterator[Finding]:
+    def _restore(self, path: str, now: Census) -> Iterator[Finding]:
         """Put a place back that was not sealed. What lies there instead is kept."""
         before, after = self._copies[path], copy(self.root, path)
-        clone = _top(path, self._clones)
-        if _alike(before, after) or (clone and not os.path.lexists(f"{self.root}/{clone}")):
+        if _alike(before, after) or self._may_be_gone(path, now):
             return
-        if after != {}:
-            yield self._take_out(path, self._reason(path))
-        else:
-            yield Finding(path, self._reason(path))
-        for inner, kept in before.items():
+        reason = self._reason(path)
+        if not after and after is not None:
+            yield Finding(path, reason)
+        for place in (*_above(path), path):
+            if os.path.lexists(f"{self.root}/{place}") and (
+                place == path or _is_in_the_way(self.root, place)
+            ):
+                yield from self._take_out(place, reason)
+        for inner, kept in before.items():  # a folder comes before what lies in it
             try:
                 write_new(self.root, f"{path}/{inner}" if inner else path, kept)
             except OSError as error:
-                yield Finding(path, self._reason(path), error=error.strerror or str(error))
+                yield Finding(path, reason, error=error.strerror or str(error))
                 return
+
+    def _may_be_gone(self, path: str, now: Census) -> bool:
+        """Whether it went with a repository that commands made, or was moved with the folder it lies in."""
+        if os.path.lexists(f"{self.root}/{path}"):
+            return False
+        clone, before = _top(path, self._clones), self._before.sites.get(path)
+        if clone and not os.path.lexists(f"{self.root}/{clone}"):
+            return True
+        return before is not None and any(self._is_same(site, before) for site in now.sites.values())
 
     def _reason(self, path: str) -> str:
         site = self._before.sites.get(path)
         return site.reason if site else GIT
 
-    def _take_out(self, path: str, reason: str, text: str = "") -> Finding:
-        target = self._keep(path)
+    def _take_out(self, path: str, reason: str, text: str = "") -> Iterator[Finding]:
+        """Nothing is to be said about what is gone already."""
         try:
+            target = self._keep(path)
             take_out(self.root, path, target)
             if text:
                 write_new(self.root, path, Kept(_FILE, text.encode("utf-8", "surrogateescape")))
+        except FileNotFoundError:
+            return
         except OSError as error:
-            return Finding(path, reason, error=error.strerror or str(error))
-        return Finding(path, reason, str(target))
+            yield Finding(path, reason, error=error.strerror or str(error))
+            return
+        yield Finding(path, reason, str(target))
 
 
 def _git_folder(site: Site) -> str | None:
@@ -196,6 +223,18 @@ def _git_folder(site: Site) -> str | None:
 def _top(path: str, repositories: Iterable[str]) -> str:
     """Which of the repositories a path lies in; "" if in none."""
     return next((each for each in repositories if path.startswith(f"{each}/")), "")
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders on the way to a path, the upper ones first."""
+    names = path.split("/")
+    yield from ("/".join(names[:count]) for count in range(1, len(names)))
+
+
+def _is_in_the_way(root: str, path: str) -> bool:
+    """Whether something is where a folder was."""
+    place = f"{root}/{path}"
+    return os.path.islink(place) or not os.path.isdir(place)
 
 
 def _alike(one: Copy | None, other: Copy | None) -> bool:

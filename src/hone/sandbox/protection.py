@@ -1,8 +1,6 @@
 """Protect the sensitive places of all folders that commands write in, and say what was done about them."""
 
-import os
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -47,9 +45,11 @@ class Protection:
 
     def _keep(self, path: str) -> Path:
         if self._quarantine is None:
-            now: datetime = self._clock.now()
-            root = self._home / QUARANTINE if self._home else Path(mkdtemp(prefix="hone-quarantine-"))
-            self._quarantine = root / f"{now:%Y%m%d-%H%M%S}-{os.getpid()}"
+            root = self._home / QUARANTINE if self._home else None
+            if root:
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            begun = self._clock.now().strftime("%Y%m%d-%H%M%S-")
+            self._quarantine = Path(mkdtemp(prefix=begun if root else "hone-quarantine-", dir=root))
         self._count += 1
         return self._quarantine / str(self._count) / path
 

@@ -35,7 +35,9 @@ class Workspace:
 
     async def choice(self) -> SandboxChoice:
         async with self._probing:
-            around, cache, _ = await asyncio.to_thread(self._prepared)
+            if self._found is None:
+                await asyncio.to_thread(self._prepared)
+            around, cache, _ = self._prepared()
             spec = self.sandbox.spec(self.folder, self.scratch(), (cache,) if cache else (), around)
             return await self.sandbox.choose(spec)
 
