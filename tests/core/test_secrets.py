@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.secrets import RUN, TOKENS, redact
+from hone.core.secrets import redact
+from hone.core.secrets.tokens import JWT, RUN, TOKENS
 from tests.conftest import Tier
 
 HEX = string.hexdigits[:16]
@@ -104,6 +105,21 @@ TOKEN_SHAPES = {
     "Telegram token": "1234567890" + ":AA" + some(33, URLSAFE),
     "Discord token": "M" + some(25) + "." + some(6) + "." + some(38, URLSAFE),
     "JWT": "eyJ" + some(30, URLSAFE) + ".eyJ" + some(60, URLSAFE) + "." + some(43, URLSAFE),
+    "Resend key": "re" + "_" + some(8) + "_" + some(24),
+    "Brevo key": "xkeysib" + "-" + some(64, HEX) + "-" + some(16),
+    "Mapbox token": "sk" + ".eyJ" + some(60, URLSAFE) + "." + some(22, URLSAFE),
+    "PostHog key": "phx" + "_" + some(43),
+    "Neon key": "napi" + "_" + some(64, string.ascii_lowercase + string.digits),
+    "Render key": "rnd" + "_" + some(28),
+    "Fireworks key": "fw" + "_" + some(22),
+    "LlamaCloud key": "llx" + "-" + some(48),
+    "E2B key": "e2b" + "_" + some(40, HEX),
+    "HubSpot token": "pat" + "-na1-" + "-".join(some(size, HEX) for size in (8, 4, 4, 4, 12)),
+    "SonarQube token": "squ" + "_" + some(40, HEX),
+    "Artifactory key": "AKCp" + some(69),
+    "Brave key": "BSA" + some(28, URLSAFE),
+    "Contentful token": "CFPAT" + "-" + some(43, URLSAFE),
+    "extended private key": "xprv" + some(107, "".join(set(ALNUM) - set("0OIl"))),
     "age key": "AGE-SECRET-" + "KEY-1" + some(58, string.ascii_uppercase + string.digits),
     "private key": base64.b64encode(pem("RSA PRIVATE " + "KEY").encode()).decode(),
     "password hash": "$2b$12" + "$" + some(53),
@@ -166,7 +182,7 @@ KEYS = ["RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY
 
 
 def test_every_kind_of_token_has_a_row_in_the_table() -> None:
-    assert set(TOKEN_SHAPES) == {kind for kind, _ in TOKENS}
+    assert set(TOKEN_SHAPES) == {JWT, *(kind for kind, _ in TOKENS)}
     assert len(TOKEN_SHAPES) + len(PLACED) + len(KEYS) >= 100
 
 
