@@ -5,7 +5,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from itertools import chain, islice, product
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from hone.core.permit import Effect
 from hone.core.regex import regex
+from hone.core.secrets import redact_rows
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.tools.define import tool
 from hone.tools.files import Positive, decoded, failure, load, located, shown
@@ -117,14 +118,18 @@ def _remarks(query: Search) -> Iterator[str]:
 
 
 def _matches(files: Iterator[tuple[Path, str]], regex: re.Pattern[str], query: Search) -> Iterator[str]:
+    """Lines are matched as they are, and shown as they read in the redacted file."""
     for path, name in files:
-        for number, line in enumerate(_content(path, query), 1):
+        lines = _content(path, query)
+        safe: Sequence[str] = ()
+        for number, line in enumerate(lines):
             if query.stop.is_set():
                 return
             query.clipped += len(line) > REACH
             if regex.search(line, 0, REACH):
-                cut = " […]" if len(line) > WIDEST else ""
-                yield f"{name}:{number}: {line[:WIDEST]}{cut}"
+                safe = safe or redact_rows(lines, 0, len(lines))
+                cut = " […]" if len(safe[number]) > WIDEST else ""
+                yield f"{name}:{number + 1}: {safe[number][:WIDEST]}{cut}"
 
 
 def _content(path: Path, query: Search) -> list[str]:

@@ -51,8 +51,8 @@ _NPMRC = r"(?i:(?<![\w.$]_auth)(?<![\w.$]_password))\s{0,2}=\s{0,2}[\"']?([\w+/=
 _SIGNED = ("?sig=", "&sig=", "-signature=", "-security-token=")
 _CONNECTION = (";password=", ";pwd=", "; password=", "; pwd=")
 _KEYWORDS = (
-    "server|data source|user|uid|database|initial catalog|host|port|encrypt|trust|integrated|pooling|ssl|driver"
-    "|account|persist"
+    "server|data source|user|uid|database|initial catalog|host|port|encrypt|trust|integrated|pooling|ssl"
+    "|driver|account|persist"
 )
 _FLAGS = (" --password", " --passwd", " --pass", " --passphrase")
 PLACES = (

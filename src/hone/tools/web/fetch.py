@@ -14,6 +14,7 @@ from hone.core.errors import HoneError
 from hone.core.loading import import_object
 from hone.core.permit import Effect
 from hone.core.regex import regex
+from hone.core.secrets import mask_password, redact
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.tools.define import tool
 from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
@@ -113,7 +114,7 @@ def _shown(answer: FetchedPage, offset: int, limits: PageLimits) -> Outcome:
 def _page(answer: FetchedPage) -> Readable | None:
     if answer.body is None:
         return None
-    text = _decode(answer.body, answer.content_type)
+    text = redact(_decode(answer.body, answer.content_type))  # the page is shown in pieces
     if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
         found: Readable = import_object(READER)(text, answer.url)
         return found
@@ -180,7 +181,9 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) 
             reason = str(error)
         except TimeoutError:
             reason = f"It took longer than {limits.seconds:g} seconds."
-        return Outcome(f"Not searched; the search engine is set to {endpoint}. {reason}", failed=True)
+        return Outcome(
+            f"Not searched; the search engine is set to {mask_password(endpoint)}. {reason}", failed=True
+        )
 
     return web_search
 

@@ -142,7 +142,7 @@ def _passage(passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
         "role": passage.role,
         "trust": passage.trust.name.lower(),
         "at": passage.at.isoformat(),
-        "text": redact(excerpt(passage.text, terms)),
+        "text": excerpt(redact(passage.text), terms),
     }
 
 
