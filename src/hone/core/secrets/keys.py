@@ -51,7 +51,7 @@ def _feet(text: str) -> Iterator[Span]:
     done = 0
     for foot in re.finditer(_FOOT, text):
         start = _body(text, done, foot.start())
-        if foot.start() - start >= 60:
+        if _is_rest(text[start : foot.start()].strip()):
             done = foot.end()
             yield start, done, KIND
 
@@ -72,7 +72,8 @@ def _body(text: str, floor: int, end: int) -> int:
 def _rows(text: str) -> Iterator[Span]:
     """Lines out of the middle of a key, and what is left of the lines beside them."""
     group: list[tuple[int, int]] = []
-    for start, end in stretches(text, _BASE64, min(_LENGTHS)):
+    for begun, end in stretches(text, _BASE64, min(_LENGTHS)):
+        start = begun + (end - begun - 1 in _LENGTHS and text.startswith("+", begun))  # the mark of a diff
         padded = text.startswith("=", end) + text.startswith("==", end)
         if end - start not in _LENGTHS or not _is_alone(text, start, end + padded):
             continue
@@ -112,14 +113,19 @@ def _beside(text: str, start: int, end: int) -> Iterator[Span]:
     """A line that was cut, or the last one of a key, which is short."""
     for rest in _REST.finditer(text, start, end):
         alone = _BEFORE.fullmatch(text, start, rest.start()) and _AFTER.fullmatch(text, rest.end(), end)
-        if alone and not rest[0].islower() and not rest[0].isdecimal():
+        if alone and _is_rest(rest[0]):
             yield rest.start(), rest.end(), KIND
+
+
+def _is_rest(line: str) -> bool:
+    """The end of a key may be short, but it is hardly a word or a number."""
+    return len(line) >= 4 and not line.islower() and not line.isdecimal()
 
 
 def _is_random(row: str) -> bool:
     """By chance, 64 letters of base64 have 26 of either case and 10 digits. A path or a digest has not."""
     lower, upper, digits = (sum(map(test, row)) for test in (str.islower, str.isupper, str.isdigit))
-    return lower >= 10 and upper >= 10 and digits >= 3
+    return lower >= 8 and upper >= 8 and digits >= 1
 
 
 def _is_public(text: str, rows: list[tuple[int, int]]) -> bool:

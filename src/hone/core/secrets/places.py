@@ -42,7 +42,7 @@ _NAMES = (
 _HEADER = (
     r"(?i:(?<![a-z]authorization))[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,})"
 )
-_ACCOUNT = r"\s{1,8}(?:login|account|user)\s{1,8}\S{1,200}"
+_ACCOUNT = r"\s{1,8}(?:login|account|user|port)\s{1,8}\S{1,200}"
 _NETRC = rf"(?:{_ACCOUNT}){{1,3}}\s{{1,8}}(?:password|passwd)\s{{1,8}}(\S+)"
 _COOKIES = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'=;,]{1,100}=[^\"'\\\r\n]{6,})"
 _SET_COOKIE = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?[^\s\"'=;,]{1,100}=([^\s\"';,\\]{6,})"
