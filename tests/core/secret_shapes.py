@@ -181,6 +181,8 @@ class Holder:
     name: str
     text: str
     secrets: Sequence[str]
+    whole: bool = False
+    """One line of it alone cannot be told from any other: a plain word, a word of a seed phrase."""
 
 
 def key_file(name: str, label: str, width: int = 64, lines: int = 6) -> Holder:
@@ -237,7 +239,7 @@ SENTENCES = (
 )
 CONFIG_FILES = (
     filled(".pgpass", "# a note\nlocalhost:5432:app:me:{}\n*:*:*:postgres:{}\n", password(), password()),
-    filled(".my.cnf", "[client]\nuser = me\npassword = {}\nhost = db\n", "swordfish"),
+    Holder(".my.cnf", "[client]\nuser = me\npassword = swordfish\nhost = db\n", ["swordfish"], whole=True),
     filled(".netrc", "machine a.example.com login me password {}\n", "swordfish"),
     filled("netrc", "machine a.example.com\n  login me\n  password {}\n", password()),
     filled("authinfo", "machine mail.example.com port 993 login me password {}\n", password()),
@@ -258,6 +260,7 @@ CONFIG_FILES = (
         "wallet.txt",
         _GAP.join(f"{number}. {word}" for number, word in enumerate(_NUMBERED, 1)),
         [f"{number}. {word}" for number, word in enumerate(_NUMBERED, 1)][1:],
+        whole=True,
     ),
     filled(
         ".npmrc",

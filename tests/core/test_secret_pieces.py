@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.secrets import conceal, mask_password, passwords, redact, redact_lines, redact_rows
+from hone.core.secrets.places import PLACES
 from hone.core.secrets.prose import LABELS
 from hone.core.secrets.seeds import is_phrase
 from tests.conftest import Figures, Tier
@@ -211,6 +212,12 @@ def test_ordinary_sources_raise_few_alarms(tier: Tier, figures: Figures) -> None
 
 
 UNITS = [
+    *(
+        f"{anchor}{end}"
+        for place in PLACES
+        for anchor in place.anchors
+        for end in ("", "=", ":a=", ": ", '="')
+    ),
     *(unit for text, secret in PLACED for unit in (text.format(secret), text.format(""))),
     *(token for token in TOKEN_SHAPES.values()),
     *(holder.text for holder in (*KEY_FILES, *CONFIG_FILES)),

@@ -8,19 +8,18 @@ from hone.core.secrets.judges import anything, chosen
 from hone.core.secrets.marks import Span
 from hone.core.secrets.places import BLANK
 
+_FRONT = r"[^\S\n]{0,20}(?:[^\s:]{1,200}:)?(?:\d{1,7}[:\t -])?[^\S\n]{0,20}"
+"""What commands put in front of a line: the name of the file, the number of the line."""
 _PGPASS = regex(
     r":(?:\*|\d{4,5}):[^:\s]{1,63}:[^:\s]{1,63}:((?:\\[:\\]|[^:\\\s]){4,200})(?![^\r\n])", re.MULTILINE
 )
-_HOST = regex(
-    r"(?:[^\s:]{1,200}:(?:\d{1,7}:)?)?(?:\*|localhost|[\w-]{1,60}(?:\.[\w-]{1,60}){1,8}|/[\w./-]{1,200})"
-)
-"""The server, perhaps behind the name of the file and the number of the line."""
+_HOST = regex(_FRONT + r"(?:\*|localhost|[\w-]{1,60}(?:\.[\w-]{1,60}){1,8}|/[\w./-]{1,200})")
 _SECTION = regex(r"^[^\S\n]*\[(?:client|mysql|mariadb)[\w-]*\]", re.MULTILINE | re.IGNORECASE)
 _OPTION = regex(
     r"^[^\S\n]*password[^\S\n]*=[^\S\n]*[\"']?([^\"'\s](?:[^\"'\r\n]*[^\"'\s])?)",
     re.MULTILINE | re.IGNORECASE,
 )
-_ALONE = regex(r"^[^\S\n]*password[^\S\n]+(\S+)[^\S\n]*$", re.MULTILINE)
+_ALONE = regex(rf"^{_FRONT}password[^\S\n]+(\S+)[^\S\n]*$", re.MULTILINE)
 
 
 def find_in_files(text: str) -> Iterator[Span]:

@@ -54,6 +54,12 @@ def filled(match: re.Match[str], value: str) -> bool:
     return anything(match, value) and not _PLACEHOLDER.fullmatch(value)
 
 
+def ending(match: re.Match[str], value: str) -> bool:
+    """Accept a value that is filled in and ends its line or its quotes."""
+    after = match.string[match.end() : match.end() + 1]
+    return filled(match, value) and (after in {"", '"', "'"} or after.isspace())
+
+
 def odd(match: re.Match[str], value: str) -> bool:
     """Accept what is no word and no name of something."""
     return anything(match, value) and not _WORDS.fullmatch(value)
@@ -86,11 +92,11 @@ def basic(_: re.Match[str], value: str) -> bool:
     return bool(user and colon and password) and f"{user}{password}".isprintable()
 
 
-def session(match: re.Match[str], value: str) -> bool:
+def session(match: re.Match[str], _: str) -> bool:
     """Accept cookies of which one is what a login left, by its name or its value."""
-    pairs = (each.strip().partition("=") for each in value.split(";"))
+    pairs = (each.strip().partition("=") for each in match[match.lastindex or 0][:2_000].split(";"))
     return any(
-        len(given) >= (8 if _SESSION.search(name) else 16) and random(match, given)
+        len(given) >= (8 if _SESSION.search(name) else 16) and random(match, given[:256])
         for name, _, given in pairs
     )
 

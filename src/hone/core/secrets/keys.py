@@ -27,13 +27,13 @@ _BASE64 = table_of(ascii_letters + digits + "+/")
 _LENGTHS = frozenset({64, 70})
 _BEFORE = regex(r"[^\S\n]*(?:(?:[^\s:]{1,200}[:-])?\d{1,7}[:\t -]|[^\s:]{1,200}:|[-+>|\"'])?[^\S\n]*[\"']?")
 """What commands put in front of a line: a number, a name, the mark of a diff."""
-_AFTER = regex(r"(?:\\[nr]|[\"',;+)\\]|[^\S\n])*")
+_AFTER = regex(r"(?:[\"',;+)\]}\\]|[^\S\n])*")
 _REST = regex(r"[A-Za-z0-9+/]{4,69}={0,2}")
 _ARMOR = regex(r"-{4,5} ?(BEGIN|END) ([A-Z0-9 ]{1,40}?) ?-{4,5}")
 REACH = 250
 """Characters around a line of a key in which its head, its foot and the ends of lines are sought."""
 _ARMORED = regex(r"[A-Za-z-]{1,30}:[^\n]{0,200}|[A-Za-z0-9+/=]{0,100}")
-_AROUND = regex(r"\\[nr]|[\s\"'+,\\]")
+_AROUND = regex(r"[\s\"'+,\\]")
 _NAMES = (b"\x06\x03\x55\x04", b"\x06\x03\x55\x1d")
 """What a certificate contains and no key does: the identifiers of a name and of an extension."""
 
@@ -43,7 +43,9 @@ def without_keys(text: str, *, by_line: bool) -> str:
         blocks = [(*block.span(), KIND) for block in re.finditer(BLOCK, text, re.ASCII)]
         text = marked(text, blocks, by_line=by_line)
         text = marked(text, _feet(text), by_line=by_line)
-    return marked(text, _rows(text), by_line=by_line)
+    # The lines of a key in a string are lines, too. Each letter keeps its place.
+    unescaped = text.replace("\\r", "  ").replace("\\n", " \n")
+    return marked(text, _rows(unescaped), by_line=by_line)
 
 
 def _feet(text: str) -> Iterator[Span]:

@@ -11,7 +11,7 @@ from functools import cache
 from msgspec import Struct
 
 from hone.core.regex import regex
-from hone.core.secrets.judges import anything, assigned, basic, chosen, filled, odd, random, session
+from hone.core.secrets.judges import anything, assigned, basic, chosen, ending, filled, odd, random, session
 from hone.core.secrets.marks import Span
 from hone.core.secrets.scan import Anchors
 
@@ -40,14 +40,15 @@ _NAMES = (
     *("_pass", "-pass", '"pass', "'pass", "dbpass", "\npass", "passwort", "kennwort", "wachtwoord", "senha"),
 )
 _HEADER = (
-    r"(?i:(?<![a-z]authorization))[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,})"
+    r"(?i:(?<![a-z]authorization))[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
+    r"(?:[A-Za-z]{3,10}\s{1,4})?([\w.~+/=-]{8,8000})"
 )
 _ACCOUNT = r"\s{1,8}(?:login|account|user|port)\s{1,8}\S{1,200}"
 _NETRC = rf"(?:{_ACCOUNT}){{1,3}}\s{{1,8}}(?:password|passwd)\s{{1,8}}(\S+)"
-_COOKIES = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'=;,]{1,100}=[^\"'\\\r\n]{6,})"
-_SET_COOKIE = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?[^\s\"'=;,]{1,100}=([^\s\"';,\\]{6,})"
+_COOKIES = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'=;,]{1,100}=[^\"'\\\r\n]{6,4096})"
+_SET_COOKIE = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?[^\s\"'=;,]{1,100}=([^\s\"';,\\]{6,4096})"
 _COOKIE_LINE = r"/[^\t\n]{0,200}\t(?i:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,200}\t([^\t\r\n]{4,})"
-_NPMRC = r"(?i:(?<![\w.$]_auth)(?<![\w.$]_password))\s{0,2}=\s{0,2}[\"']?([\w+/=.-]{6,})(?![^\s\"'])"
+_NPMRC = r"(?i:(?<![\w.$]_auth)(?<![\w.$]_password))\s{0,2}=\s{0,2}[\"']?([\w+/=.-]{6,1000})"
 _SIGNED = ("?sig=", "&sig=", "-signature=", "-security-token=")
 _CONNECTION = (";password=", ";pwd=", "; password=", "; pwd=")
 _KEYWORDS = (
@@ -82,18 +83,18 @@ PLACES = (
     SecretSpan("cookie", ("cookie",), r"(?i:(?<!set-cookie))" + _COOKIES, session),
     SecretSpan("cookie", ("set-cookie",), _SET_COOKIE, random),
     SecretSpan("cookie", ("\ttrue\t", "\tfalse\t"), _COOKIE_LINE, anything),
-    SecretSpan("npm credentials", ("_auth", "_password"), _NPMRC, filled),
+    SecretSpan("npm credentials", ("_auth", "_password"), _NPMRC, ending),
     SecretSpan(
         "npm credentials",
         (":_auth", ":_password", ":_authtoken"),
-        r"\s{0,2}=\s{0,2}[\"']?([^\s\"']{6,})",
+        r"\s{0,2}=\s{0,2}[\"']?([^\s\"']{6,2000})",
         filled,
     ),
     SecretSpan("credentials", ('"auth"',), r"\s{0,4}:\s{0,4}\"([A-Za-z0-9+/]{8,}={0,2})\"", basic),
     SecretSpan(
         "private key", ("client-key-data",), r"[\"']?\s{0,4}:\s{0,4}[\"']?([A-Za-z0-9+/=]{40,})", anything
     ),
-    SecretSpan("signature", _SIGNED, r"([\w%+/=.~-]{30,})", anything),
+    SecretSpan("signature", _SIGNED, r"([\w%+/=.~-]{30,8000})", anything),
     SecretSpan("webhook", ("hooks.slack.com/",), r"[a-z]+/([\w/]{20,})", anything),
     SecretSpan("webhook", ("/api/webhooks/",), r"\d+/([\w-]{40,})", anything),
     SecretSpan(

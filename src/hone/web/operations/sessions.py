@@ -38,7 +38,7 @@ def row(each: SessionSummary) -> dict[str, Any]:
     header = each.header
     return {
         "session": header.id,
-        "title": header.title,
+        "title": redact(header.title),
         "opening": each.opening,
         "origin": header.origin,
         "parent": header.parent,
@@ -126,7 +126,7 @@ def _hit(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:
     return {
         "session": header.id,
         "tree": hit.tree,
-        "title": header.title,
+        "title": redact(header.title),
         "origin": header.origin,
         "left": hit.left,
         "score": hit.score,
