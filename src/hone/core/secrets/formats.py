@@ -8,7 +8,7 @@ from hone.core.secrets.judges import anything, chosen
 from hone.core.secrets.marks import Span
 from hone.core.secrets.places import BLANK
 
-_FRONT = r"[^\S\n]{0,20}(?:[^\s:]{1,200}:)?(?:\d{1,7}[:\t -])?[^\S\n]{0,20}"
+_FRONT = r"[^\S\n]{0,20}(?:[^\s:\[]{1,200}:)?(?:\d{1,7}[:\t -])?[^\S\n]{0,20}"
 """What commands put in front of a line: the name of the file, the number of the line."""
 _PGPASS = regex(
     r":(?:\*|\d{4,5}):[^:\s]{1,63}:[^:\s]{1,63}:((?:\\[:\\]|[^:\\\s]){4,200})(?![^\r\n])", re.MULTILINE
