@@ -14,12 +14,18 @@ from typing import cast
 import pytest
 
 from hone.cli.main import perform
+from hone.core.clock import ManualClock
+from hone.core.events import Event
 from hone.core.messages import Message, Role, ToolCall, assistant
+from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import FAULTS, Fault, refuse
-from hone.models.scripted import Script, call
-from hone.settings import Guardrails, Settings
+from hone.models.fake_provider.shapes import Format
+from hone.models.scripted import Script, call, echo
+from hone.settings import Guardrails, Learning, Settings
 from tests.conftest import Figures, Tier
 from tests.core.secret_shapes import HOLDERS, KEY_FILES, Holder
+from tests.faults.furnish import furnish, provider
+from tests.faults.house import FORMATS
 from tests.web.rig import Running, listen, running
 
 PATIENT = Settings(
@@ -184,4 +190,54 @@ def test_what_a_provider_repeats_in_an_error_is_redacted_wherever_it_goes(
     }
     got_in = [(name, each) for name, texts in places.items() for each in sorted(found(secrets, texts))]
     figures.tally(len(secrets) * len(places), got_in=len(got_in), note="secrets in errors, in four places")
+    assert got_in == []
+
+
+KEY = "plain/words+as-a-key=nobody&knows"
+"""Has no shape that could be recognized."""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_key_that_its_provider_repeats_gets_in_nowhere(
+    format: Format, home: Path, tmp_path: Path, figures: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the sentence of a refusal, of a retry, of a fallback and of a review, with a key of any shape."""
+    monkeypatch.setenv("STAGE_KEY", KEY)
+    for status in STATUSES:
+        said = refuse(status, f"Your key {KEY} is no good. We got: Authorization: Bearer {KEY}")
+        monkeypatch.setitem(cast(dict[str, Fault], FAULTS), f"echo-{status}", said)
+    events: list[Event] = []
+    reviews: list[str] = []
+
+    async def story() -> tuple[str, list[bytes]]:
+        async with FakeProvider(echo) as stage, FakeProvider(echo) as spare:
+            settings = Settings(tries=2, fallback="spare/scripted", learning=Learning(turns=1))
+            servers = provider(format, stage.url, "STAGE_KEY"), provider(format, spare.url, "STAGE_KEY")
+            clock = ManualClock()
+            async with furnish(home, tmp_path, *servers, clock=clock, settings=settings) as hone:
+                for status in STATUSES:
+                    stage.fault = f"echo-{status}"
+                    session = await hone.session()
+                    await session.send("hello", events.append)
+                    await session.send("and again", events.append)
+                    spare.fault = f"echo-{status}"
+                    await session.send("once more", events.append)
+                    await hone.background.drain()
+                    spare.fault = None
+                    await session.send("and now?", events.append)
+                reviews.extend([job.error for job in await hone.jobs.jobs()])
+            return session.id, [*stage.bodies, *spare.bodies]
+
+    session, prompts = asyncio.run(story())
+    places = {
+        "store": [path.read_bytes() for path in home.rglob("*") if path.is_file()],
+        "prompt": prompts,
+        "export": list(exported(home, [session])),
+        "screen": [repr((events, reviews)).encode()],
+    }
+    assert all(b"[redacted: key]" in b"".join(texts) for texts in places.values())
+    assert any("[redacted: key]" in each for each in reviews)
+    got_in = [name for name, texts in places.items() if found([KEY], texts)]
+    tried = len(STATUSES) * len(places)
+    figures.tally(tried, got_in=len(got_in), note="a key of no known shape in errors, in four places")
     assert got_in == []

@@ -16,19 +16,20 @@ _BEGINNING = 12
 _PASSWORD = regex(r"password\s*=\s*(?:'((?:[^'\\]|\\.)*)'|([^\s&]+))")
 
 
-def conceal(text: str, values: Iterable[str], kind: str = "key") -> str:
+def conceal(text: str, values: Iterable[str], kind: str = "key", shortest: int = SHORTEST) -> str:
     """Replace the values, also where they are escaped, encoded or cut short."""
     for value in sorted({*values}, key=len, reverse=True):
-        if len(value) >= SHORTEST:
+        if len(value) >= shortest:
             for form in _forms(value):
                 text = text.replace(form, mark(kind))
-            text = _without_beginning(text, value, kind)
+            if len(value) > _BEGINNING:
+                text = _without_beginning(text, value, kind)
     return text
 
 
 def passwords(url: str) -> tuple[str, ...]:
     """Return the passwords in the address of a database or service."""
-    found = [quoted or bare for quoted, bare in _PASSWORD.findall(url)]
+    found = [quoted.replace("\\'", "'") or bare for quoted, bare in _PASSWORD.findall(url)]
     if "://" in url:
         try:
             found.append(urlsplit(url).password or "")

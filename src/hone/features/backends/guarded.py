@@ -12,6 +12,8 @@ from hone.core.visible import visible
 
 LONGEST_KEY, LONGEST = 200, 20_000
 """Characters of a key and of a value."""
+SHORTEST = 4
+"""Characters of a password that is taken out of errors; a shorter one may be a part of any word."""
 
 
 class GuardedBackend:
@@ -43,7 +45,7 @@ class GuardedBackend:
         except BackendError as error:
             return Availability(str(error))
         if isinstance(found, Availability):
-            return Availability(redact(conceal(found.why, self._secrets)))
+            return Availability(redact(self._clear(found.why)))
         return Availability("" if found is True else f"The memory backend {self.name} cannot be used.")
 
     async def store(
@@ -108,7 +110,10 @@ class GuardedBackend:
     def _concealed(self, error: HoneError) -> BackendError:
         """Every word of a backend that gets into an error comes through here."""
         kind = Unfit if isinstance(error, Unfit) else BackendError
-        return kind(conceal(str(error), self._secrets))
+        return kind(self._clear(str(error)))
+
+    def _clear(self, text: str) -> str:
+        return conceal(text, self._secrets, "password", SHORTEST)
 
     def _several(self, found: object) -> list[object]:
         if isinstance(found, str) or not isinstance(found, Sequence):
