@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
@@ -92,11 +93,8 @@ async def test_what_is_not_text_is_named_and_not_shown(answer: bytes, words: str
 async def test_a_secret_on_a_page_that_comes_in_pieces_is_in_none_of_them(kind: str) -> None:
     token = TOKEN_SHAPES["GitHub token"]
     for before in range(SMALL.room - len(token) - 300, SMALL.room, 20):
-        words = f"{'x ' * (before // 2)}{token} {'y ' * 900}"
-        async with internet(lambda host, path, said=words: page(said, kind), SITE, limits=SMALL) as (
-            _,
-            fetch,
-        ):
+        whole = page(f"{'x ' * (before // 2)}{token} {'y ' * 900}", kind)
+        async with internet(partial(lambda answer, *_: answer, whole), SITE, limits=SMALL) as (_, fetch):
             for offset in (0, before + 10):
                 text = (await ask(fetch, url="http://site.test/", offset=offset)).text
                 assert token[12:24] not in text

@@ -91,7 +91,7 @@ TOKENS = (
     ("PostHog key", r"phx_[A-Za-z0-9]{40,}"),
     ("Neon key", r"napi_[a-z0-9]{60,}"),
     ("Render key", r"rnd_[A-Za-z0-9]{28,}"),
-    ("Fireworks key", r"fw_[A-Za-z0-9]{22,}"),
+    ("Fireworks key", r"(?<![-_])fw_[A-Za-z0-9]{22,}"),
     ("LlamaCloud key", r"llx-[A-Za-z0-9]{40,}"),
     ("E2B key", r"e2b_[0-9a-f]{40}"),
     ("HubSpot token", r"pat-[a-z]{2}\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
