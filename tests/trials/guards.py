@@ -387,6 +387,22 @@ MUTATIONS = (
         "tests/tools/test_shell.py",
     ),
     of(
+        "hidden dangers",
+        "texts for a shell are not looked into",
+        "runtime/commands.py",
+        "        for text in self._texts(command):\n",
+        "        for text in ():\n",
+        "tests/runtime/test_danger.py",
+    ),
+    of(
+        "plain commands",
+        "what the shell expands counts as literal",
+        "runtime/commands.py",
+        "literal=certain and all(word.is_literal for word in words),",
+        "literal=True,",
+        "tests/runtime/test_commands.py",
+    ),
+    of(
         "closed to others: the home",
         "a new home can be entered by others",
         "stores/home.py",

@@ -94,6 +94,15 @@ SUITES = (
         ),
     ),
     Suite(
+        "dangers",
+        "dangerous commands, hidden in many ways, and ordinary ones that must not ask",
+        (
+            "tests/runtime/test_danger.py::test_no_evasion_that_the_docs_claim_is_missed",
+            "tests/runtime/test_danger.py::test_no_way_of_writing_a_command_changes_what_is_said_about_it",
+            "tests/runtime/test_commands.py::test_bash_runs_nothing_in_plain_lines_but_the_words_that_were_read",
+        ),
+    ),
+    Suite(
         "providers",
         "faults of a provider, at the first and the second call",
         (
