@@ -22,6 +22,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
 
 
 DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
+KEY_TESTS = "tests/web/test_keys.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 
 MUTATIONS = (
@@ -238,8 +239,8 @@ MUTATIONS = (
         "key or cookie",
         "nobody needs a key",
         DOOR,
-        "if not self._knows(scope, head):",
-        "if False:",
+        "        if who is None:\n            return self._closed(head)\n",
+        "        if who is None:\n            return None\n",
         DOOR_TESTS,
     ),
     of(
@@ -374,8 +375,8 @@ MUTATIONS = (
         "a cookie needs a page",
         "a cookie alone may change something",
         DOOR,
-        'return scope["method"] in SAFE or head.one("origin") is not None',
-        "return True",
+        '(scope["method"] not in SAFE and head.one("origin") is None)',
+        "False",
         DOOR_TESTS,
     ),
     of(
@@ -385,6 +386,54 @@ MUTATIONS = (
         "        if danger:\n",
         "        if False:\n",
         "tests/tools/test_shell.py",
+    ),
+    of(
+        "keys of programs: routes",
+        "a program may use every route",
+        DOOR,
+        'if who.is_program and scope["path"] not in FOR_PROGRAMS:',
+        "if False:",
+        KEY_TESTS,
+    ),
+    of(
+        "keys of programs: voice",
+        "a program's words are the owner's",
+        "web/openai/endpoint.py",
+        "if passed_on or call.caller.is_program else None",
+        "if passed_on else None",
+        KEY_TESTS,
+    ),
+    of(
+        "keys of programs: conversations",
+        "a program may continue every foreign conversation",
+        "web/callers.py",
+        "if who.began(header.id):",
+        "if True:",
+        KEY_TESTS,
+    ),
+    of(
+        "keys of programs: a person joins",
+        "a program may continue a conversation that a person has joined",
+        "web/callers.py",
+        "    if not is_foreign(transcript):\n",
+        "    if False:\n",
+        KEY_TESTS,
+    ),
+    of(
+        "keys: removed ones",
+        "what came by a removed key stays valid",
+        "web/keys.py",
+        "return not who.tag or (self._issued is not None and self._issued.has(who.tag))",
+        "return True",
+        KEY_TESTS,
+    ),
+    of(
+        "keys: only a digest is kept",
+        "the key itself is stored",
+        "web/api_keys.py",
+        "ApiKey(name, kind, digest(word), self._clock.now())",
+        "ApiKey(name, kind, word, self._clock.now())",
+        KEY_TESTS,
     ),
     of(
         "hidden dangers",

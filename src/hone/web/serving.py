@@ -14,6 +14,7 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
+from hone.web.api_keys import ApiKeys
 from hone.web.app import create_app
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
@@ -147,7 +148,9 @@ async def serve(
         questions = PendingQuestions(bus, clock)
         async with Hone(home=home, ask=questions.ask) as hone:
             await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
-            keys = Keys(stored(hone.home), clock, port, address.password)
+            issued = ApiKeys(hone.home, clock)
+            issued.list()  # a file that cannot be read is said first, too
+            keys = Keys(stored(hone.home), clock, port, address.password, issued)
             state = ServerState(
                 hone, keys, bus, questions, OpenSessions(hone, bus, clock), clock, _url(address, port)
             )
