@@ -22,7 +22,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
 
 
 DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
-KEY_TESTS = "tests/web/test_keys.py"
+KEY_TESTS, HTTP_TESTS = "tests/web/test_keys.py", "tests/web/test_http.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 
 MUTATIONS = (
@@ -434,6 +434,46 @@ MUTATIONS = (
         "ApiKey(name, kind, digest(word), self._clock.now())",
         "ApiKey(name, kind, word, self._clock.now())",
         KEY_TESTS,
+    ),
+    of(
+        "one meaning for a request: lengths",
+        "a request may have both kinds of length",
+        "web/heads.py",
+        "if lengths and encodings:",
+        "if False:",
+        HTTP_TESTS,
+    ),
+    of(
+        "one meaning for a request: one length",
+        "a request may say its length twice",
+        "web/heads.py",
+        "if len(lengths) > 1 or",
+        "if",
+        HTTP_TESTS,
+    ),
+    of(
+        "one request at a time",
+        "a request behind another leaves the connection open",
+        "web/protocol.py",
+        "        self.cycle.keep_alive = False\n",
+        "        pass\n",
+        HTTP_TESTS,
+    ),
+    of(
+        "half-open requests: heads",
+        "a head may take for ever",
+        "web/protocol.py",
+        "self._set_timer(self.bounds.head)",
+        "self._set_timer(None)",
+        HTTP_TESTS,
+    ),
+    of(
+        "half-open requests: bodies",
+        "each byte gives a body more time",
+        "web/protocol.py",
+        "return self.bounds.body + self._arrived / self.bounds.rate",
+        "return self.bounds.body + self._arrived",
+        HTTP_TESTS,
     ),
     of(
         "hidden dangers",

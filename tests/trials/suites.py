@@ -80,6 +80,16 @@ SUITES = (
         ),
     ),
     Suite(
+        "requests",
+        "requests that two readers understand differently, and requests that are never finished",
+        ("tests/web/test_http.py",),
+    ),
+    Suite(
+        "keys",
+        "what a program's key reaches, says and teaches",
+        ("tests/web/test_keys.py",),
+    ),
+    Suite(
         "urls",
         "URLs that lead to addresses which are not public",
         ("tests/faults/test_urls.py",),

@@ -20,6 +20,7 @@ from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
+from hone.web.protocol import BOUNDS, Bounds
 from hone.web.serving import Address, bind, server
 from hone.web.state import ServerState
 
@@ -59,6 +60,7 @@ async def running(
     clock: Clock | None = None,
     latency: float = 0.0,
     grace: float = 0.0,
+    bounds: Bounds = BOUNDS,
 ) -> AsyncIterator[Running]:
     address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
     questions, listener = PendingQuestions(bus, time), bind(address)
@@ -73,7 +75,7 @@ async def running(
             issued = ApiKeys(home, time)
             keys = Keys(key, time, port, password, issued)
             state = ServerState(hone, keys, bus, questions, OpenSessions(hone, bus, time), time, url)
-            serving = server(state, address.hosts(port), grace)
+            serving = server(state, address.hosts(port), grace, bounds)
             task = asyncio.create_task(serving.serve([listener]))
             headers = {"authorization": f"Bearer {key}"}
             try:
