@@ -16,7 +16,7 @@ from msgspec import Struct
 from hone.core.sensitive import CI, GIT, is_sealed, leads_to_sensitive
 from hone.files.tree import TICK
 
-MOST = 2_000
+MOST = 1_500
 """Folders that are looked at, the upper ones first."""
 _SKIPPED = {
     *("node_modules", "site-packages", "vendor", ".venv", "venv", "__pycache__", ".tox", ".nox", ".cache"),
