@@ -2,21 +2,38 @@
 
 from pathlib import Path
 
-from benchmarks.working_week import compared, live, told
-from tests.conftest import Figures, Tier
+import pytest
+
+from benchmarks.working_week import Week, compared, live, told
+from tests.conftest import Figures
+
+EXPECTED = {"goes on with that code"}
+"""What was written from a page and nobody has committed yet."""
 
 
-async def test_a_working_week_makes_hardly_any_stated_lesson_wait(
-    home: Path, tmp_path: Path, tier: Tier, figures: Figures
-) -> None:
-    week = await live(home, tmp_path, tier.size(short=1, full=5))
+def check(week: Week, figures: Figures) -> None:
     for line in told(week):
         figures(line)
-    assert week.waiting <= 0.1 * len(week.conversations)
-    inward = {each.kind for each in week.conversations if each.foreign and not each.outward}
-    assert inward == {"goes on with that code"}
+    inward = [each for each in week.conversations if not each.outward]
+    assert {each.kind for each in inward if each.foreign} == EXPECTED
+    assert not any(each.waits for each in inward if not each.foreign)
     assert all(each.foreign for each in week.conversations if each.outward)
     assert all(count <= 2 for count in week.questions)
+
+
+async def test_a_working_day_is_local_but_for_what_came_from_elsewhere(
+    home: Path, tmp_path: Path, figures: Figures
+) -> None:
+    check(await live(home, tmp_path, days=1), figures)
+
+
+@pytest.mark.long
+async def test_in_a_working_week_hardly_any_stated_lesson_waits(
+    home: Path, tmp_path: Path, figures: Figures
+) -> None:
+    week = await live(home, tmp_path)
+    check(week, figures)
+    assert week.waiting <= 0.1 * len(week.conversations)
 
 
 def test_the_comparison_of_a_folder_finds_what_changed_in_it(tmp_path: Path) -> None:
