@@ -8,6 +8,7 @@ prefixed.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from zlib import crc32
 
 from hone.core.regex import regex
@@ -206,11 +207,11 @@ def _pieces(row: Row) -> Iterator[Row]:
         if (len(piece) >= PIECE and _is_enough(piece)) or len(piece) == LONGEST:
             yield piece
             start = end
-    for first in range(start, -1, -1):
-        piece = row[first:][:LONGEST]
-        if _is_enough(piece):
-            yield piece
-            return
+    if start < len(row):
+        whole = [row[first:][:LONGEST] for first in range(start, -1, -1)]
+        yield from islice((piece for piece in whole if len(piece) >= PIECE and _is_enough(piece)), 1)
+        if start == 0 and len(row) < PIECE and _is_enough(row):
+            yield row
 
 
 def _filling(row: Row) -> int | None:

@@ -94,7 +94,8 @@ class Areas:
     def _places(self, folder: Path, session: str, reach: Reach) -> frozenset[str]:
         """Nested folders without an answer are looked for once per conversation."""
         if (folder, session) not in self._nested:
-            self._nested = {(folder, session): frozenset(_untrusted(folder, self._folders))}
+            found = self._folders.find_untrusted(folder, WHOLE_NAMES)
+            self._nested = {(folder, session): frozenset(map(name, found))}
         root = self._folders.root(folder)
         within = (f"{name(folder)}/", *(name(each) for each in reach.write))
         partial = self._views.get(root).partial if root else set()
@@ -123,25 +124,6 @@ def _drain(area: Area) -> None:
 
 def _is_in(path: str, places: frozenset[str]) -> bool:
     return path in places or any(path.startswith(f"{each}/") for each in places)
-
-
-def _untrusted(folder: Path, folders: Folders) -> Iterable[str]:
-    """Yield the folders inside a trusted one that have their own answer, or none."""
-    todo = [folder]
-    while todo:
-        here = todo.pop()
-        if here != folder and not folders.trusts(here):
-            yield name(here)
-            continue
-        try:
-            with os.scandir(here) as entries:
-                todo += [
-                    Path(each.path)
-                    for each in entries
-                    if each.name not in WHOLE_NAMES and each.is_dir(follow_symlinks=False)
-                ]
-        except OSError:
-            continue
 
 
 def _all_files(places: frozenset[str]) -> list[str]:
