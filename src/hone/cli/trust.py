@@ -20,7 +20,8 @@ What tools bring from a trusted folder counts as local: Hone may learn from it w
 and follows the instructions it finds there (AGENTS.md, CLAUDE.md or .hone/instructions.md, the
 first that is there) as you have seen them: after a change they are not used until you say so
 again. Everything else that tools bring counts as foreign. Trusting a folder sends nothing
-anywhere and gives no further rights, unless a .hone/permissions.toml in it says so and is shown."""
+anywhere and gives no further rights, except those that a .hone/permissions.toml in it asks for;
+you are shown it first."""
 
 
 class ShownFile(Struct, frozen=True):
