@@ -38,6 +38,7 @@ from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
+from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
@@ -52,11 +53,13 @@ from hone.runtime.instructions import FoundInstructions, Instructions, UnusedIns
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
+from hone.runtime.provenance.observer import Provenance
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
-from hone.runtime.trust import FolderLabels, Folders, OwnersList
+from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.view import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
@@ -102,7 +105,8 @@ class Hone:
         self.tools = tuple(tools)
         self.system = system
         self.notices: list[str] = []
-        self.folders = Folders(OwnersList(self.home / "trusted.json"))
+        self.folders = Folders.of(self.home)
+        self.provenance = Provenance(self.home, self.folders)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model
@@ -125,6 +129,7 @@ class Hone:
             await self.models.close()
         if "toolboxes" in built:
             await self.toolboxes.close()
+        self.provenance.close()
         if "keeper" in built:
             self.keeper.close()
         if "stores" in built:
@@ -253,7 +258,8 @@ class Hone:
         sandbox = self.toolboxes.sandbox
         spec = sandbox.spec(self.folder)
         choice = await sandbox.choose(spec)
-        return not choice.missing(network=False), await sandbox.describe(spec)
+        view = describe_view(self.folder, sandbox, choice, self.clock)
+        return not choice.missing(network=False), [*await sandbox.describe(spec), *view]
 
     # Features and plugins
 
@@ -360,7 +366,7 @@ class Hone:
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
-        sandbox = self.enclosure.sandbox if self.enclosure else Sandbox(hidden=(self.home,), clock=self.clock)
+        sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
                 self.home,
@@ -371,6 +377,16 @@ class Hone:
                 self._tools,
                 self._work,
             )
+        )
+
+    def _sandbox(self) -> Sandbox:
+        """Commands see the skills that are in use, and nothing else of the home."""
+        return Sandbox(
+            home=self.home,
+            shown=(self.home / SKILLS,),
+            hidden=(self.home / ARCHIVE,),
+            access=lambda folder: self.settings.sandbox_in(folder).access(),
+            clock=self.clock,
         )
 
     def _tools(self, folder: Path) -> Iterable[Tool]:
@@ -440,9 +456,9 @@ class Hone:
         @cache
         def observers() -> Sequence[WorkObserver]:
             found = (part.observer(folder) for part in self._parts.having("observer"))
-            return [each for each in found if each]
+            return [self.provenance, *(each for each in found if each)]
 
-        return Work(FolderLabels(self.folders), observers)
+        return Work(self.provenance, observers)
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""

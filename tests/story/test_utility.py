@@ -17,7 +17,7 @@ from hone.core.turn import Turn
 from hone.core.value import replace
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Memory, Settings
+from hone.settings import Learning, Memory, SandboxSettings, Settings
 from tests.conftest import Figures, Tier
 from tests.story.poison.injected import Honest, Work, honest, turned, works
 from tests.story.poison.obedient import REVIEWED
@@ -58,7 +58,7 @@ async def house(folder: Path, mind: Careful, settings: Settings | None = None) -
             model=Scripted(mind),
             folder=folder,
             tools=[fetch],
-            settings=replace(settings or Settings(), network="allow"),
+            settings=replace(settings or Settings(), sandbox=SandboxSettings(network="allow")),
             clock=ManualClock(),
         ) as hone,
     ):

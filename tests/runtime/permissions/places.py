@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-SEALED = False
-"""Whether commands find the sensitive places of the working folder read-only. Until they do, what commands
-write there is counted and not asserted."""
-
 HOME = [
     ".bashrc",
     ".profile",

@@ -17,7 +17,7 @@ from hone.core.value import replace
 from hone.models.scripted import Scripted, call, lines
 from hone.runtime.permissions.network import hosts_of, named_hosts
 from hone.runtime.permissions.rules import RuleSet, parse_rules
-from hone.settings import Settings
+from hone.settings import Network, SandboxSettings, Settings
 from tests.allowed import permissions
 from tests.given import NOON
 from tests.rig import PREFIX, asked, context
@@ -190,8 +190,8 @@ async def test_a_redirect_is_followed_to_an_unnamed_host_and_never_to_a_denied_o
 
 
 async def test_a_search_engine_of_the_owners_needs_no_question_and_obeys_never(tmp_path: Path) -> None:
-    async def searched(network: str) -> str:
-        settings = Settings(search="http://127.0.0.1:9", network=network)  # type: ignore[arg-type]
+    async def searched(network: Network) -> str:
+        settings = Settings(search="http://127.0.0.1:9", sandbox=SandboxSettings(network=network))
         script = lines(assistant(call("web_search", query="x")), "done")
         async with Hone(model=Scripted(script), folder=tmp_path, settings=settings, ask=nobody) as hone:
             result = (await hone.run("go")).nodes[1].message.result

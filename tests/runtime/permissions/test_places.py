@@ -18,7 +18,7 @@ from hone.runtime.session import ignore
 from tests.conftest import Figures, Tier
 from tests.rig import asked
 from tests.runtime.permissions import places
-from tests.runtime.permissions.places import NEW, OLD, SEALED, furnish, written
+from tests.runtime.permissions.places import NEW, OLD, furnish, written
 from tests.tools.shells import Owner
 
 WRITE_ALL = """while read -r path; do echo '# new words' > "$path"; done < places.txt 2> /dev/null"""
@@ -97,6 +97,10 @@ def grounds(
         monkeypatch.setenv("HOME", str(person))
         outside = furnish(person, [*places.HOME, *places.MORE_HOME])
         sensitive = furnish(folder, [*places.PROJECT, *places.MORE_PROJECT])
+        for git in (".git", ".git/modules/sub", "sub/.git"):
+            (folder / git / "HEAD").write_text("ref: refs/heads/main\n")
+            (folder / git / "objects").mkdir()
+            (folder / git / "refs").mkdir()
         yield situation, Ground(person, folder, outside, sensitive, furnish(folder, places.ORDINARY))
 
 
@@ -143,20 +147,16 @@ async def test_commands_write_only_where_the_rules_say_so(
     tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: Tier, figures: Figures
 ) -> None:
     run = {"command": WRITE_ALL} if tool == "terminal" else {"code": WRITE_ALL_IN_PYTHON}
-    tried, missing = 0, []
-    wrong, unsealed = list[tuple[Situation, Path]](), list[tuple[Situation, Path]]()
+    tried, wrong, missing = 0, [], []
     for situation, there in grounds(tmp_path, monkeypatch, drawn(tier)):
         there.list(there.all)
         await perform(situation, there.folder, [call(tool, **run)])
         found = {*written(there.all)}
         allowed = {*there.ordinary} if situation.may_write_by_command() else set()
         tried += len(there.all)
-        for path in found - allowed:
-            is_gap = path in there.sensitive and situation.may_write_by_command() and not SEALED
-            (unsealed if is_gap else wrong).append((situation, path))
+        wrong += [(situation, path) for path in found - allowed]
         missing += [(situation, path) for path in allowed - found]
-    note = f"places, by {tool}" + (f"; {len(unsealed)} were not sealed" if unsealed else "")
-    figures.tally(tried, got_in=len(wrong), lost=len(missing), note=note)
+    figures.tally(tried, got_in=len(wrong), lost=len(missing), note=f"places, by {tool}")
     assert (wrong, missing) == ([], [])
 
 
