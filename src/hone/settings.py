@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from hone.core.errors import SettingsError
-from hone.sandbox.spec import Access, find_system
+from hone.sandbox.spec import SandboxAccess, find_system
 
 Network = Literal["ask", "allow", "never"]
 _MADE = {"PATH", "HOME", "TMPDIR", "TERM", "PAGER", "USER", "LOGNAME"}
@@ -86,6 +86,15 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a review that has ended is told: not at all, in one line, or with each change."""
 
 
+class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether files are kept as they were before tools and commands change them, for `hone rewind`; how many
+    MiB of them, and for how many days."""
+
+    enabled: bool = True
+    size: int = 512
+    days: int = 30
+
+
 class SandboxPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What commands may reach beyond the working folder and the usual. A path begins with / or ~/."""
 
@@ -106,9 +115,9 @@ class SandboxPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if name in _MADE:
                 raise ValueError(f"Hone makes {name} itself for commands; take it out of env of sandbox")
 
-    def access(self) -> Access:
+    def access(self) -> SandboxAccess:
         """What of it exists, without links."""
-        return Access(
+        return SandboxAccess(
             tuple(path for path in map(_real, self.read) if os.path.exists(path)),
             tuple(path for path in map(_real, self.write) if os.path.isdir(path)),
             self.env,
@@ -167,6 +176,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
     learning: Learning = Learning()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     sandbox: SandboxSettings = SandboxSettings()
     projects: Mapping[str, ProjectSettings] = {}
     """By folder."""
@@ -191,6 +201,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("deadline of memory must be above 0 seconds")
         if min(self.learning.turns, self.learning.iterations, self.learning.daily) < 0:
             raise ValueError("turns, iterations and daily of learning must be 0 or more")
+        if self.checkpoints.size < 1 or self.checkpoints.days < 1:
+            raise ValueError(
+                "size and days of checkpoints must be at least 1; enabled = false turns them off"
+            )
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:
