@@ -111,7 +111,7 @@ class Hone:
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model
-        self.permissions = PermissionsFactory(self.home, self.settings, ask, mode, self.say)
+        self.permissions = PermissionsFactory(self.home, self.settings, self.folders, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:

@@ -24,6 +24,10 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
 DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
 KEY_TESTS, HTTP_TESTS = "tests/web/test_keys.py", "tests/web/test_http.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
+DECIDE, NETWORK = "runtime/permissions/decide.py", "runtime/permissions/network.py"
+RULES_TESTS, PLACES_TESTS, CONSENT_TESTS, ANSWERS_TESTS = (
+    f"tests/runtime/permissions/test_{name}.py" for name in ("rules", "places", "network", "owner")
+)
 
 MUTATIONS = (
     of(
@@ -221,8 +225,8 @@ MUTATIONS = (
     of(
         "home closed to file tools",
         "a file tool writes into the home",
-        "tools/wrappers.py",
-        "if Effect.WRITE in self.spec.effects and self._is_inside(call.arguments):",
+        DECIDE,
+        "if path.is_relative_to(places.home) and not is_open:",
         "if False:",
         "tests/story/test_home.py",
     ),
@@ -295,8 +299,8 @@ MUTATIONS = (
         "redaction: lines that match",
         "a line is redacted without the file around it",
         "tools/search.py",
-        "safe = safe or redact_rows(lines, 0, len(lines))",
-        "safe = safe or lines",
+        "safe = redact_rows(lines, 0, len(lines))",
+        "safe = lines",
         "tests/tools/test_safe_pieces.py",
     ),
     of(
@@ -384,7 +388,7 @@ MUTATIONS = (
         "sandbox: no cell, no silence",
         "where no sandbox holds, nothing is asked",
         "tools/doubts.py",
-        "missing = sorted(choice.missing(network=network))",
+        "missing = sorted(self.choice.missing(network=self.network))",
         "missing = list[str]()",
         "tests/tools/test_shell.py",
     ),
@@ -481,10 +485,10 @@ MUTATIONS = (
     of(
         "trusted folders: results",
         "what is read anywhere counts as local",
-        "tools/wrappers.py",
-        "Trust.FOREIGN if place is None else self.label(place)",
-        "Trust.LOCAL",
-        "tests/tools/test_labelled.py",
+        "runtime/provenance/labels.py",
+        "        if root is None:\n            return True\n",
+        "        if root is None:\n            return False\n",
+        "tests/story/test_poisoning.py",
     ),
     of(
         "trusted folders: instructions",
@@ -506,9 +510,98 @@ MUTATIONS = (
         "dangerous commands ask",
         "nothing is dangerous",
         "tools/doubts.py",
-        "        if danger:\n",
+        "        if found:\n",
         "        if False:\n",
         "tests/tools/test_shell.py",
+    ),
+    of(
+        "permissions: a denial",
+        "a rule that denies is not looked at",
+        DECIDE,
+        "    denied = match_path(rules.deny, request.tool, path, places.folder)",
+        "    denied = None",
+        RULES_TESTS,
+    ),
+    of(
+        "permissions: sensitive places",
+        "what runs by itself is written like any other file",
+        DECIDE,
+        "sensitive = is_sensitive(parts) if action is Action.WRITE else",
+        'sensitive = "" if action is Action.WRITE else',
+        PLACES_TESTS,
+    ),
+    of(
+        "permissions: secrets",
+        "secrets are read unasked",
+        DECIDE,
+        "        secret = is_secret(path)",
+        '        secret = ""',
+        PLACES_TESTS,
+    ),
+    of(
+        "permissions: wildcards",
+        "a wildcard allows a guarded place",
+        DECIDE,
+        "if not (each.is_wide and places.guards(path, request.action))",
+        "if True",
+        RULES_TESTS,
+    ),
+    of(
+        "permissions: plan",
+        "who only plans writes files",
+        DECIDE,
+        "    if writes and mode is Mode.PLAN:",
+        "    if False:",
+        PLACES_TESTS,
+    ),
+    of(
+        "permissions: plan, commands",
+        "who only plans writes by command",
+        "tools/shell.py",
+        "read_only=only_looks(context)",
+        "read_only=False",
+        "tests/story/test_modes.py",
+    ),
+    of(
+        "permissions: every part",
+        "a rule for one part of a line covers the line",
+        "runtime/permissions/rules.py",
+        "        if rule is None:\n            return ()\n",
+        "        if rule is None:\n            continue\n",
+        RULES_TESTS,
+    ),
+    of(
+        "permissions: never",
+        "the network is used although it is switched off",
+        NETWORK,
+        '    if setting == "never":',
+        "    if False:",
+        CONSENT_TESTS,
+    ),
+    of(
+        "permissions: the owner's own words",
+        "a URL in anybody's text is consent",
+        NETWORK,
+        "node.trust is Trust.OWNER and",
+        "True and",
+        CONSENT_TESTS,
+    ),
+    of(
+        "permissions: projects",
+        "what a repository allows itself counts",
+        "runtime/permissions/project.py",
+        "return found if approved else RuleSet((), found.deny)",
+        "return found",
+        ANSWERS_TESTS,
+    ),
+    of(
+        "permissions: rules that cannot be read",
+        "a damaged file denies nothing",
+        "runtime/permissions/approval.py",
+        "        found = read_project(folder)\n        return found.rules",
+        "        try:\n            found = read_project(folder)\n        except Refused:\n"
+        "            return RuleSet()\n        return found.rules",
+        ANSWERS_TESTS,
     ),
     of(
         "keys of programs: routes",

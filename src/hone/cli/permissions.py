@@ -91,10 +91,13 @@ def _rules(found: list[SourcedRule]) -> Iterator[str]:
         return
     rows = [(each.kind, visible(str(each.rule)), _source(each)) for each in found]
     yield from lay_out(("", "rule", "from"), rows, columns())
+    if not all(each.counts for each in found):
+        yield ""
+        yield "What is not approved does not count. `hone trust` shows the file and asks you."
 
 
 def _source(each: SourcedRule) -> str:
-    return each.source if each.counts else f"{each.source}, not approved: `hone trust` shows it"
+    return each.source if each.counts else f"{each.source} (not approved)"
 
 
 @permissions.command()

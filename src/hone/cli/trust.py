@@ -23,7 +23,8 @@ first that is there) as you have seen them: after a change they are not used unt
 again. Everything else that tools bring counts as foreign. So does a file that Hone wrote in
 a trusted folder after it had read something foreign, or that a command with network wrote,
 until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere and
-gives no further rights, unless a .hone/permissions.toml in it says so and is shown."""
+gives no further rights, except those that a .hone/permissions.toml in it asks for; you are
+shown it first."""
 LINES = 400
 """Lines of a file that are shown."""
 
