@@ -78,6 +78,10 @@ class Language(Struct, frozen=True, kw_only=True):
     prefers: str = ""
     wants: str = ""
     """As an entry says it: in the third person."""
+    naming: str = ""
+    """Between a thing and its name: called, named."""
+    because: str = ""
+    """Subordinates that begin a reason."""
     use: str = ""
     """Orders that say no more than "prefer": use tabs, give short answers."""
     common: str = ""
@@ -129,6 +133,8 @@ class Lexicon:
         self.same = {word: line.split()[0] for line in language.same for word in line.split()}
         self._folds = list(zip(language.folds.split()[::2], language.folds.split()[1::2], strict=True))
         self.first = tuple(language.first.split())
+        self.naming = frozenset(language.naming.split())
+        self.because = frozenset(language.because.split())
         self.use = frozenset(language.use.split())
         self.known = {*self.said, *_kinds(language, language), *language.common.split(), *self.same}
         self.limits = frozenset(language.limits.split())

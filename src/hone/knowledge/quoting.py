@@ -95,6 +95,7 @@ class _Match:
         self.written = [clause for clause, _ in clauses]
         self.numbers = [number for number, (_, atoms) in enumerate(clauses) for _ in atoms]
         """The clause of each atom of the entry."""
+        self.places: list[int] = []
         self.places = self._locate()
         """Where the owner has each atom of the entry; -1 for one that is nowhere."""
         self.pairs = [
@@ -155,7 +156,16 @@ class _Match:
             return not atom.leads
         if atom.key in self.lexicon.use and self._is_order(place):
             return True
-        return atom.kind in {Kind.SELF, Kind.HAVE}
+        if atom.passive and atom.key in self.lexicon.naming:
+            return True
+        return atom.kind in {Kind.SELF, Kind.HAVE} or self._is_reason(place)
+
+    def _is_reason(self, place: int) -> bool:
+        """Whether it gives the reason for something that is not denied: "because" itself, or all after it."""
+        at = next((at for at in range(place, -1, -1) if self.owner[at].key in self.lexicon.because), 0)
+        if not at or any(clause.negated for clause in self.said[: self.owner[at].clause]):
+            return False
+        return place == at or not any(each > at for each in self.places)
 
     def _is_negated(self, place: int) -> bool:
         """Whether a "not" stands before it in its clause: "not always" is not "not"."""
