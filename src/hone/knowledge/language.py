@@ -1,15 +1,14 @@
-"""Load what the quoting rule knows about each language, and find the sentences of a text.
+"""Load what the quoting rule knows about each language.
 
-The word lists are data: one file per language in `languages/`. A word that no list names is a content word, so a
+The word lists are data: one file per language in `languages/`. A word that no list names is a content word. So a
 word that is missing from a list can make a lesson wait, but cannot turn its meaning.
 """
 
 import re
 import tomllib
-from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -22,17 +21,44 @@ _KANA = regex("[ぁ-ヺ]")
 _HAN = regex("[\u3400-\u4dbf\u4e00-\u9fff]")
 _IDEOGRAPHIC = regex("[ぁ-ヺ\u3400-\u4dbf\u4e00-\u9fff]")
 _LETTERS = regex(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_STEM = 2
+_USER = 3
+"""What the name of the user counts for when a language is detected."""
+_NEVER = "(?!)"
 
 
-class Kind:
-    """What a word does in a sentence. Content words and operators ("not", "only", "if", "was" …) have none."""
+class Kind(IntEnum):
+    """What a word does in a sentence."""
 
-    GLUE, BE, HAVE, AND, SUB, PREP, LINK, LIMIT, NOT, NEVER = range(1, 11)
-    SELF, OWN, OWN_AFTER, YOU, YOUR, THIRD, THEIRS, POLITE, PLEASE, FILLER, PREFER, WANT, POST = range(11, 24)
+    CONTENT = 0
+    GLUE = 1
+    BE = 2
+    HAVE = 3
+    JOIN = 4
+    SUBORDINATE = 5
+    PREPOSITION = 6
+    POSTPOSITION = 7
+    LINK = 8
+    LIMIT = 9
+    NOT = 10
+    NEVER = 11
+    SELF = 12
+    OWN = 13
+    OWN_AFTER = 14
+    YOU = 15
+    YOUR = 16
+    THIRD = 17
+    THEIRS = 18
+    POLITE = 19
+    PLEASE = 20
+    FILLER = 21
+    PREFER = 22
+    WANT = 23
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """The word lists of one language, as its file has them. A list is one string, split at white space."""
+    """The lists of one language, as its file has them. A list of words is one string, split at white space; a
+    pattern is a regular expression; a list of lines has one group of words or endings on each line."""
 
     glue: str = ""
     """Articles and other words that hold a sentence together: ignored on both sides."""
@@ -42,15 +68,19 @@ class Language(Struct, frozen=True, kw_only=True):
     joins: str = ""
     """Between two clauses: and, but."""
     subordinates: str = ""
-    """Begin a clause that may change places with its neighbor: if, when, because."""
+    """Begin a clause that can change places with its neighbor: if, when, because."""
+    because: str = ""
+    """Those that begin a reason."""
     prepositions: str = ""
     """May be left out or added, but not exchanged: in, for, with."""
     postpositions: str = ""
     """The same, after their word."""
     links: str = ""
     """Prepositions that must stay: from, to, over."""
+    cases: str = ""
+    """Pattern: endings that do the work of a preposition."""
     limits: str = ""
-    """May not move: only, except, instead."""
+    """Must stay where they are, in this form: only, except, could, was, today."""
     negations: str = ""
     nevers: str = ""
     i: str = ""
@@ -62,40 +92,41 @@ class Language(Struct, frozen=True, kw_only=True):
     third: str = ""
     theirs: str = ""
     user: str = ""
-    """How an entry names the owner; the possessive forms stand before or after what is owned."""
+    """How an entry names the owner."""
     user_object: str = ""
     users: str = ""
+    """The same as a possessive, before what is owned."""
     users_after: str = ""
     polite: str = ""
-    """May always be left out."""
+    """May be left out at the beginning of a part."""
     please: str = ""
-    """Makes a question a request."""
+    """May be left out anywhere, and makes a question a request."""
     fillers: str = ""
-    """May be left out of a clause without a negation."""
+    """May be left out where no "not" stands before them, and may move."""
     prefer: str = ""
     want: str = ""
     """As the owner says it: in the first person, or as an order."""
     prefers: str = ""
     wants: str = ""
     """As an entry says it: in the third person."""
-    naming: str = ""
-    """Between a thing and its name: called, named."""
-    because: str = ""
-    """Subordinates that begin a reason."""
     use: str = ""
-    """Orders that say no more than "prefer": use tabs, give short answers."""
+    """Orders that say no more than "I prefer": use, give, write."""
+    naming: str = ""
+    """Participles between a thing and its name: called, named."""
+    comment: str = ""
+    """Pattern: how a remark begins that may be left out at the end of a sentence."""
+    others: str = ""
+    """Pattern: the same, where the remark is about somebody or something else."""
+    consequence: str = ""
+    """Pattern: the same, for what follows from the rest."""
+    doubts: str = ""
+    """Words that make a remark more than one: think, say, joke, tomorrow."""
     common: str = ""
-    """More words to know the language by."""
+    """More words to detect the language by."""
     first: str = ""
     """Endings of a verb in the first person, where it needs no pronoun; `*` where nothing shows the person."""
     either: str = ""
     """Endings of a verb that are the same in the first and the third person."""
-    adverbs: str = ""
-    """Words that may stand anywhere in their clause, as a pattern."""
-    same: tuple[str, ...] = ()
-    """Each line lists words that are taken for its first one."""
-    folds: str = ""
-    """Letters that change within the forms of a word: each pair is taken for its second half."""
     names: bool = True
     """Whether a capital inside a sentence marks a name."""
     bare: bool = False
@@ -103,119 +134,148 @@ class Language(Struct, frozen=True, kw_only=True):
     final: bool = False
     """Whether an order puts its verb first and an infinitive puts it last."""
     moves: bool = True
-    """Whether one word of a clause may take another place."""
+    """Whether a part of a clause may take another place."""
+    adverbs: str = ""
+    """Pattern: words that may stand anywhere in their clause."""
     question: str = ""
-    """How a question begins that has lost its sign."""
+    """Pattern: how a question begins that has lost its sign."""
     retract: str = ""
-    """How a sentence begins that takes back or limits the one before it."""
+    """Pattern: how a sentence begins that takes back or limits the one before it."""
+    correct: str = ""
+    """Pattern: words that make a short sentence a correction of the one before it."""
+    introduce: str = ""
+    """Pattern: words that make the sentences after them somebody else's, or invented."""
+    same: tuple[str, ...] = ()
+    """Lines: words that are taken for the first one."""
+    folds: str = ""
+    """Letters that change within the forms of a word: each second one replaces the one before it."""
     endings: tuple[str, ...] = ()
-    """Each line lists endings that can take each other's place; `-` is none."""
+    """Lines: endings that can take each other's place; `-` is none."""
     tenses: tuple[str, ...] = ()
-    """Endings that are in one of those lines, but in different tenses."""
+    """Lines: endings that are also in one of those lines, but differ in tense."""
     forms: tuple[str, ...] = ()
-    """Each line lists forms of one word."""
+    """Lines: forms of one word."""
     participles: tuple[str, ...] = ()
+    """Lines: an ending of an active form, and that of its participle."""
     participle_forms: tuple[str, ...] = ()
     phrases: str = ""
     """Expressions that are rewritten before a sentence is split into words: `pattern => words` on each line."""
 
 
 class Lexicon:
-    """A language as the rule looks things up in it."""
+    """A language as the rule looks things up in it. `frames` is the language in which an entry may say "the user
+    prefers" as well."""
 
-    def __init__(self, language: Language, frames: Language | None = None) -> None:
+    def __init__(self, language: Language, frames: Language) -> None:
         self.language = language
-        self.said, self.written = _kinds(language, None), _kinds(language, frames or language)
+        self.said = _kinds(language)
+        self.written = self.said | _frames(frames) | _frames(language)
         lines = (line.partition("=>") for line in language.phrases.strip().splitlines())
         self.phrases = [(re.compile(pattern.strip()), f" {words.strip()} ") for pattern, _, words in lines]
-        self.either = tuple(language.either.split())
-        self.adverb = re.compile(language.adverbs or r"(?!)")
         self.same = {word: line.split()[0] for line in language.same for word in line.split()}
+        self.users = _set(language.user, language.user_object, language.users)
+        self.subjects, self.we = _set(language.i, language.we, language.user), _set(language.we)
+        self.objects = _set(language.me, language.user_object)
+        self.limits, self.because = _set(language.limits), _set(language.because)
+        self.turning = self.limits | (_set(language.subordinates) - self.because) | _set(language.doubts)
+        self.use, self.naming = _set(language.use), _set(language.naming)
+        self.first, self.either = tuple(language.first.split()), tuple(language.either.split())
+        self.adverb, self.case = _pattern(language.adverbs), _pattern(language.cases)
+        self.question, self.comment = _pattern(language.question), _pattern(language.comment)
+        self.others, self.consequence = _pattern(language.others), _pattern(language.consequence)
+        self._known = {*self.said, *_frames(language), *language.common.split(), *self.same}
+        self._longest = max(map(len, filter(_IDEOGRAPHIC.search, self._known)), default=0)
         self._folds = list(zip(language.folds.split()[::2], language.folds.split()[1::2], strict=True))
-        self.first = tuple(language.first.split())
-        self.naming = frozenset(language.naming.split())
-        self.because = frozenset(language.because.split())
-        self.use = frozenset(language.use.split())
-        self.known = {*self.said, *_kinds(language, language), *language.common.split(), *self.same}
-        self.limits = frozenset(language.limits.split())
-        self.subjects = frozenset(f"{language.i} {language.we} {language.user}".split())
-        self.users = frozenset(f"{language.user} {language.user_object} {language.users}".split())
-        self.we = frozenset(language.we.split())
-        self.objects = frozenset(f"{language.me} {language.user_object}".split())
-        self.thirds = frozenset(language.third.split())
-        self.question = re.compile(language.question or r"(?!)")
-        self._listed = sorted((word for word in self.known if _IDEOGRAPHIC.search(word)), key=len, reverse=True)
-        self._longest = len(self._listed[0]) if self._listed else 0
-        self._endings = [_endings(line) for line in language.endings]
-        self._tenses = [_endings(line) for line in language.tenses]
-        self._participles = [_endings(line) for line in language.participles]
-        self._forms = _groups(language.forms)
-        self._participle_forms = _groups(language.participle_forms)
+        self._endings, self._tenses = _lines(language.endings), _lines(language.tenses)
+        self._participles = _lines(language.participles)
+        self._forms, self._participle_forms = _groups(language.forms), _groups(language.participle_forms)
+
+    @property
+    def drops_subjects(self) -> bool:
+        """Whether nothing shows who does what is said."""
+        return self.first == ("*",)
 
     def weight(self, word: str) -> int:
-        """How much the word speaks for the language: the name of the user most."""
-        return 3 if word in self.users else int(word in self.known)
+        """How much the word speaks for this language."""
+        return _USER if word in self.users else int(word in self._known)
 
     def longest(self, text: str, at: int) -> str:
         """The longest listed word of a language without spaces that begins there, or nothing."""
         sizes = range(self._longest, 0, -1)
-        return next((text[at : at + size] for size in sizes if text[at : at + size] in self.known), "")
-
-    def unlisted(self, text: str, at: int, size: int) -> str:
-        """What stands there up to the next listed word."""
-        end = next((end for end in range(at + 1, at + size) if self.longest(text, end)), at + size)
-        return text[at:end]
+        return next((text[at : at + size] for size in sizes if text[at : at + size] in self._known), "")
 
     def is_participle(self, word: str) -> bool:
-        return word not in self._forms and (word in self._participle_forms or any(
-            word.endswith(ending) for line in self._participles for ending in line[1:]
-        ))
+        if word in self._forms:
+            return False
+        return word in self._participle_forms or any(word.endswith(line[-1]) for line in self._participles)
 
     def inflected(self, one: str, other: str) -> bool:
         """Whether both are forms of one word that say the same: no other tense, mood or degree."""
         if _share(self._forms, one, other):
             return True
-        one, other = self._folded(one), self._folded(other)
+        for old, new in self._folds:
+            one, other = one.replace(old, new), other.replace(old, new)
         return _alternate(self._endings, one, other) and not _alternate(self._tenses, one, other)
 
-    def _folded(self, word: str) -> str:
-        for old, new in self._folds:
-            word = word.replace(old, new)
-        return word
-
     def passive(self, active: str, participle: str) -> bool:
-        return _share(self._participle_forms, active, participle) or _alternate(self._participles, active, participle)
+        return _share(self._participle_forms, active, participle) or _alternate(
+            self._participles, active, participle
+        )
 
 
-def _kinds(language: Language, frames: Language | None) -> dict[str, int]:
-    """The first list that names a word decides. With `frames` the words are those of an entry."""
-    lists = [
-        (Kind.NEVER, language.nevers), (Kind.NOT, language.negations),
-        (Kind.OWN_AFTER, language.users_after), (Kind.OWN, language.users),
-        (Kind.SELF, f"{language.i} {language.we}"), (Kind.SELF, language.me), (Kind.OWN, language.my),
-        (Kind.YOU, language.you), (Kind.YOUR, language.your),
-        (Kind.THIRD, language.third), (Kind.THEIRS, language.theirs),
-        (Kind.PREFER, language.prefer), (Kind.WANT, language.want),
-        (Kind.PLEASE, language.please), (Kind.POLITE, language.polite), (Kind.FILLER, language.fillers),
-        (Kind.SUB, language.subordinates), (Kind.LIMIT, language.limits),
-        (Kind.AND, language.joins), (Kind.BE, language.be), (Kind.HAVE, language.have),
-        (Kind.PREP, language.prepositions), (Kind.LINK, language.links), (Kind.POST, language.postpositions),
+def _kinds(language: Language) -> dict[str, Kind]:
+    """The first list that names a word decides."""
+    lists = (
+        (Kind.NEVER, language.nevers),
+        (Kind.NOT, language.negations),
+        (Kind.OWN_AFTER, language.users_after),
+        (Kind.OWN, f"{language.users} {language.my}"),
+        (Kind.SELF, f"{language.i} {language.we} {language.me}"),
+        (Kind.YOU, language.you),
+        (Kind.YOUR, language.your),
+        (Kind.THIRD, language.third),
+        (Kind.THEIRS, language.theirs),
+        (Kind.PREFER, language.prefer),
+        (Kind.WANT, language.want),
+        (Kind.PLEASE, language.please),
+        (Kind.POLITE, language.polite),
+        (Kind.FILLER, language.fillers),
+        (Kind.SUBORDINATE, language.subordinates),
+        (Kind.LIMIT, language.limits),
+        (Kind.JOIN, language.joins),
+        (Kind.BE, language.be),
+        (Kind.HAVE, language.have),
+        (Kind.PREPOSITION, language.prepositions),
+        (Kind.POSTPOSITION, language.postpositions),
+        (Kind.LINK, language.links),
         (Kind.GLUE, language.glue),
-    ]  # fmt: skip
-    if frames:
-        lists = [
-            (kind, words)
-            for each in (language, frames)
-            for kind, words in ((Kind.SELF, f"{each.user} {each.user_object}"), (Kind.PREFER, each.prefers), (Kind.WANT, each.wants))
-        ] + lists
+    )
     return {word: kind for kind, words in reversed(lists) for word in words.split()}
 
 
-def _endings(line: str) -> tuple[str, ...]:
-    return tuple("" if ending == "-" else ending for ending in line.split())
+def _frames(language: Language) -> dict[str, Kind]:
+    """The words in which an entry speaks of the owner."""
+    lists = (
+        (Kind.WANT, language.wants),
+        (Kind.PREFER, language.prefers),
+        (Kind.SELF, f"{language.user} {language.user_object}"),
+    )
+    return {word: kind for kind, words in lists for word in words.split()}
 
 
-def _groups(lines: tuple[str, ...]) -> dict[str, frozenset[int]]:
+def _set(*lists: str) -> frozenset[str]:
+    return frozenset(word for words in lists for word in words.split())
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:{text or _NEVER})")
+
+
+def _lines(lines: Iterable[str]) -> list[tuple[str, ...]]:
+    return [tuple("" if ending == "-" else ending for ending in line.split()) for line in lines]
+
+
+def _groups(lines: Iterable[str]) -> dict[str, frozenset[int]]:
     found: dict[str, frozenset[int]] = {}
     for number, line in enumerate(lines):
         for word in line.split():
@@ -223,35 +283,32 @@ def _groups(lines: tuple[str, ...]) -> dict[str, frozenset[int]]:
     return found
 
 
-def _share(groups: dict[str, frozenset[int]], one: str, other: str) -> bool:
+def _share(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
     return not groups.get(one, frozenset()).isdisjoint(groups.get(other, ()))
 
 
-_STEM = 2
-
-
-def _alternate(classes: list[tuple[str, ...]], one: str, other: str) -> bool:
+def _alternate(lines: Sequence[tuple[str, ...]], one: str, other: str) -> bool:
+    """Whether the words differ in nothing but endings of one line."""
     pairs = enumerate(zip(one, other, strict=False))
     alike = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-    for at in range(max(_STEM, alike - 3), alike + 1):
-        ends = one[at:], other[at:]
-        if any(ends[0] in each and ends[1] in each for each in classes):
-            return True
-    return False
+    ends = [(one[at:], other[at:]) for at in range(max(_STEM, alike - 3), alike + 1)]
+    return any(a in line and b in line for a, b in ends for line in lines)
 
 
 @cache
-def lexicons() -> dict[str, Lexicon]:
+def lexicons() -> Mapping[str, Lexicon]:
     files = {path.stem: path.read_text("utf-8") for path in sorted(_FILES.glob("*.toml"))}
     read = {name: msgspec.convert(tomllib.loads(text), Language) for name, text in files.items()}
     return {name: Lexicon(language, read["en"]) for name, language in read.items()}
 
 
-_UNKNOWN = Lexicon(Language(moves=False))
+@cache
+def _unknown() -> Lexicon:
+    return Lexicon(Language(moves=False), Language())
 
 
 def detect(text: str) -> Lexicon:
-    """The language most words of the text are known in. Of one that is not known, nothing may change."""
+    """Return the language that most words of the text are known in. In an unknown one nothing may change."""
     if _KANA.search(text):
         return lexicons()["ja"]
     if _HAN.search(text):
@@ -260,47 +317,4 @@ def detect(text: str) -> Lexicon:
     parts = [part for word in words for part in {word, *word.split("'")}]
     scores = {name: sum(map(each.weight, parts)) for name, each in lexicons().items()}
     best = max(scores, key=lambda name: (scores[name], name == "en"))
-    return lexicons()[best] if scores[best] else _UNKNOWN
-
-
-_ABBREVIATED = "".join(
-    rf"(?<!\b(?i:{word})\.)" for word in ("dr", "mr", "ms", "mrs", "prof", r"e\.g", r"i\.e", r"\d", r"\d\d")
-)
-_NO_ITEM = r"(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
-_BREAK = regex(
-    rf"{_ABBREVIATED}(?<=[.!?…])[\"')\]”’»]*\s+{_NO_ITEM}|[。！？]+[」』”]?{_NO_ITEM}|(?<![:：])\n\s*\n{_NO_ITEM}"
-)
-_LIST = regex(r":(?:\s|$)|：")
-
-
-_QUOTED = regex(r"“[^”]{,2000}”|\"[^\"\n]{,2000}\"|«[^»]{,2000}»|„[^“”]{,2000}[“”]|「[^」]{,2000}」")
-
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Where each begins and ends. The items of a list stay with what stands above them, for that may be a no;
-    so does what stands between semicolons after a colon, what is quoted with its source, and what takes a sentence
-    back with that sentence."""
-    quoted = [found.span() for found in _QUOTED.finditer(text)]
-    breaks = [found.end() for found in _BREAK.finditer(text)]
-    ends = [0, *(at for at in breaks if not _is_inside(at, quoted)), len(text)]
-    for start, end in pairwise(tuple(ends)):
-        if not _LIST.search(text, start, end):
-            ends += [found.end() for found in re.compile("[;；]").finditer(text, start, end)]
-    found: list[tuple[int, int]] = []
-    for start, end in pairwise(sorted(ends)):
-        if found and _retraction().match(text, start, end):
-            found[-1] = found[-1][0], end
-        elif text[start:end].strip():
-            found.append((start, end))
-    return found
-
-
-def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
-    place = bisect(spans, (at,)) - 1
-    return place >= 0 and spans[place][0] < at < spans[place][1]
-
-
-@cache
-def _retraction() -> re.Pattern[str]:
-    openings = "|".join(each.language.retract for each in lexicons().values() if each.language.retract)
-    return re.compile(rf"[\W_]*(?:{openings})(?!\w)", re.IGNORECASE)
+    return lexicons()[best] if scores[best] else _unknown()

@@ -12,30 +12,44 @@ from msgspec import Struct
 
 from hone.core.regex import regex
 from hone.core.value import replace
-from hone.knowledge.language import Kind, Lexicon, sentences
+from hone.knowledge.language import Kind, Lexicon
+from hone.knowledge.sentences import sentences
 
-CONTENT = 0
 SOFT, HARD = 1, 2
-"""How strongly an atom is separated from the one before it: by a comma, by "if" or by a preposition."""
-_CLAUSE = regex(r"[,:;.!?](?=\s|$)|\n|[。；！？：，]|[、()「」“”«»\"]|\s[-–—]+\s")
-_WORD = regex(r"(?<!\S)[-−+]\d(?:[\w.,:]*\w)?|\w+(?:['][^\W\d]+)?(?:[-./:@+#~=&%?\\]+\w+)*(?:\+\+|#|%|°)?|[%€$£¥<>≤≥=≠~→]+")
-_CJK = regex("[々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[ァ-ヺー]+|[ぁ-ゖ]+|[^ぁ-ヺー々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
-_IDEOGRAPHIC = regex("[ぁ-ヺー々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+"""How an atom is separated from the one before it: by a comma; by "if" or a preposition."""
+COMMENT, OTHERS, CONSEQUENCE = 1, 2, 3
+"""What kind of remark a clause may be."""
+DENIALS = frozenset({Kind.NOT, Kind.NEVER})
+WISHES = frozenset({Kind.PREFER, Kind.WANT})
+PERSONS = frozenset({Kind.SELF, Kind.THIRD})
+_WORDS = frozenset({Kind.CONTENT, Kind.HAVE}) | DENIALS
+_CJK = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_PART = regex(r"[,;.!?](?=\s|$)|\n|[。；！？，]|[、()「」“”«»„\"]|\s[-–—]+\s")
+_WORD = regex(
+    r"(?<!\S)[-−+]\d(?:[\w.,:]*\w)?|\w+(?:'[^\W\d]+)?(?:[-./:@+#~=&%?\\]+\w+)*(?:\+\+|#|%|°)?|[%€$£¥<>≤≥=≠~→]+"
+)
+_PIECE = regex(f"[{_CJK}]|[ァ-ヺー]+|[ぁ-ゖ]+|[^ぁ-ヺー{_CJK}]+")
+_IDEOGRAPHIC = regex(f"[ぁ-ヺー{_CJK}]")
+_HIRAGANA = regex("[ぁ-ゖ]")
 _CAPITAL = regex(r"(?<=[\w,;)] )[\"'“„«(]?([^\W\d_a-z]\w*)")
 _QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
+_JOKE = regex(r"(?<!\w)(?:/s|j/k|jk|lol|rofl|lmao|ha(?:ha)+|xd)(?!\w)|[😂🤣😜😝🤪😏🙃]|;-?[)PpD]", re.IGNORECASE)
+_CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]|「[^」]*」|‘[^’]*’)[.!?…]*\s*")
 _SPACES = regex("[ \t]+")
 _SIGNS = regex("[…，、；：！？。]")
 
 
 class Atom(Struct, frozen=True):
-    """A word that counts. `role` is its preposition, `owner` whose it is, `clause` the number of its clause."""
+    """A word that counts."""
 
     key: str
-    kind: int = CONTENT
+    kind: Kind = Kind.CONTENT
     role: str = ""
-    owner: int = 0
+    """Its preposition."""
+    owner: Kind = Kind.GLUE
+    """Whose it is: OWN, YOUR, THEIRS or nobody's."""
     fixed: bool = False
-    """It may not move, and has one form only."""
+    """It has one form only, and may not move."""
     passive: bool = False
     bound: int = 0
     leads: bool = False
@@ -48,161 +62,40 @@ class Atom(Struct, frozen=True):
 class Clause(Struct, frozen=True):
     """What is known of a clause beside its atoms."""
 
-    wish: int = 0
-    """Kind.PREFER or Kind.WANT if it is framed as what the owner wants."""
+    wish: bool = False
+    """It is framed as what the owner wants."""
     polite: bool = False
     be: bool = False
-    negated: bool = False
     your: bool = False
     """It begins with "your"."""
+    negated: bool = False
+    remark: int = 0
 
 
 class Sentence(Struct, frozen=True):
     atoms: tuple[Atom, ...]
     clauses: tuple[Clause, ...]
-    asks: bool = False
-
-
-class _Reader:
-    """Collects the atoms of one sentence."""
-
-    def __init__(self, lexicon: Lexicon, names: frozenset[str], *, entry: bool) -> None:
-        self.lexicon, self.names, self.entry = lexicon, names, entry
-        self.kinds = lexicon.written if entry else lexicon.said
-        self.atoms: list[Atom] = []
-        self.clauses: list[Clause] = []
-        self._open: list[Atom] = []
-        self._about = Clause()
-        self._fresh()
-
-    def _fresh(self) -> None:
-        self._role, self._owner, self._be, self._bound, self._leads, self._wishes = "", 0, False, SOFT, True, False
-
-    def close(self) -> None:
-        """End the clause. One without a word of its own belongs to the next."""
-        if any(atom.kind in {CONTENT, Kind.NOT, Kind.NEVER, Kind.HAVE} for atom in self._open):
-            atoms, about = _framed(self._open, self._about, self.lexicon, entry=self.entry)
-            self.atoms += [replace(atom, clause=len(self.clauses)) for atom in atoms]
-            self.clauses.append(replace(about, negated=any(each.kind in {Kind.NOT, Kind.NEVER} for each in atoms)))
-            self._open, self._about = [], Clause()
-        self._fresh()
-
-    def take(self, word: str) -> None:
-        word = self.lexicon.same.get(word, word)
-        kind = self.kinds.get(word, CONTENT)
-        if kind == Kind.AND:
-            self.close()
-            return
-        if kind == Kind.SUB:
-            self.close()
-            self._add(word, CONTENT, fixed=True, bound=HARD)
-        elif kind in {Kind.POLITE, Kind.PLEASE}:
-            self._about = replace(self._about, polite=self._about.polite or kind == Kind.PLEASE)
-        elif kind in {Kind.GLUE, Kind.BE}:
-            self._be = self._be or kind == Kind.BE
-            self._about = replace(self._about, be=self._about.be or kind == Kind.BE)
-        elif kind == Kind.PREP:
-            self._role, self._bound = word, HARD
-        elif kind == Kind.POST:
-            if self._open:
-                self._open[-1] = replace(self._open[-1], role=self._open[-1].role or word)
-        elif kind == Kind.OWN_AFTER and self._open:
-            self._open[-1] = replace(self._open[-1], owner=Kind.OWN)
-        elif kind in {Kind.OWN, Kind.YOUR, Kind.THEIRS}:
-            self._owner = kind
-            self._about = replace(self._about, your=self._about.your or (kind == Kind.YOUR and self._leads))
-        else:
-            self._word(word, kind)
-        self._leads = self._leads and kind in {Kind.POLITE, Kind.PLEASE, Kind.FILLER}
-
-    def _word(self, word: str, kind: int) -> None:
-        bound = HARD if kind == Kind.LINK or (kind == Kind.SELF and word in self.lexicon.subjects) else 0
-        fixed = kind in {Kind.LINK, Kind.LIMIT} or word in self.names or not word.isalpha()
-        if kind in {Kind.LINK, Kind.LIMIT, Kind.OWN_AFTER}:
-            kind = CONTENT
-        self._add(word, kind, fixed=fixed, bound=bound)
-
-    def _add(self, word: str, kind: int, *, fixed: bool, bound: int) -> None:
-        bound = max(bound, self._bound)
-        if bound == HARD and self._open and _binds(self._open[-1], self.lexicon):
-            bound = 0
-        passive = (self._be or self._wishes) and self.lexicon.is_participle(word)
-        self._open.append(
-            Atom(word, kind, self._role, self._owner, fixed, passive, bound, self._leads, self._is_subject(word, kind))
-        )
-        self._bound = 0
-        self._wishes = self._wishes or (self.entry and kind in {Kind.PREFER, Kind.WANT})
-        if kind not in {Kind.FILLER, Kind.NOT, Kind.NEVER}:
-            self._role, self._owner, self._be = "", 0, False
-
-
-    def _is_subject(self, word: str, kind: int) -> bool | None:
-        if kind not in {Kind.SELF, Kind.THIRD}:
-            return None
-        heads = all(atom.kind != CONTENT or atom.bound == HARD for atom in self._open)
-        if word in self.lexicon.objects:
-            return False
-        if self.entry or self.lexicon.first == ("*",):
-            return True if heads else None
-        return True
-
-
-def _binds(atom: Atom, lexicon: Lexicon) -> bool:
-    """What stands after a "not" or an "only" cannot be moved away from it."""
-    return atom.kind in {Kind.NOT, Kind.NEVER} or atom.key in lexicon.limits
-
-
-def _framed(atoms: Sequence[Atom], about: Clause, lexicon: Lexicon, *, entry: bool) -> tuple[list[Atom], Clause]:
-    """Take out "I prefer". What others prefer stays."""
-    kept: list[Atom] = []
-    for atom in atoms:
-        if atom.kind not in {Kind.PREFER, Kind.WANT}:
-            kept.append(atom)
-        elif _is_owners(kept, atom, lexicon, entry=entry):
-            about = replace(about, wish=max(about.wish, atom.kind))
-            kept = _without_person(kept)
-        else:
-            kept.append(replace(atom, key="wish", kind=CONTENT, fixed=True))
-    return kept, about
-
-
-def _is_owners(before: Sequence[Atom], wish: Atom, lexicon: Lexicon, *, entry: bool) -> bool:
-    persons = {Kind.SELF, Kind.THIRD} if entry else {Kind.SELF}
-    if lexicon.first == ("*",):
-        return all(atom.kind not in {Kind.YOU, Kind.THIRD} for atom in before)
-    last = next((atom for atom in reversed(before) if atom.kind not in {Kind.NOT, Kind.NEVER, Kind.FILLER}), None)
-    if last is None:
-        return entry or not lexicon.first or wish.key.endswith(lexicon.first)
-    return last.kind in persons
-
-
-def _without_person(atoms: Sequence[Atom]) -> list[Atom]:
-    """Without the persons right before the end."""
-    kept = list(atoms)
-    for at in range(len(atoms) - 1, -1, -1):
-        if atoms[at].kind in {Kind.SELF, Kind.THIRD}:
-            del kept[at]
-        elif atoms[at].kind not in {Kind.NOT, Kind.NEVER, Kind.FILLER}:
-            break
-    return kept
+    tells: bool
+    """It states or orders something, and in earnest."""
 
 
 def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
     for start, end in sentences(text):
         part = text[start:end]
-        reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
         plain = _plain(part, lexicon)
-        for clause in _CLAUSE.split(plain):
-            for word in _words(clause, lexicon):
-                reader.take(word)
-            reader.close()
+        reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
+        for each in _PART.split(plain):
+            reader.read(each)
         if reader.atoms:
-            yield Sentence(tuple(reader.atoms), tuple(reader.clauses), _asks(part, plain, lexicon, reader.clauses))
+            yield Sentence(
+                tuple(reader.atoms), tuple(reader.clauses), _tells(part, plain, lexicon, reader.clauses)
+            )
 
 
-def _asks(raw: str, plain: str, lexicon: Lexicon, clauses: Sequence[Clause]) -> bool:
-    question = _QUESTION.search(raw) or lexicon.question.match(plain)
-    return bool(question) and not any(clause.polite for clause in clauses)
+def _tells(raw: str, plain: str, lexicon: Lexicon, clauses: Sequence[Clause]) -> bool:
+    asks = _QUESTION.search(raw) or lexicon.question.match(plain)
+    is_request = any(clause.polite for clause in clauses)
+    return (not asks or is_request) and not _JOKE.search(raw) and not _CITED.fullmatch(raw)
 
 
 def _names(text: str, lexicon: Lexicon) -> frozenset[str]:
@@ -213,11 +106,156 @@ def _names(text: str, lexicon: Lexicon) -> frozenset[str]:
 
 
 def _plain(text: str, lexicon: Lexicon) -> str:
-    plain = unicodedata.normalize("NFKC", _SIGNS.sub(r"\g<0> ", text)).casefold().replace("’", "'")
+    plain = unicodedata.normalize("NFKC", _SIGNS.sub(r"\g<0> ", text)).casefold()
+    plain = _SPACES.sub(" ", plain.replace("’", "'")).strip()
     for pattern, spelled in lexicon.phrases:
         plain, count = pattern.subn(spelled, plain)
         plain = _SPACES.sub(" ", plain) if count else plain
     return plain.strip()
+
+
+class _Reader:
+    """Collects the atoms of one sentence."""
+
+    def __init__(self, lexicon: Lexicon, names: frozenset[str], *, entry: bool) -> None:
+        self.atoms: list[Atom] = []
+        self.clauses: list[Clause] = []
+        self._lexicon, self._names, self._entry = lexicon, names, entry
+        self._kinds = lexicon.written if entry else lexicon.said
+        self._open: list[Atom] = []
+        self._about = Clause()
+        self._start()
+
+    def read(self, part: str) -> None:
+        """Read what stands between two signs."""
+        remarks = {COMMENT: self._lexicon.comment, OTHERS: self._lexicon.others}
+        remarks[CONSEQUENCE] = self._lexicon.consequence
+        remark = max((kind for kind, pattern in remarks.items() if pattern.match(part)), default=0)
+        for word in _words(part, self._lexicon):
+            self._take(self._lexicon.same.get(word, word), remark)
+        self._close(remark)
+
+    def _start(self) -> None:
+        self._role, self._owner, self._be, self._wishes = "", Kind.GLUE, False, False
+        self._bound, self._leads = SOFT, True
+
+    def _close(self, remark: int) -> None:
+        """End the clause. One without a word of its own belongs to the next."""
+        if any(atom.kind in _WORDS for atom in self._open):
+            atoms, wish = _unframed(self._open, self._lexicon, entry=self._entry)
+            negated = any(atom.kind in DENIALS for atom in atoms)
+            self.atoms += [replace(atom, clause=len(self.clauses)) for atom in atoms]
+            self.clauses.append(replace(self._about, wish=wish, negated=negated, remark=remark))
+            self._open, self._about = [], Clause()
+        self._start()
+
+    def _take(self, word: str, remark: int) -> None:
+        kind = self._kinds.get(word, Kind.CONTENT)
+        if kind is Kind.POLITE and not self._leads:
+            kind = Kind.CONTENT
+        match kind:
+            case Kind.JOIN:
+                self._close(remark)
+                return
+            case Kind.SUBORDINATE:
+                self._close(remark)
+                self._add(word, Kind.CONTENT, fixed=True, bound=HARD)
+            case Kind.PREPOSITION:
+                self._role, self._bound = word, HARD
+            case Kind.POSTPOSITION | Kind.OWN_AFTER if self._open:
+                last = self._open[-1]
+                owner = Kind.OWN if kind is Kind.OWN_AFTER else last.owner
+                role = word if kind is Kind.POSTPOSITION else ""
+                self._open[-1] = replace(last, owner=owner, role=last.role or role)
+            case Kind.GLUE | Kind.BE | Kind.POLITE | Kind.PLEASE | Kind.OWN | Kind.YOUR | Kind.THEIRS:
+                self._note(kind)
+            case _:
+                self._word(word, kind)
+        self._leads = self._leads and kind in {Kind.POLITE, Kind.PLEASE, Kind.FILLER}
+
+    def _note(self, kind: Kind) -> None:
+        about = self._about
+        if kind in {Kind.OWN, Kind.YOUR, Kind.THEIRS}:
+            self._owner = kind
+        self._be = self._be or kind is Kind.BE
+        self._about = replace(
+            about,
+            polite=about.polite or kind is Kind.PLEASE,
+            be=about.be or kind is Kind.BE,
+            your=about.your or (kind is Kind.YOUR and self._leads),
+        )
+
+    def _word(self, word: str, kind: Kind) -> None:
+        ending = self._lexicon.case.fullmatch(word) if kind is Kind.CONTENT else None
+        if ending:
+            self._role, self._bound = ending[1], 0 if self._repeats(ending[1]) else HARD
+        subject = kind is Kind.SELF and word in self._lexicon.subjects
+        fixed = kind in {Kind.LINK, Kind.LIMIT} or word in self._names or not word.isalpha()
+        if kind in {Kind.LINK, Kind.LIMIT, Kind.OWN_AFTER, Kind.POSTPOSITION}:
+            bound, kind = (HARD if kind is Kind.LINK else 0), Kind.CONTENT
+        else:
+            bound = HARD if subject else 0
+        self._add(word, kind, fixed=fixed, bound=bound)
+
+    def _repeats(self, role: str) -> bool:
+        return bool(self._open) and self._open[-1].role == role
+
+    def _add(self, word: str, kind: Kind, *, fixed: bool, bound: int) -> None:
+        bound = max(bound, self._bound)
+        if self._open and (self._open[-1].kind in DENIALS or self._open[-1].key in self._lexicon.limits):
+            bound = 0  # What stands after "not" or "only" cannot be moved away from it.
+        passive = (self._be or self._wishes) and self._lexicon.is_participle(word)
+        atom = Atom(word, kind, self._role, self._owner, fixed, passive, bound, self._leads)
+        self._open.append(replace(atom, subject=self._is_subject(atom)))
+        self._bound = 0
+        self._wishes = self._wishes or (self._entry and kind in WISHES)
+        if kind is not Kind.FILLER and kind not in DENIALS:
+            self._role, self._owner, self._be = "", Kind.GLUE, False
+
+    def _is_subject(self, atom: Atom) -> bool | None:
+        if atom.kind not in PERSONS:
+            return None
+        if atom.key in self._lexicon.objects:
+            return False
+        if not self._entry and not self._lexicon.drops_subjects:
+            return True
+        heads = all(each.kind is not Kind.CONTENT or each.bound == HARD for each in self._open)
+        return True if heads else None
+
+
+def _unframed(atoms: Sequence[Atom], lexicon: Lexicon, *, entry: bool) -> tuple[list[Atom], bool]:
+    """Take out "I prefer", and say whether it was there. What others prefer stays."""
+    kept: list[Atom] = []
+    wish = False
+    for atom in atoms:
+        if atom.kind not in WISHES:
+            kept.append(atom)
+        elif _is_owners(kept, atom, lexicon, entry=entry):
+            wish, kept = True, _without_person(kept)
+        else:
+            kept.append(replace(atom, key="wish", kind=Kind.CONTENT, fixed=True))
+    return kept, wish
+
+
+def _is_owners(before: Sequence[Atom], wish: Atom, lexicon: Lexicon, *, entry: bool) -> bool:
+    if lexicon.drops_subjects:
+        return all(atom.kind not in {Kind.YOU, Kind.THIRD} for atom in before)
+    skipped = DENIALS | {Kind.FILLER}
+    last = next((atom for atom in reversed(before) if atom.kind not in skipped), None)
+    if last is None:
+        return entry or not lexicon.first or wish.key.endswith(lexicon.first)
+    return last.kind is Kind.SELF or (entry and last.kind is Kind.THIRD)
+
+
+def _without_person(atoms: Sequence[Atom]) -> list[Atom]:
+    """Without the persons right before the end."""
+    kept = list(atoms)
+    for at in range(len(atoms) - 1, -1, -1):
+        if atoms[at].kind in PERSONS:
+            del kept[at]
+        elif atoms[at].kind is not Kind.FILLER and atoms[at].kind not in DENIALS:
+            break
+    return kept
 
 
 def _words(part: str, lexicon: Lexicon) -> Iterator[str]:
@@ -235,13 +273,18 @@ def _pieces(text: str, lexicon: Lexicon) -> Iterator[str]:
     two hiragana after an ideograph are an ending."""
     at, before = 0, ""
     while at < len(text):
-        word = lexicon.longest(text, at)
-        if not word:
-            word = _CJK.match(text, at)[0]  # type: ignore[index]
-            if re.match("[ぁ-ゖ]", word):
-                word = lexicon.unlisted(text, at, len(word))
-                if len(word) <= 2 and not re.search("[ぁ-ゖ]$", before):
-                    at, before = at + len(word), word
-                    continue
-        yield word
+        word = lexicon.longest(text, at) or _unlisted(text, at, lexicon)
+        if not (_HIRAGANA.match(word) and len(word) <= 2 and word != lexicon.longest(text, at)) or (
+            _HIRAGANA.match(before[-1:])
+        ):
+            yield word
         at, before = at + len(word), word
+
+
+def _unlisted(text: str, at: int, lexicon: Lexicon) -> str:
+    found = _PIECE.match(text, at)
+    word = found[0] if found else text[at]
+    if not _HIRAGANA.match(word):
+        return word
+    end = next((end for end in range(at + 1, at + len(word)) if lexicon.longest(text, end)), at + len(word))
+    return text[at:end]

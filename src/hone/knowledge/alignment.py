@@ -1,0 +1,183 @@
+"""Lay an entry beside the sentence of the owner that it rests on, word by word."""
+
+from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
+
+from hone.knowledge.language import Kind, Lexicon
+from hone.knowledge.reading import COMMENT, DENIALS, OTHERS, Atom, Clause, Sentence
+
+_AHEAD = 4
+"""Atoms that are compared to choose between two places."""
+_LEAST = 3
+"""Words of a remark about somebody else: "my doctor says" has fewer."""
+LIGHT = frozenset({Kind.SELF, Kind.YOU, Kind.FILLER, Kind.HAVE})
+"""What a sentence can lack in the middle of a part that stays whole."""
+
+
+def same(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
+    """Whether an atom of the entry can stand for one of the owner's."""
+    match written.kind:
+        case Kind.SELF:
+            return said.kind is Kind.SELF and _same_part(said, written)
+        case Kind.THIRD:
+            return said.kind is Kind.THIRD or (said.kind is Kind.SELF and _same_part(said, written))
+        case Kind.NOT:
+            return said.kind in DENIALS
+        case Kind.NEVER | Kind.HAVE | Kind.YOU:
+            return said.kind is written.kind
+        case _:
+            return said.kind is written.kind and _same_word(said, written, lexicon)
+
+
+def _same_part(said: Atom, written: Atom) -> bool:
+    """Whether a person who is the subject stays the subject."""
+    return written.subject is None or said.subject is written.subject
+
+
+def _same_word(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
+    if written.passive and not said.passive:
+        return not said.fixed and lexicon.passive(said.key, written.key)
+    if said.key == written.key:
+        return True
+    return not (said.fixed or written.fixed or said.passive) and lexicon.inflected(said.key, written.key)
+
+
+class Alignment:
+    """One sentence of the owner, the clauses of an entry that rest on it, and which atom stands for which."""
+
+    def __init__(
+        self, said: Sentence, clauses: Sequence[tuple[Clause, Sequence[Atom]]], lexicon: Lexicon
+    ) -> None:
+        self.lexicon = lexicon
+        self.owner, self.said = said.atoms, said.clauses
+        self.written = [clause for clause, _ in clauses]
+        self.entry = [atom for _, atoms in clauses for atom in atoms]
+        self.numbers = [number for number, (_, atoms) in enumerate(clauses) for _ in atoms]
+        """The clause of each atom of the entry."""
+        self.places: list[int] = []
+        """Where the owner has each atom of the entry; -1 if nowhere."""
+        for at in range(len(self.entry)):
+            self.places.append(self._place(at))
+
+    @cached_property
+    def pairs(self) -> list[tuple[Atom, Atom]]:
+        """Each atom of the owner with the one that stands for it."""
+        return [(self.owner[place], atom) for place, atom in self.placed() if place >= 0]
+
+    @cached_property
+    def links(self) -> frozenset[tuple[int, int]]:
+        """Each clause of the entry with each clause of the owner that it takes words from."""
+        return frozenset(
+            (self.numbers[at], self.owner[place].clause)
+            for at, place in enumerate(self.places)
+            if place >= 0 and self.owner[place].kind not in LIGHT | {Kind.THIRD}
+        )
+
+    def placed(self) -> Iterator[tuple[int, Atom]]:
+        return zip(self.places, self.entry, strict=True)
+
+    def follows(self, last: int, place: int, gone: Container[int] = ()) -> bool:
+        """Whether nothing that counts stands between two places."""
+        return place > last and all(
+            each in gone or self.owner[each].kind in LIGHT or self.is_optional(each)
+            for each in range(last + 1, place)
+        )
+
+    def _place(self, at: int) -> int:
+        last = next((place for place in reversed(self.places) if place >= 0), -1)
+        free = [
+            (self._adjoins(last, place), self._alike(at, place), -place)
+            for place, other in enumerate(self.owner)
+            if same(other, self.entry[at], self.lexicon) and place not in self.places
+        ]
+        return -max(free)[2] if free else -1
+
+    def _adjoins(self, last: int, place: int) -> bool:
+        between = self.owner[last + 1 : place]
+        return place > last and all(atom.kind in LIGHT or atom.key in self.lexicon.use for atom in between)
+
+    def _alike(self, at: int, place: int) -> int:
+        """How many atoms from there on are the same."""
+        pairs = zip(self.entry[at : at + _AHEAD], self.owner[place:], strict=False)
+        alike = [same(other, atom, self.lexicon) for atom, other in pairs]
+        return alike.index(False) if False in alike else len(alike)
+
+    def is_complete(self) -> bool:
+        """Whether nothing was added, and nothing was left out that counts."""
+        added = [self._is_added(at) for at, place in enumerate(self.places) if place < 0]
+        left = set(range(len(self.owner))).difference(self.places)
+        return not any(added) and all(self.is_optional(place) for place in left)
+
+    def _is_added(self, at: int) -> bool:
+        """Persons are checked elsewhere. What the user wants, the user wants from the agent."""
+        kind = self.entry[at].kind
+        wanted = kind is Kind.YOU and self.written[self.numbers[at]].wish
+        return kind not in {Kind.SELF, Kind.THIRD} and not wanted
+
+    def is_optional(self, place: int) -> bool:
+        """Whether the entry may leave that atom of the owner out."""
+        atom = self.owner[place]
+        match atom.kind:
+            case Kind.SELF:
+                return True
+            case Kind.FILLER:
+                return not self.is_negated(place)
+            case Kind.YOU:
+                return not atom.leads
+            case Kind.HAVE:
+                return not self.is_order(place) or self._is_bare(atom.clause)
+        if atom.key in self.lexicon.use and self.is_order(place):
+            return self._is_bare(atom.clause)
+        named = atom.passive and atom.key in self.lexicon.naming
+        return named or self._is_reason(place) or self._is_remark(atom.clause)
+
+    def is_negated(self, place: int) -> bool:
+        """Whether a "not" stands before it in its clause: "not always" is not "not"."""
+        clause = self.owner[place].clause
+        return any(atom.kind in DENIALS and atom.clause == clause for atom in self.owner[:place])
+
+    def is_order(self, place: int, *, ours: bool = False) -> bool:
+        """Whether the clause begins with that verb and names nobody who does it; with `ours`, nobody but us."""
+        clause = self.owner[place].clause
+        before = [atom for atom in self.owner[:place] if atom.clause == clause]
+        we = self.lexicon.we if ours else frozenset[str]()
+        return all(atom.kind in DENIALS or atom.kind is Kind.FILLER or atom.key in we for atom in before)
+
+    def _is_bare(self, clause: int) -> bool:
+        """Whether the entry says what to use, give or have, and not what is: "Have Bob call" is not "Bob calls"."""
+        about = [self.written[each] for each, other in self.links if other == clause]
+        if any(each.wish for each in about):
+            return True
+        changed = any(said.key != written.key for said, written in self.pairs if said.clause == clause)
+        return not changed and not any(each.be for each in about)
+
+    def _is_reason(self, place: int) -> bool:
+        """Whether it gives the reason for something that is not denied: "because" itself, or all after it."""
+        because = self.lexicon.because
+        at = next((at for at in range(place, -1, -1) if self.owner[at].key in because), 0)
+        if not at or any(clause.negated for clause in self.said[: self.owner[at].clause]):
+            return False
+        return place == at or (max(self.places) < at and not self._turns(self.owner[at:]))
+
+    def _turns(self, atoms: Sequence[Atom]) -> bool:
+        return any(atom.key in self.lexicon.turning for atom in atoms)
+
+    def _is_remark(self, number: int) -> bool:
+        """Whether the clause only adds something to what was said before it, and the entry ends before it."""
+        atoms = [atom for atom in self.owner if atom.clause == number]
+        clause, words = self.said[number], [atom for atom in atoms if atom.kind is Kind.CONTENT]
+        if not number or not clause.remark or self.owner.index(atoms[0]) <= max(self.places, default=-1):
+            return False
+        if clause.remark == OTHERS and len(words) < _LEAST:
+            return False
+        if clause.remark in {COMMENT, OTHERS} and (clause.negated or self._is_temporary(number, atoms)):
+            return False
+        return not self._turns(atoms)
+
+    def _is_temporary(self, number: int, atoms: Sequence[Atom]) -> bool:
+        """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
+        first = [atom for atom in self.owner if atom.clause == 0]
+        order = not self.said[0].be and not any(atom.kind is Kind.SELF for atom in first)
+        persons = any(atom.kind is Kind.SELF for atom in atoms)
+        state = self.said[number].be or self.lexicon.drops_subjects
+        return order and state and (persons or self.said[number].remark == OTHERS)
