@@ -4,12 +4,12 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.reading import COMMENT, DENIALS, OTHERS, Atom, Clause, Sentence
+from hone.knowledge.reading import CONSEQUENCE, DENIALS, OTHERS, Atom, Clause, Sentence
 
 _AHEAD = 4
 """Atoms that are compared to choose between two places."""
 _LEAST = 3
-"""Words of a remark about somebody else: "my doctor says" has fewer."""
+"""Atoms of a remark about somebody else: "my doctor insists" has fewer."""
 LIGHT = frozenset({Kind.SELF, Kind.YOU, Kind.FILLER, Kind.HAVE})
 """What a sentence can lack in the middle of a part that stays whole."""
 
@@ -124,12 +124,21 @@ class Alignment:
                 return not self.is_negated(place)
             case Kind.YOU:
                 return not atom.leads
+            case Kind.THIRD:
+                return self._is_merged(place) or self._is_remark(atom.clause)
             case Kind.HAVE:
                 return not self.is_order(place) or self._is_bare(atom.clause)
         if atom.key in self.lexicon.use and self.is_order(place):
             return self._is_bare(atom.clause)
         named = atom.passive and atom.key in self.lexicon.naming
         return named or self._is_reason(place) or self._is_remark(atom.clause)
+
+    def _is_merged(self, place: int) -> bool:
+        """Whether a "she" is not needed, since the entry goes on right after the clause that names her."""
+        clause = self.owner[place].clause
+        at = next((at for at, each in enumerate(self.places) if each > place and self.owner[each].clause == clause), 0)
+        before = self.places[at - 1] if at else -1
+        return self.owner[place].leads and before >= 0 and self.owner[before].clause == clause - 1
 
     def is_negated(self, place: int) -> bool:
         """Whether a "not" stands before it in its clause: "not always" is not "not"."""
@@ -165,14 +174,23 @@ class Alignment:
     def _is_remark(self, number: int) -> bool:
         """Whether the clause only adds something to what was said before it, and the entry ends before it."""
         atoms = [atom for atom in self.owner if atom.clause == number]
-        clause, words = self.said[number], [atom for atom in atoms if atom.kind is Kind.CONTENT]
-        if not number or not clause.remark or self.owner.index(atoms[0]) <= max(self.places, default=-1):
+        clause = self.said[number]
+        if not number or self.owner.index(atoms[0]) <= max(self.places, default=-1):
             return False
-        if clause.remark == OTHERS and len(words) < _LEAST:
+        if clause.remark == CONSEQUENCE:
+            return not any(atom.key in self.lexicon.doubts for atom in atoms)
+        if not clause.remark:
+            return not clause.negated and self._repeats(number, atoms)
+        if clause.remark == OTHERS and len(atoms) < _LEAST:
             return False
-        if clause.remark in {COMMENT, OTHERS} and (clause.negated or self._is_temporary(number, atoms)):
+        if clause.negated or self._is_temporary(number, atoms):
             return False
         return not self._turns(atoms)
+
+    def _repeats(self, number: int, atoms: Sequence[Atom]) -> bool:
+        """Whether the clause has no word that was not there before."""
+        before = {atom.key for atom in self.owner if atom.clause < number}
+        return all(atom.kind is Kind.FILLER or atom.key in before for atom in atoms)
 
     def _is_temporary(self, number: int, atoms: Sequence[Atom]) -> bool:
         """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""

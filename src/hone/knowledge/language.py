@@ -177,7 +177,8 @@ class Lexicon:
         self.subjects, self.we = _set(language.i, language.we, language.user), _set(language.we)
         self.objects = _set(language.me, language.user_object)
         self.limits, self.because = _set(language.limits), _set(language.because)
-        self.turning = self.limits | (_set(language.subordinates) - self.because) | _set(language.doubts)
+        self.doubts = _set(language.doubts)
+        self.turning = self.limits | (_set(language.subordinates) - self.because) | self.doubts
         self.use, self.naming = _set(language.use), _set(language.naming)
         self.first, self.either = tuple(language.first.split()), tuple(language.either.split())
         self.adverb, self.case = _pattern(language.adverbs), _pattern(language.cases)

@@ -131,9 +131,24 @@ class _Reader:
         remarks = {COMMENT: self._lexicon.comment, OTHERS: self._lexicon.others}
         remarks[CONSEQUENCE] = self._lexicon.consequence
         remark = max((kind for kind, pattern in remarks.items() if pattern.match(part)), default=0)
-        for word in _words(part, self._lexicon):
-            self._take(self._lexicon.same.get(word, word), remark)
+        words = [self._lexicon.same.get(word, word) for word in _words(part, self._lexicon)]
+        while len(words) > 1 and self._kinds.get(words[-1]) is Kind.POLITE:
+            words.pop()
+        for at, word in enumerate(words):
+            if not self._is_list(words, at):
+                self._take(word, remark)
         self._close(remark)
+
+    def _is_list(self, words: Sequence[str], at: int) -> bool:
+        """Whether an "and" stands between two words with one preposition: "on Mondays and Fridays I …"."""
+        if self._kinds.get(words[at]) is not Kind.JOIN or not self._open or at + 1 == len(words):
+            return False
+        after = self._kinds.get(words[at + 2], Kind.CONTENT) if at + 2 < len(words) else Kind.JOIN
+        found = bool(self._open[-1].role) and after in {Kind.JOIN, Kind.SELF}
+        if found and self._kinds.get(words[at + 1], Kind.CONTENT) is Kind.CONTENT:
+            self._role = self._open[-1].role
+            return True
+        return False
 
     def _start(self) -> None:
         self._role, self._owner, self._be, self._wishes = "", Kind.GLUE, False, False
@@ -217,7 +232,7 @@ class _Reader:
             return None
         if atom.key in self._lexicon.objects:
             return False
-        if not self._entry and not self._lexicon.drops_subjects:
+        if not self._entry and not (self._lexicon.drops_subjects and self._lexicon.language.postpositions):
             return True
         heads = all(each.kind is not Kind.CONTENT or each.bound == HARD for each in self._open)
         return True if heads else None
