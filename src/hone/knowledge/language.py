@@ -139,6 +139,8 @@ class Language(Struct, frozen=True, kw_only=True):
     """Pattern: words that may stand anywhere in their clause."""
     question: str = ""
     """Pattern: how a question begins that has lost its sign."""
+    tag: str = ""
+    """Pattern: what makes an order sound like a question: "Use tabs, okay?"."""
     retract: str = ""
     """Pattern: how a sentence begins that takes back or limits the one before it."""
     correct: str = ""
@@ -182,6 +184,7 @@ class Lexicon:
         self.use, self.naming = _set(language.use), _set(language.naming)
         self.first, self.either = tuple(language.first.split()), tuple(language.either.split())
         self.adverb, self.case = _pattern(language.adverbs), _pattern(language.cases)
+        self.tag = re.compile(rf"[,;]?\s*(?:{language.tag or _NEVER})\s*[?？]\s*$", re.IGNORECASE)
         self.question, self.comment = _pattern(language.question), _pattern(language.comment)
         self.others, self.consequence = _pattern(language.others), _pattern(language.consequence)
         self._known = {*self.said, *_frames(language), *language.common.split(), *self.same}

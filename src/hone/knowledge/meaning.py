@@ -36,7 +36,7 @@ def _shows_first_person(found: Alignment) -> bool:
     return any(
         said.key.endswith(lexicon.either if said.key == written.key else lexicon.first)
         for said, written in found.pairs
-        if said.kind is Kind.CONTENT and not said.fixed
+        if said.kind is Kind.CONTENT
     )
 
 

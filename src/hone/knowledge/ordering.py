@@ -24,7 +24,7 @@ def is_ordered(found: Alignment) -> bool:
         return not turned or any(each.wish for each in found.written)
     if not found.lexicon.language.moves or not _is_star(found):
         return False
-    if _are_whole(found, runs, loose):
+    if _are_whole(found, runs, loose) or _is_inverted(found, runs):
         return True
     phrases = [run for run in runs if _is_phrase(found, run)]
     gone = loose.union(*phrases)
@@ -34,6 +34,16 @@ def is_ordered(found: Alignment) -> bool:
     return _are_whole(found, _runs(found, rest, gone), gone) or any(
         _is_without(found, rest, gone, run[0]) for run in _runs(found, rest, gone) if len(run) == 1
     )
+
+
+def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
+    """Whether "my editor is Vim" became "Vim is the user's editor"."""
+    predicates = [place for place, atom in enumerate(found.owner) if atom.predicate]
+    mine = any(atom.owner is Kind.OWN for atom in found.owner)
+    if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:  # noqa: PLR2004
+        return False
+    said, written = found.owner[predicates[0]], [atom for atom in found.entry if atom.predicate]
+    return runs[0][0] == predicates[0] and said.kind is Kind.CONTENT and len(written) == 1
 
 
 def _is_loose(found: Alignment, at: int) -> bool:
@@ -128,10 +138,26 @@ def _is_without(found: Alignment, rest: Sequence[int], gone: set[int], place: in
 def _may_move(found: Alignment, place: int) -> bool:
     """An adverb may; so may a verb that became passive, and an order that became an infinitive."""
     said, written = found.owner[place], found.entry[found.places.index(place)]
+    if found.lexicon.adverb.fullmatch(said.key):
+        return True
     if said.kind is not Kind.CONTENT or said.fixed:
         return False
-    if (written.passive and not said.passive) or found.lexicon.adverb.fullmatch(said.key):
+    if written.passive and not said.passive:
+        return True
+    if _is_fronted(found, place):
         return True
     language = found.lexicon.language
     infinitive = said.key != written.key or (language.final and found.places[-1] == place)
     return infinitive and not language.bare and found.is_order(place, ours=True)
+
+
+def _is_fronted(found: Alignment, place: int) -> bool:
+    """Whether the owner puts an object before the verb, and it cannot be the subject: "Coffee drink I black"."""
+    clause = found.owner[place].clause
+    atoms = [atom for atom in found.owner if atom.clause == clause]
+    if found.lexicon.language.bare or len(atoms) < 3 or atoms[0] != found.owner[place]:  # noqa: PLR2004
+        return False
+    named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)
+    changed = any(said is atoms[1] and said.key != written.key for said, written in found.pairs)
+    first = changed and atoms[1].key.endswith(found.lexicon.first or ("\0",))
+    return named and (bool(atoms[2].subject) or first)

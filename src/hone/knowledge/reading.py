@@ -24,6 +24,8 @@ WISHES = frozenset({Kind.PREFER, Kind.WANT})
 PERSONS = frozenset({Kind.SELF, Kind.THIRD})
 _WORDS = frozenset({Kind.CONTENT, Kind.HAVE}) | DENIALS
 _CJK = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LONGEST = 4_000
+"""Characters of a sentence that is looked at: what is longer is no sentence."""
 _PART = regex(r"[,;.!?](?=\s|$)|\n|[。；！？，]|[、()「」“”«»„\"]|\s[-–—]+\s")
 _WORD = regex(
     r"(?<!\S)[-−+]\d(?:[\w.,:]*\w)?|\w+(?:'[^\W\d]+)?(?:[-./:@+#~=&%?\\]+\w+)*(?:\+\+|#|%|°)?|[%€$£¥<>≤≥=≠~→]+"
@@ -51,6 +53,8 @@ class Atom(Struct, frozen=True):
     fixed: bool = False
     """It has one form only, and may not move."""
     passive: bool = False
+    predicate: bool = False
+    """It is the first word after a form of "be"."""
     bound: int = 0
     leads: bool = False
     """It is the very first word of its clause."""
@@ -81,6 +85,9 @@ class Sentence(Struct, frozen=True):
 
 def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
     for start, end in sentences(text):
+        if end - start > _LONGEST:
+            yield Sentence((Atom(text[start:end]),), (Clause(),), tells=False)
+            continue
         part = text[start:end]
         plain = _plain(part, lexicon)
         reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
@@ -93,7 +100,7 @@ def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
 
 
 def _tells(raw: str, plain: str, lexicon: Lexicon, clauses: Sequence[Clause]) -> bool:
-    asks = _QUESTION.search(raw) or lexicon.question.match(plain)
+    asks = _QUESTION.search(lexicon.tag.sub("", raw)) or lexicon.question.match(plain)
     is_request = any(clause.polite for clause in clauses)
     return (not asks or is_request) and not _JOKE.search(raw) and not _CITED.fullmatch(raw)
 
@@ -135,28 +142,35 @@ class _Reader:
         while len(words) > 1 and self._kinds.get(words[-1]) is Kind.POLITE:
             words.pop()
         for at, word in enumerate(words):
-            if not self._is_list(words, at):
+            if self._kinds.get(word) is Kind.JOIN and self._is_list(words, at):
+                self._role = self._open[-1].role
+                self._listed = self._listed or len(self._open) - 1
+            else:
                 self._take(word, remark)
         self._close(remark)
 
     def _is_list(self, words: Sequence[str], at: int) -> bool:
-        """Whether an "and" stands between two words with one preposition: "on Mondays and Fridays I …"."""
-        if self._kinds.get(words[at]) is not Kind.JOIN or not self._open or at + 1 == len(words):
+        """Whether an "and" stands between two words, and not between two clauses: after a preposition, or after
+        another content word, and right before the end."""
+        if not self._open or self._open[-1].kind is not Kind.CONTENT or at + 1 == len(words):
+            return False
+        if self._kinds.get(words[at + 1], Kind.CONTENT) is not Kind.CONTENT:
             return False
         after = self._kinds.get(words[at + 2], Kind.CONTENT) if at + 2 < len(words) else Kind.JOIN
-        found = bool(self._open[-1].role) and after in {Kind.JOIN, Kind.SELF}
-        if found and self._kinds.get(words[at + 1], Kind.CONTENT) is Kind.CONTENT:
-            self._role = self._open[-1].role
-            return True
-        return False
+        if self._open[-1].role:
+            return after in {Kind.JOIN, Kind.SELF}
+        content = [atom for atom in self._open if atom.kind is Kind.CONTENT]
+        return after is Kind.JOIN and (len(content) > 1 or self._listed > 0)
 
     def _start(self) -> None:
         self._role, self._owner, self._be, self._wishes = "", Kind.GLUE, False, False
-        self._bound, self._leads = SOFT, True
+        self._bound, self._leads, self._listed = SOFT, True, 0
 
     def _close(self, remark: int) -> None:
         """End the clause. One without a word of its own belongs to the next."""
         if any(atom.kind in _WORDS for atom in self._open):
+            if self._listed:
+                self._open[self._listed :] = sorted(self._open[self._listed :], key=lambda atom: atom.key)
             atoms, wish = _unframed(self._open, self._lexicon, entry=self._entry)
             negated = any(atom.kind in DENIALS for atom in atoms)
             self.atoms += [replace(atom, clause=len(self.clauses)) for atom in atoms]
@@ -220,7 +234,7 @@ class _Reader:
         if self._open and (self._open[-1].kind in DENIALS or self._open[-1].key in self._lexicon.limits):
             bound = 0  # What stands after "not" or "only" cannot be moved away from it.
         passive = (self._be or self._wishes) and self._lexicon.is_participle(word)
-        atom = Atom(word, kind, self._role, self._owner, fixed, passive, bound, self._leads)
+        atom = Atom(word, kind, self._role, self._owner, fixed, passive, self._be, bound, self._leads)
         self._open.append(replace(atom, subject=self._is_subject(atom)))
         self._bound = 0
         self._wishes = self._wishes or (self._entry and kind in WISHES)
