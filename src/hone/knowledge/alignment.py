@@ -4,12 +4,12 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.reading import CONSEQUENCE, DENIALS, OTHERS, Atom, Clause, Sentence
+from hone.knowledge.reading import CONSEQUENCE, DENIALS, GENERIC, HARD, OTHERS, Atom, Clause, Sentence
 
 _AHEAD = 4
 """Atoms that are compared to choose between two places."""
 _LEAST = 3
-"""Atoms of a remark about somebody else: "my doctor insists" has fewer."""
+"""Words of a remark about somebody else: "my doctor insists" has fewer."""
 LIGHT = frozenset({Kind.SELF, Kind.YOU, Kind.FILLER, Kind.HAVE})
 """What a sentence can lack in the middle of a part that stays whole."""
 
@@ -73,6 +73,9 @@ class Alignment:
             if place >= 0 and self.owner[place].kind not in LIGHT | {Kind.THIRD}
         )
 
+    def clause(self, number: int) -> list[Atom]:
+        return [atom for atom in self.owner if atom.clause == number]
+
     def placed(self) -> Iterator[tuple[int, Atom]]:
         return zip(self.places, self.entry, strict=True)
 
@@ -125,13 +128,13 @@ class Alignment:
             case Kind.YOU:
                 return not atom.leads
             case Kind.THIRD:
-                return self._is_merged(place) or self._is_remark(atom.clause)
+                return self._is_merged(place) or is_remark(self, atom.clause)
             case Kind.HAVE:
                 return not self.is_order(place) or self._is_bare(atom.clause)
         if atom.key in self.lexicon.use and self.is_order(place):
             return self._is_bare(atom.clause)
         named = atom.passive and atom.key in self.lexicon.naming
-        return named or self._is_reason(place) or self._is_remark(atom.clause)
+        return named or self._is_reason(place) or is_remark(self, atom.clause)
 
     def _is_merged(self, place: int) -> bool:
         """Whether a "she" is not needed, since the entry goes on right after the clause that names her."""
@@ -166,36 +169,57 @@ class Alignment:
         at = next((at for at in range(place, -1, -1) if self.owner[at].key in because), 0)
         if not at or any(clause.negated for clause in self.said[: self.owner[at].clause]):
             return False
-        return place == at or (max(self.places) < at and not self._turns(self.owner[at:]))
+        turns = any(atom.key in self.lexicon.turning for atom in self.owner[at:])
+        return place == at or (max(self.places) < at and not turns)
 
-    def _turns(self, atoms: Sequence[Atom]) -> bool:
-        return any(atom.key in self.lexicon.turning for atom in atoms)
 
-    def _is_remark(self, number: int) -> bool:
-        """Whether the clause only adds something to what was said before it, and the entry ends before it."""
-        atoms = [atom for atom in self.owner if atom.clause == number]
-        clause = self.said[number]
-        if not number or self.owner.index(atoms[0]) <= max(self.places, default=-1):
-            return False
-        if clause.remark == CONSEQUENCE:
-            return not any(atom.key in self.lexicon.doubts for atom in atoms)
-        if not clause.remark:
-            return not clause.negated and self._repeats(number, atoms)
-        if clause.remark == OTHERS and len(atoms) < _LEAST:
-            return False
-        if clause.negated or self._is_temporary(number, atoms):
-            return False
-        return not self._turns(atoms)
+def is_remark(found: Alignment, number: int) -> bool:
+    """Whether the clause only adds something to what was said before it, and the entry ends before it."""
+    atoms, clause = found.clause(number), found.said[number]
+    if not number or found.owner.index(atoms[0]) <= max(found.places, default=-1):
+        return False
+    if clause.remark == CONSEQUENCE:
+        return not any(atom.key in found.lexicon.doubts for atom in atoms)
+    if not clause.remark:
+        follows = is_remark(found, number - 1) and not _limits(found, atoms)
+        return follows or (not clause.negated and _repeats(found, number))
+    if clause.remark == OTHERS and len(atoms) + clause.be < _LEAST:
+        return False
+    if clause.negated and not _is_new(found, number):
+        return False
+    if _limits(found, atoms) or any(atom.key in found.lexicon.turning for atom in atoms):
+        return False
+    return not (_is_order(found) and _may_pass(found, number))
 
-    def _repeats(self, number: int, atoms: Sequence[Atom]) -> bool:
-        """Whether the clause has no word that was not there before."""
-        before = {atom.key for atom in self.owner if atom.clause < number}
-        return all(atom.kind is Kind.FILLER or atom.key in before for atom in atoms)
 
-    def _is_temporary(self, number: int, atoms: Sequence[Atom]) -> bool:
-        """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
-        first = [atom for atom in self.owner if atom.clause == 0]
-        order = not self.said[0].be and not any(atom.kind is Kind.SELF for atom in first)
-        persons = any(atom.kind is Kind.SELF for atom in atoms)
-        state = self.said[number].be or self.lexicon.drops_subjects
-        return order and state and (persons or self.said[number].remark == OTHERS)
+def _limits(found: Alignment, atoms: Sequence[Atom]) -> bool:
+    """Whether it begins like a part that depends on the rest: with a preposition, an "if", an "only", a "not"."""
+    first = atoms[0]
+    depends = first.kind is Kind.CONTENT and first.bound == HARD
+    return depends or first.kind in DENIALS or first.key in found.lexicon.turning
+
+
+def _repeats(found: Alignment, number: int) -> bool:
+    """Whether the clause has no word that was not there before."""
+    before = {atom.key for atom in found.owner if atom.clause < number}
+    return all(atom.kind is Kind.FILLER or atom.key in before for atom in found.clause(number))
+
+
+def _is_new(found: Alignment, number: int) -> bool:
+    """Whether the clause has no content word that was there before, so that it cannot deny a part of it."""
+    before = [atom for atom in found.owner if atom.clause < number and atom.kind is Kind.CONTENT]
+    words = [atom for atom in found.clause(number) if atom.kind is Kind.CONTENT]
+    return len(words) > 1 and not any(same(one, other, found.lexicon) for one in before for other in words)
+
+
+def _is_order(found: Alignment) -> bool:
+    return not found.said[0].be and not any(atom.kind is Kind.SELF for atom in found.clause(0))
+
+
+def _may_pass(found: Alignment, number: int) -> bool:
+    """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
+    atoms, clause = found.clause(number), found.said[number]
+    persons = any(atom.kind is Kind.SELF for atom in atoms)
+    state = clause.be or found.lexicon.drops_subjects
+    timed = any(atom.key in found.lexicon.times for atom in atoms)
+    return clause.remark == OTHERS or timed or (state and (persons or clause.remark == GENERIC))

@@ -113,14 +113,20 @@ class Language(Struct, frozen=True, kw_only=True):
     """Orders that say no more than "I prefer": use, give, write."""
     naming: str = ""
     """Participles between a thing and its name: called, named."""
+    ands: str = ""
+    """Those joins that add, and do not contrast."""
     comment: str = ""
-    """Pattern: how a remark begins that may be left out at the end of a sentence."""
+    """Pattern: how a remark begins that may be left out at the end of a sentence: it, that, I."""
+    generic: str = ""
+    """Pattern: the same, about people and things in general: everybody, the."""
     others: str = ""
-    """Pattern: the same, where the remark is about somebody or something else."""
+    """Pattern: the same, about somebody: she, my."""
     consequence: str = ""
-    """Pattern: the same, for what follows from the rest."""
+    """Pattern: the same, for what follows from the rest: so, otherwise."""
     doubts: str = ""
-    """Words that make a remark more than one: think, say, joke, tomorrow."""
+    """Words that make a remark more than one: think, say, joke."""
+    times: str = ""
+    """Words that may make an order hold for some time only: tomorrow, week, hurry."""
     common: str = ""
     """More words to detect the language by."""
     first: str = ""
@@ -179,14 +185,15 @@ class Lexicon:
         self.subjects, self.we = _set(language.i, language.we, language.user), _set(language.we)
         self.objects = _set(language.me, language.user_object)
         self.limits, self.because = _set(language.limits), _set(language.because)
-        self.doubts = _set(language.doubts)
+        self.doubts, self.times = _set(language.doubts), _set(language.times)
         self.turning = self.limits | (_set(language.subordinates) - self.because) | self.doubts
         self.use, self.naming = _set(language.use), _set(language.naming)
         self.first, self.either = tuple(language.first.split()), tuple(language.either.split())
         self.adverb, self.case = _pattern(language.adverbs), _pattern(language.cases)
         self.tag = re.compile(rf"[,;]?\s*(?:{language.tag or _NEVER})\s*[?？]\s*$", re.IGNORECASE)
         self.question, self.comment = _pattern(language.question), _pattern(language.comment)
-        self.others, self.consequence = _pattern(language.others), _pattern(language.consequence)
+        self.generic, self.others = _pattern(language.generic), _pattern(language.others)
+        self.consequence, self.ands = _pattern(language.consequence), _set(language.ands)
         self._known = {*self.said, *_frames(language), *language.common.split(), *self.same}
         self._longest = max(map(len, filter(_IDEOGRAPHIC.search, self._known)), default=0)
         self._folds = list(zip(language.folds.split()[::2], language.folds.split()[1::2], strict=True))

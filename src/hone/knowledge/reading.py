@@ -17,13 +17,15 @@ from hone.knowledge.sentences import sentences
 
 SOFT, HARD = 1, 2
 """How an atom is separated from the one before it: by a comma; by "if" or a preposition."""
-COMMENT, OTHERS, CONSEQUENCE = 1, 2, 3
+COMMENT, GENERIC, OTHERS, CONSEQUENCE = 1, 2, 3, 4
 """What kind of remark a clause may be."""
 DENIALS = frozenset({Kind.NOT, Kind.NEVER})
 WISHES = frozenset({Kind.PREFER, Kind.WANT})
 PERSONS = frozenset({Kind.SELF, Kind.THIRD})
 _WORDS = frozenset({Kind.CONTENT, Kind.HAVE}) | DENIALS
 _CJK = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_AHEAD = 6
+_NO_ENDING = ("\0",)
 _LONGEST = 4_000
 """Characters of a sentence that is looked at: what is longer is no sentence."""
 _PART = regex(r"[,;.!?](?=\s|$)|\n|[。；！？，]|[、()「」“”«»„\"]|\s[-–—]+\s")
@@ -131,23 +133,41 @@ class _Reader:
         self._kinds = lexicon.written if entry else lexicon.said
         self._open: list[Atom] = []
         self._about = Clause()
+        self._remark = 0
         self._start()
 
     def read(self, part: str) -> None:
         """Read what stands between two signs."""
-        remarks = {COMMENT: self._lexicon.comment, OTHERS: self._lexicon.others}
-        remarks[CONSEQUENCE] = self._lexicon.consequence
-        remark = max((kind for kind, pattern in remarks.items() if pattern.match(part)), default=0)
         words = [self._lexicon.same.get(word, word) for word in _words(part, self._lexicon)]
         while len(words) > 1 and self._kinds.get(words[-1]) is Kind.POLITE:
             words.pop()
+        self._remark = self._classify(words)
         for at, word in enumerate(words):
-            if self._kinds.get(word) is Kind.JOIN and self._is_list(words, at):
+            kind = self._kinds.get(word)
+            if kind is Kind.JOIN and self._is_list(words, at):
                 self._role = self._open[-1].role
                 self._listed = self._listed or len(self._open) - 1
-            else:
-                self._take(word, remark)
-        self._close(remark)
+                continue
+            if kind in {Kind.JOIN, Kind.SUBORDINATE}:
+                self._close()
+                self._remark = self._classify(words[at:]) or self._remark
+            self._take(word)
+        self._close()
+
+    def _classify(self, words: Sequence[str]) -> int:
+        """Which kind of remark begins with those words."""
+        rest = words[1:] if words and words[0] in self._lexicon.ands else words
+        text = " ".join(rest[:_AHEAD])
+        lexicon = self._lexicon
+        kinds = {COMMENT: lexicon.comment, GENERIC: lexicon.generic, OTHERS: lexicon.others}
+        kinds[CONSEQUENCE] = lexicon.consequence
+        found = max((kind for kind, pattern in kinds.items() if pattern.match(text)), default=0)
+        if found or not rest or lexicon.drops_subjects:
+            return found
+        if rest[0].endswith(lexicon.first or _NO_ENDING) and rest[0] not in self._kinds:
+            return COMMENT
+        after = [self._kinds.get(word, Kind.CONTENT) for word in rest]
+        return OTHERS if after[0] is Kind.CONTENT and {Kind.BE, Kind.HAVE} & set(after[1:4]) else 0
 
     def _is_list(self, words: Sequence[str], at: int) -> bool:
         """Whether an "and" stands between two words, and not between two clauses: after a preposition, or after
@@ -166,7 +186,7 @@ class _Reader:
         self._role, self._owner, self._be, self._wishes = "", Kind.GLUE, False, False
         self._bound, self._leads, self._listed = SOFT, True, 0
 
-    def _close(self, remark: int) -> None:
+    def _close(self) -> None:
         """End the clause. One without a word of its own belongs to the next."""
         if any(atom.kind in _WORDS for atom in self._open):
             if self._listed:
@@ -174,20 +194,18 @@ class _Reader:
             atoms, wish = _unframed(self._open, self._lexicon, entry=self._entry)
             negated = any(atom.kind in DENIALS for atom in atoms)
             self.atoms += [replace(atom, clause=len(self.clauses)) for atom in atoms]
-            self.clauses.append(replace(self._about, wish=wish, negated=negated, remark=remark))
+            self.clauses.append(replace(self._about, wish=wish, negated=negated, remark=self._remark))
             self._open, self._about = [], Clause()
         self._start()
 
-    def _take(self, word: str, remark: int) -> None:
+    def _take(self, word: str) -> None:
         kind = self._kinds.get(word, Kind.CONTENT)
         if kind is Kind.POLITE and not self._leads:
             kind = Kind.CONTENT
         match kind:
             case Kind.JOIN:
-                self._close(remark)
                 return
             case Kind.SUBORDINATE:
-                self._close(remark)
                 self._add(word, Kind.CONTENT, fixed=True, bound=HARD)
             case Kind.PREPOSITION:
                 self._role, self._bound = word, HARD
