@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.reading import CONSEQUENCE, DENIALS, GENERIC, HARD, OTHERS, Atom, Clause, Sentence
+from hone.knowledge.reading import CONSEQUENCE, DENIALS, GENERIC, HARD, OTHERS, SOFT, Atom, Clause, Sentence
 
 _AHEAD = 4
 """Atoms that are compared to choose between two places."""
@@ -182,12 +182,12 @@ def is_remark(found: Alignment, number: int) -> bool:
         return not any(atom.key in found.lexicon.doubts for atom in atoms)
     if not clause.remark:
         follows = is_remark(found, number - 1) and not _limits(found, atoms)
-        return follows or (not clause.negated and _repeats(found, number))
+        return follows or (not clause.negated and (_repeats(found, number) or _stands_alone(found, number)))
     if clause.remark == OTHERS and len(atoms) + clause.be < _LEAST:
         return False
     if clause.negated and not _is_new(found, number):
         return False
-    if _limits(found, atoms) or any(atom.key in found.lexicon.turning for atom in atoms):
+    if any(atom.key in found.lexicon.turning for atom in atoms):
         return False
     return not (_is_order(found) and _may_pass(found, number))
 
@@ -197,6 +197,13 @@ def _limits(found: Alignment, atoms: Sequence[Atom]) -> bool:
     first = atoms[0]
     depends = first.kind is Kind.CONTENT and first.bound == HARD
     return depends or first.kind in DENIALS or first.key in found.lexicon.turning
+
+
+def _stands_alone(found: Alignment, number: int) -> bool:
+    """Whether it is a statement beside another: long enough, and with nothing that may hold for both."""
+    atoms = found.clause(number)
+    depends = any(atom.bound == HARD or atom.key in found.lexicon.turning for atom in atoms)
+    return not _is_order(found) and len(atoms) >= _LEAST and atoms[0].bound == SOFT and not depends
 
 
 def _repeats(found: Alignment, number: int) -> bool:

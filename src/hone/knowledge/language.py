@@ -115,6 +115,8 @@ class Language(Struct, frozen=True, kw_only=True):
     """Participles between a thing and its name: called, named."""
     ands: str = ""
     """Those joins that add, and do not contrast."""
+    chatter: str = ""
+    """A part of a sentence that has nothing but these and glue says nothing: the thing is, to be honest."""
     comment: str = ""
     """Pattern: how a remark begins that may be left out at the end of a sentence: it, that, I."""
     generic: str = ""
@@ -192,6 +194,7 @@ class Lexicon:
         self.adverb, self.case = _pattern(language.adverbs), _pattern(language.cases)
         self.tag = re.compile(rf"[,;]?\s*(?:{language.tag or _NEVER})\s*[?？]\s*$", re.IGNORECASE)
         self.question, self.comment = _pattern(language.question), _pattern(language.comment)
+        self.chatter = _set(language.chatter)
         self.generic, self.others = _pattern(language.generic), _pattern(language.others)
         self.consequence, self.ands = _pattern(language.consequence), _set(language.ands)
         self._known = {*self.said, *_frames(language), *language.common.split(), *self.same}

@@ -39,6 +39,11 @@ _CAPITAL = regex(r"(?<=[\w,;)] )[\"'“„«(]?([^\W\d_a-z]\w*)")
 _QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
 _JOKE = regex(r"(?<!\w)(?:/s|j/k|jk|lol|rofl|lmao|ha(?:ha)+|xd)(?!\w)|[😂🤣😜😝🤪😏🙃]|;-?[)PpD]", re.IGNORECASE)
 _CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]|「[^」]*」|‘[^’]*’)[.!?…]*\s*")
+_SEGMENT = regex(r"([,;:.!?](?=\s|$)|\s[-–—]+\s)")
+_IDLE = frozenset(
+    {Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN, Kind.YOU, Kind.YOUR, Kind.POLITE}
+) | {Kind.PLEASE, Kind.FILLER, Kind.PREPOSITION}
+"""What a part may have beside its chatter."""
 _SPACES = regex("[ \t]+")
 _SIGNS = regex("[…，、；：！？。]")
 
@@ -93,7 +98,7 @@ def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
         part = text[start:end]
         plain = _plain(part, lexicon)
         reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
-        for each in _PART.split(plain):
+        for each in _PART.split(_without_chatter(plain, lexicon)):
             reader.read(each)
         if reader.atoms:
             yield Sentence(
@@ -121,6 +126,24 @@ def _plain(text: str, lexicon: Lexicon) -> str:
         plain, count = pattern.subn(spelled, plain)
         plain = _SPACES.sub(" ", plain) if count else plain
     return plain.strip()
+
+
+def _without_chatter(plain: str, lexicon: Lexicon) -> str:
+    """Without the parts that say nothing. Such a part may end with a colon."""
+    if not lexicon.chatter:
+        return plain
+    parts = _SEGMENT.split(plain)
+    kept = [
+        text if at % 2 or not _is_chatter(text, lexicon) else "" for at, text in enumerate(parts)
+    ]
+    return "".join(kept)
+
+
+def _is_chatter(text: str, lexicon: Lexicon) -> bool:
+    words = list(_words(text, lexicon))
+    return any(word in lexicon.chatter for word in words) and all(
+        word in lexicon.chatter or lexicon.said.get(word) in _IDLE for word in words
+    )
 
 
 class _Reader:
