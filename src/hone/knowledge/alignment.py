@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.reading import CONSEQUENCE, DENIALS, GENERIC, HARD, OTHERS, SOFT, Atom, Clause, Sentence
+from hone.knowledge.reading import COMMENT, CONSEQUENCE, DENIALS, GENERIC, HARD, OTHERS, SOFT, Atom, Clause, Sentence
 
 _AHEAD = 4
 """Atoms that are compared to choose between two places."""
@@ -160,7 +160,8 @@ class Alignment:
         about = [self.written[each] for each, other in self.links if other == clause]
         if any(each.wish for each in about):
             return True
-        changed = any(said.key != written.key for said, written in self.pairs if said.clause == clause)
+        pairs = [(said, written) for said, written in self.pairs if said.clause == clause]
+        changed = any(said.key != written.key for said, written in pairs[1:])
         return not changed and not any(each.be for each in about)
 
     def _is_reason(self, place: int) -> bool:
@@ -174,59 +175,59 @@ class Alignment:
 
 
 def is_remark(found: Alignment, number: int) -> bool:
-    """Whether the clause only adds something to what was said before it, and the entry ends before it."""
-    atoms, clause = found.clause(number), found.said[number]
-    if not number or found.owner.index(atoms[0]) <= max(found.places, default=-1):
+    """Whether the clause belongs to a remark at the end: it only adds to what was said, and the entry has none of
+    it."""
+    last = max((found.owner[place].clause for place in found.places if place >= 0), default=-1)
+    if number <= last or last < 0:
         return False
-    if clause.remark == CONSEQUENCE:
+    atoms = [atom for atom in found.owner if atom.clause > last]
+    tail = found.said[last + 1 :]
+    if tail[0].remark == CONSEQUENCE:
         return not any(atom.key in found.lexicon.doubts for atom in atoms)
-    if not clause.remark:
-        follows = is_remark(found, number - 1) and not _limits(found, atoms)
-        return follows or (not clause.negated and (_repeats(found, number) or _stands_alone(found, number)))
-    if clause.remark == OTHERS and len(atoms) + clause.be < _LEAST:
-        return False
-    if clause.negated and not _is_new(found, number):
-        return False
     if any(atom.key in found.lexicon.turning for atom in atoms):
         return False
-    return not (_is_order(found) and _may_pass(found, number))
+    negated = any(clause.negated for clause in tail)
+    if not tail[0].remark:
+        return not negated and (_repeats(found, atoms) or _stands_alone(found, atoms))
+    least = _LEAST - 1 if tail[0].remark == COMMENT else _LEAST
+    if len(atoms) + tail[0].be < least or (negated and not _is_new(found, atoms)):
+        return False
+    return not (_is_order(found) and _may_pass(found, tail, atoms))
 
 
-def _limits(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it begins like a part that depends on the rest: with a preposition, an "if", an "only", a "not"."""
-    first = atoms[0]
-    depends = first.kind is Kind.CONTENT and first.bound == HARD
-    return depends or first.kind in DENIALS or first.key in found.lexicon.turning
-
-
-def _stands_alone(found: Alignment, number: int) -> bool:
+def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
     """Whether it is a statement beside another: long enough, and with nothing that may hold for both."""
-    atoms = found.clause(number)
-    depends = any(atom.bound == HARD or atom.key in found.lexicon.turning for atom in atoms)
-    return not _is_order(found) and len(atoms) >= _LEAST and atoms[0].bound == SOFT and not depends
+    if _is_order(found) or found.lexicon.drops_subjects or len(atoms) < _LEAST or atoms[0].bound != SOFT:
+        return False
+    phrases = any(atom.bound == HARD and atom.kind is Kind.CONTENT for atom in atoms)
+    return atoms[0].kind is Kind.CONTENT and (not phrases or any(atom.kind is Kind.SELF for atom in atoms))
 
 
-def _repeats(found: Alignment, number: int) -> bool:
-    """Whether the clause has no word that was not there before."""
-    before = {atom.key for atom in found.owner if atom.clause < number}
-    return all(atom.kind is Kind.FILLER or atom.key in before for atom in found.clause(number))
+def _repeats(found: Alignment, atoms: Sequence[Atom]) -> bool:
+    """Whether it has no word that was not there before."""
+    before = {atom.key for atom in found.owner if atom.clause < atoms[0].clause}
+    return all(atom.kind is Kind.FILLER or atom.key in before for atom in atoms)
 
 
-def _is_new(found: Alignment, number: int) -> bool:
-    """Whether the clause has no content word that was there before, so that it cannot deny a part of it."""
-    before = [atom for atom in found.owner if atom.clause < number and atom.kind is Kind.CONTENT]
-    words = [atom for atom in found.clause(number) if atom.kind is Kind.CONTENT]
+def _is_new(found: Alignment, atoms: Sequence[Atom]) -> bool:
+    """Whether it has no content word that was there before, so that it cannot deny a part of it."""
+    before = [atom for atom in found.owner if atom.clause < atoms[0].clause and atom.kind is Kind.CONTENT]
+    words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
     return len(words) > 1 and not any(same(one, other, found.lexicon) for one in before for other in words)
 
 
 def _is_order(found: Alignment) -> bool:
-    return not found.said[0].be and not any(atom.kind is Kind.SELF for atom in found.clause(0))
+    """Whether the sentence begins with a verb that nobody does, or asks for something."""
+    atoms, clause = found.clause(0), found.said[0]
+    if clause.be or any(atom.kind is Kind.SELF for atom in atoms):
+        return clause.polite
+    return clause.polite or atoms[0].leads
 
 
-def _may_pass(found: Alignment, number: int) -> bool:
+def _may_pass(found: Alignment, tail: Sequence[Clause], atoms: Sequence[Atom]) -> bool:
     """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
-    atoms, clause = found.clause(number), found.said[number]
     persons = any(atom.kind is Kind.SELF for atom in atoms)
-    state = clause.be or found.lexicon.drops_subjects
+    state = any(clause.be for clause in tail) or found.lexicon.drops_subjects
     timed = any(atom.key in found.lexicon.times for atom in atoms)
-    return clause.remark == OTHERS or timed or (state and (persons or clause.remark == GENERIC))
+    remark = tail[0].remark
+    return remark == OTHERS or timed or (state and (persons or remark == GENERIC))

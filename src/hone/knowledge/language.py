@@ -21,6 +21,8 @@ _KANA = regex("[ぁ-ヺ]")
 _HAN = regex("[\u3400-\u4dbf\u4e00-\u9fff]")
 _IDEOGRAPHIC = regex("[ぁ-ヺ\u3400-\u4dbf\u4e00-\u9fff]")
 _LETTERS = regex(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ELIDED = regex("(?='(?:[sdm]|re|ve|ll|t)$)|(?<=')")
+"""Where a word with an apostrophe is split: before an English ending, else after the apostrophe."""
 _STEM = 2
 _USER = 3
 """What the name of the user counts for when a language is detected."""
@@ -81,6 +83,8 @@ class Language(Struct, frozen=True, kw_only=True):
     """Pattern: endings that do the work of a preposition."""
     limits: str = ""
     """Must stay where they are, in this form: only, except, could, was, today."""
+    modals: str = ""
+    """Verbs that make no order: can, will, need."""
     negations: str = ""
     nevers: str = ""
     i: str = ""
@@ -203,6 +207,8 @@ class Lexicon:
         self._endings, self._tenses = _lines(language.endings), _lines(language.tenses)
         self._participles = _lines(language.participles)
         self._forms, self._participle_forms = _groups(language.forms), _groups(language.participle_forms)
+        self._participle = {word for line in language.participle_forms for word in line.split()[1:]}
+        self.modals = _set(language.modals)
 
     @property
     def drops_subjects(self) -> bool:
@@ -211,7 +217,9 @@ class Lexicon:
 
     def weight(self, word: str) -> int:
         """How much the word speaks for this language."""
-        return _USER if word in self.users else int(word in self._known)
+        if word in self.users:
+            return _USER
+        return int(word in self._known or bool(self.adverb.fullmatch(word) or self.case.fullmatch(word)))
 
     def longest(self, text: str, at: int) -> str:
         """The longest listed word of a language without spaces that begins there, or nothing."""
@@ -221,7 +229,7 @@ class Lexicon:
     def is_participle(self, word: str) -> bool:
         if word in self._forms:
             return False
-        return word in self._participle_forms or any(word.endswith(line[-1]) for line in self._participles)
+        return word in self._participle or any(word.endswith(line[-1]) for line in self._participles)
 
     def inflected(self, one: str, other: str) -> bool:
         """Whether both are forms of one word that say the same: no other tense, mood or degree."""
@@ -328,7 +336,7 @@ def detect(text: str) -> Lexicon:
     if _HAN.search(text):
         return lexicons()["zh"]
     words = [word.replace("’", "'") for word in _LETTERS.findall(text.casefold())]
-    parts = [part for word in words for part in {word, *word.split("'")}]
+    parts = [part for word in words for part in _ELIDED.split(word)]
     scores = {name: sum(map(each.weight, parts)) for name, each in lexicons().items()}
     best = max(scores, key=lambda name: (scores[name], name == "en"))
     return lexicons()[best] if scores[best] else _unknown()

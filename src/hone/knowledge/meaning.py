@@ -4,7 +4,7 @@ from hone.knowledge.alignment import Alignment
 from hone.knowledge.language import Kind
 from hone.knowledge.reading import DENIALS, PERSONS, Atom, Clause
 
-_OWNED = frozenset({Kind.OWN, Kind.YOUR, Kind.THEIRS})
+_OTHERS = frozenset({Kind.YOUR, Kind.THEIRS})
 
 
 def keeps_meaning(found: Alignment) -> bool:
@@ -49,7 +49,9 @@ def _is_ordered_now(found: Alignment, number: int) -> bool:
     verb, place = found.entry[atoms[0]], found.places[atoms[0]]
     if verb.kind is not Kind.CONTENT or place < 0 or verb.fixed or verb.key != found.owner[place].key:
         return False
-    if verb.key.endswith(("ed", "ing", "s")) or verb.key in lexicon.use or lexicon.adverb.fullmatch(verb.key):
+    if verb.key in lexicon.use | lexicon.modals or lexicon.adverb.fullmatch(verb.key):
+        return False
+    if verb.key.endswith(("ed", "ing", "s")):
         return False
     before = next((atom for atom in reversed(found.owner[:place]) if not _is_light(atom)), verb)
     clause = found.owner[place].clause
@@ -69,7 +71,7 @@ def _keeps_roles(found: Alignment) -> bool:
 
 def _keeps_owners(found: Alignment) -> bool:
     """Whether what is mine is the user's, and what is yours or theirs is not."""
-    free = not any(atom.owner in _OWNED for atom in found.owner)
+    free = not any(atom.owner in _OTHERS for atom in found.owner)
     yours = any(clause.your for clause in found.said)
     if yours and not any(atom.owner is Kind.YOUR for atom in found.entry):
         return False

@@ -22,15 +22,13 @@ def is_ordered(found: Alignment) -> bool:
     if len(runs) <= 1:
         turned = any(written.passive and not said.passive for said, written in found.pairs)
         return not turned or any(each.wish for each in found.written)
-    if not found.lexicon.language.moves or not _is_star(found):
+    if not found.lexicon.language.moves or not _is_star(found) or not _are_apart(found):
         return False
     if _are_whole(found, runs, loose) or _is_inverted(found, runs):
         return True
     phrases = [run for run in runs if _is_phrase(found, run)]
     gone = loose.union(*phrases)
     rest = [place for place in places if place not in gone]
-    if not _are_apart(found):
-        return False
     return _are_whole(found, _runs(found, rest, gone), gone) or any(
         _is_without(found, rest, gone, run[0]) for run in _runs(found, rest, gone) if len(run) == 1
     )
@@ -154,10 +152,12 @@ def _may_move(found: Alignment, place: int) -> bool:
 def _is_fronted(found: Alignment, place: int) -> bool:
     """Whether the owner puts an object before the verb, and it cannot be the subject: "Coffee drink I black"."""
     clause = found.owner[place].clause
-    atoms = [atom for atom in found.owner if atom.clause == clause]
+    atoms = found.clause(clause)
+    named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)
+    if len(atoms) == 1 and len(found.said) > clause + 1:
+        return named and bool(found.clause(clause + 1)[0].subject)
     if found.lexicon.language.bare or len(atoms) < 3 or atoms[0] != found.owner[place]:  # noqa: PLR2004
         return False
-    named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)
     changed = any(said is atoms[1] and said.key != written.key for said, written in found.pairs)
     first = changed and atoms[1].key.endswith(found.lexicon.first or ("\0",))
     return named and (bool(atoms[2].subject) or first)

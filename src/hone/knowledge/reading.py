@@ -13,7 +13,7 @@ from msgspec import Struct
 from hone.core.regex import regex
 from hone.core.value import replace
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.sentences import sentences
+from hone.knowledge.sentences import is_tied, sentences
 
 SOFT, HARD = 1, 2
 """How an atom is separated from the one before it: by a comma; by "if" or a preposition."""
@@ -42,7 +42,7 @@ _CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]
 _SEGMENT = regex(r"([,;:.!?](?=\s|$)|\s[-–—]+\s)")
 _IDLE = frozenset(
     {Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN, Kind.YOU, Kind.YOUR, Kind.POLITE}
-) | {Kind.PLEASE, Kind.FILLER, Kind.PREPOSITION}
+) | {Kind.PLEASE, Kind.FILLER, Kind.PREPOSITION, Kind.THIRD, Kind.THEIRS}
 """What a part may have beside its chatter."""
 _SPACES = regex("[ \t]+")
 _SIGNS = regex("[…，、；：！？。]")
@@ -95,10 +95,10 @@ def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
         if end - start > _LONGEST:
             yield Sentence((Atom(text[start:end]),), (Clause(),), tells=False)
             continue
-        part = text[start:end]
-        plain = _plain(part, lexicon)
-        reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
-        for each in _PART.split(_without_chatter(plain, lexicon)):
+        part = lexicon.tag.sub("", text[start:end])
+        plain, tied = _plain(part, lexicon), is_tied(part)
+        reader = _Reader(lexicon, _names(part, lexicon), entry=entry, tied=tied)
+        for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
             reader.read(each)
         if reader.atoms:
             yield Sentence(
@@ -107,7 +107,7 @@ def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
 
 
 def _tells(raw: str, plain: str, lexicon: Lexicon, clauses: Sequence[Clause]) -> bool:
-    asks = _QUESTION.search(lexicon.tag.sub("", raw)) or lexicon.question.match(plain)
+    asks = _QUESTION.search(raw) or lexicon.question.match(plain)
     is_request = any(clause.polite for clause in clauses)
     return (not asks or is_request) and not _JOKE.search(raw) and not _CITED.fullmatch(raw)
 
@@ -149,10 +149,10 @@ def _is_chatter(text: str, lexicon: Lexicon) -> bool:
 class _Reader:
     """Collects the atoms of one sentence."""
 
-    def __init__(self, lexicon: Lexicon, names: frozenset[str], *, entry: bool) -> None:
+    def __init__(self, lexicon: Lexicon, names: frozenset[str], *, entry: bool, tied: bool) -> None:
         self.atoms: list[Atom] = []
         self.clauses: list[Clause] = []
-        self._lexicon, self._names, self._entry = lexicon, names, entry
+        self._lexicon, self._names, self._entry, self._tied = lexicon, names, entry, tied
         self._kinds = lexicon.written if entry else lexicon.said
         self._open: list[Atom] = []
         self._about = Clause()
@@ -178,7 +178,9 @@ class _Reader:
         self._close()
 
     def _classify(self, words: Sequence[str]) -> int:
-        """Which kind of remark begins with those words."""
+        """Which kind of remark begins with those words. None does where a later sentence may take it back."""
+        if self._tied:
+            return 0
         rest = words[1:] if words and words[0] in self._lexicon.ands else words
         text = " ".join(rest[:_AHEAD])
         lexicon = self._lexicon
@@ -211,7 +213,10 @@ class _Reader:
 
     def _close(self) -> None:
         """End the clause. One without a word of its own belongs to the next."""
+        bound = SOFT
         if any(atom.kind in _WORDS for atom in self._open):
+            first = self._open[0]
+            bound = HARD if first.kind is Kind.CONTENT and first.bound == HARD else SOFT
             if self._listed:
                 self._open[self._listed :] = sorted(self._open[self._listed :], key=lambda atom: atom.key)
             atoms, wish = _unframed(self._open, self._lexicon, entry=self._entry)
@@ -220,6 +225,7 @@ class _Reader:
             self.clauses.append(replace(self._about, wish=wish, negated=negated, remark=self._remark))
             self._open, self._about = [], Clause()
         self._start()
+        self._bound = bound  # What stands after "if …," can change places with it.
 
     def _take(self, word: str) -> None:
         kind = self._kinds.get(word, Kind.CONTENT)

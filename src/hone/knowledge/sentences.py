@@ -48,6 +48,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return joined
 
 
+def is_tied(text: str) -> bool:
+    """Whether a sentence is made of several that belong together."""
+    return bool(_BREAK.search(text.strip()) or _SEMICOLON.search(text.strip()[:-1]))
+
+
 def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
     place = bisect(spans, (at,)) - 1
     return place >= 0 and spans[place][0] < at < spans[place][1]
