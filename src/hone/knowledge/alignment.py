@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.reading import COMMENT, CONSEQUENCE, DENIALS, GENERIC, HARD, OTHERS, SOFT, Atom, Clause, Sentence
+from hone.knowledge.reading import COMMENT, CONSEQUENCE, DENIALS, GENERIC, OTHERS, PHRASE, SOFT, Atom, Clause, Sentence
 
 _AHEAD = 4
 """Atoms that are compared to choose between two places."""
@@ -199,7 +199,7 @@ def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
     """Whether it is a statement beside another: long enough, and with nothing that may hold for both."""
     if _is_order(found) or found.lexicon.drops_subjects or len(atoms) < _LEAST or atoms[0].bound != SOFT:
         return False
-    phrases = any(atom.bound == HARD and atom.kind is Kind.CONTENT for atom in atoms)
+    phrases = any(atom.bound == PHRASE for atom in atoms)
     return atoms[0].kind is Kind.CONTENT and (not phrases or any(atom.kind is Kind.SELF for atom in atoms))
 
 

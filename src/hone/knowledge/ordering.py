@@ -9,7 +9,7 @@ from collections.abc import Container, Sequence
 
 from hone.knowledge.alignment import LIGHT, Alignment
 from hone.knowledge.language import Kind
-from hone.knowledge.reading import HARD, SOFT
+from hone.knowledge.reading import HARD, PHRASE, SOFT
 
 _LEAST = 2
 """Words of a clause that may change places with another: the items of a list may be in their order."""
@@ -115,14 +115,14 @@ def _is_phrase(found: Alignment, run: Sequence[int]) -> bool:
     """Whether it begins with a preposition on both sides, and has its object."""
     said, written = found.owner[run[0]], found.entry[found.places.index(run[0])]
     whole = bool(said.role) or len(run) > 1
-    return said.kind is Kind.CONTENT and said.bound == HARD and written.bound == HARD and whole
+    return said.bound == PHRASE and written.bound == PHRASE and whole
 
 
 def _are_apart(found: Alignment) -> bool:
     """Whether no two phrases with the same preposition have exchanged their places: "Anna at 9, Bob at 10"."""
     by_role: dict[str, list[int]] = {}
     for place, atom in enumerate(found.owner):
-        if atom.bound == HARD and atom.kind is Kind.CONTENT and place in found.places:
+        if atom.bound == PHRASE and place in found.places:
             by_role.setdefault(atom.role or atom.key, []).append(found.places.index(place))
     return all(places == sorted(places) for places in by_role.values())
 

@@ -15,8 +15,9 @@ from hone.core.value import replace
 from hone.knowledge.language import Kind, Lexicon
 from hone.knowledge.sentences import is_tied, sentences
 
-SOFT, HARD = 1, 2
-"""How an atom is separated from the one before it: by a comma; by "if" or a preposition."""
+SOFT, HARD, PHRASE = 1, 2, 3
+"""How an atom is separated from the one before it: by a comma or an "and"; as a subject, or after a clause with "if";
+by a preposition or an "if" of its own."""
 COMMENT, GENERIC, OTHERS, CONSEQUENCE = 1, 2, 3, 4
 """What kind of remark a clause may be."""
 DENIALS = frozenset({Kind.NOT, Kind.NEVER})
@@ -216,7 +217,7 @@ class _Reader:
         bound = SOFT
         if any(atom.kind in _WORDS for atom in self._open):
             first = self._open[0]
-            bound = HARD if first.kind is Kind.CONTENT and first.bound == HARD else SOFT
+            bound = HARD if first.bound == PHRASE else SOFT
             if self._listed:
                 self._open[self._listed :] = sorted(self._open[self._listed :], key=lambda atom: atom.key)
             atoms, wish = _unframed(self._open, self._lexicon, entry=self._entry)
@@ -235,9 +236,9 @@ class _Reader:
             case Kind.JOIN:
                 return
             case Kind.SUBORDINATE:
-                self._add(word, Kind.CONTENT, fixed=True, bound=HARD)
+                self._add(word, Kind.CONTENT, fixed=True, bound=PHRASE)
             case Kind.PREPOSITION:
-                self._role, self._bound = word, HARD
+                self._role, self._bound = word, PHRASE
             case Kind.POSTPOSITION | Kind.OWN_AFTER if self._open:
                 last = self._open[-1]
                 owner = Kind.OWN if kind is Kind.OWN_AFTER else last.owner
@@ -264,11 +265,11 @@ class _Reader:
     def _word(self, word: str, kind: Kind) -> None:
         ending = self._lexicon.case.fullmatch(word) if kind is Kind.CONTENT else None
         if ending:
-            self._role, self._bound = ending[1], 0 if self._repeats(ending[1]) else HARD
+            self._role, self._bound = ending[1], 0 if self._repeats(ending[1]) else PHRASE
         subject = kind is Kind.SELF and word in self._lexicon.subjects
         fixed = kind in {Kind.LINK, Kind.LIMIT} or word in self._names or not word.isalpha()
         if kind in {Kind.LINK, Kind.LIMIT, Kind.OWN_AFTER, Kind.POSTPOSITION}:
-            bound, kind = (HARD if kind is Kind.LINK else 0), Kind.CONTENT
+            bound, kind = (PHRASE if kind is Kind.LINK else 0), Kind.CONTENT
         else:
             bound = HARD if subject else 0
         self._add(word, kind, fixed=fixed, bound=bound)
@@ -295,7 +296,7 @@ class _Reader:
             return False
         if not self._entry and not (self._lexicon.drops_subjects and self._lexicon.language.postpositions):
             return True
-        heads = all(each.kind is not Kind.CONTENT or each.bound == HARD for each in self._open)
+        heads = all(each.kind is not Kind.CONTENT or each.bound == PHRASE for each in self._open)
         return True if heads else None
 
 
