@@ -49,7 +49,7 @@ class Alignment:
         self, said: Sentence, clauses: Sequence[tuple[Clause, Sequence[Atom]]], lexicon: Lexicon
     ) -> None:
         self.lexicon = lexicon
-        self.owner, self.said = said.atoms, said.clauses
+        self.owner, self.said, self.tied = said.atoms, said.clauses, said.tied
         self.written = [clause for clause, _ in clauses]
         self.entry = [atom for _, atoms in clauses for atom in atoms]
         self.numbers = [number for number, (_, atoms) in enumerate(clauses) for _ in atoms]
@@ -170,7 +170,7 @@ class Alignment:
         at = next((at for at in range(place, -1, -1) if self.owner[at].key in because), 0)
         if not at or any(clause.negated for clause in self.said[: self.owner[at].clause]):
             return False
-        turns = any(atom.key in self.lexicon.turning for atom in self.owner[at:])
+        turns = any(self.lexicon.turns(atom.key) for atom in self.owner[at:])
         return place == at or (max(self.places) < at and not turns)
 
 
@@ -178,17 +178,20 @@ def is_remark(found: Alignment, number: int) -> bool:
     """Whether the clause belongs to a remark at the end: it only adds to what was said, and the entry has none of
     it."""
     last = max((found.owner[place].clause for place in found.places if place >= 0), default=-1)
-    if number <= last or last < 0:
+    if number <= last or last < 0 or found.tied:
         return False
     atoms = [atom for atom in found.owner if atom.clause > last]
     tail = found.said[last + 1 :]
     if tail[0].remark == CONSEQUENCE:
-        return not any(atom.key in found.lexicon.doubts for atom in atoms)
-    if any(atom.key in found.lexicon.turning for atom in atoms):
+        return not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
+    starts = {atom.clause: atom for atom in reversed(atoms)}
+    if any(found.lexicon.turns(atom.key) for atom in atoms) or any(
+        atom.bound == PHRASE and atom.key not in found.lexicon.because for atom in starts.values()
+    ):
         return False
     negated = any(clause.negated for clause in tail)
     if not tail[0].remark:
-        return not negated and (_repeats(found, atoms) or _stands_alone(found, atoms))
+        return (not negated and _repeats(found, atoms)) or _stands_alone(found, atoms)
     least = _LEAST - 1 if tail[0].remark == COMMENT else _LEAST
     if len(atoms) + tail[0].be < least or (negated and not _is_new(found, atoms)):
         return False
@@ -196,11 +199,24 @@ def is_remark(found: Alignment, number: int) -> bool:
 
 
 def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it is a statement beside another: long enough, and with nothing that may hold for both."""
-    if _is_order(found) or found.lexicon.drops_subjects or len(atoms) < _LEAST or atoms[0].bound != SOFT:
+    """Whether it begins like a remark beside a statement, or like an order that follows from it, and nothing in it
+    may hold for the statement, too."""
+    lexicon = found.lexicon
+    words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
+    if lexicon.drops_subjects or atoms[0].bound != SOFT or len(words) < _LEAST - 1:
         return False
-    phrases = any(atom.bound == PHRASE for atom in atoms)
-    return atoms[0].kind is Kind.CONTENT and (not phrases or any(atom.kind is Kind.SELF for atom in atoms))
+    if any(atom.key in lexicon.times or atom.key[:1].isdigit() for atom in atoms):
+        return False
+    if _is_order(found):
+        return lexicon.language.bare and len(words) >= _LEAST and atoms[0] in words and not _has_state(found, atoms)
+    denied = [atom for atom in atoms if atom.kind in DENIALS]
+    return not denied or (atoms[0] in denied and not atoms[0].leads and len(denied) == 1)
+
+
+def _has_state(found: Alignment, atoms: Sequence[Atom]) -> bool:
+    clauses = {atom.clause for atom in atoms}
+    denied = any(atom.kind in DENIALS or atom.kind is Kind.HAVE for atom in atoms)
+    return denied or any(found.said[each].be for each in clauses)
 
 
 def _repeats(found: Alignment, atoms: Sequence[Atom]) -> bool:
@@ -221,13 +237,18 @@ def _is_order(found: Alignment) -> bool:
     atoms, clause = found.clause(0), found.said[0]
     if clause.be or any(atom.kind is Kind.SELF for atom in atoms):
         return clause.polite
-    return clause.polite or atoms[0].leads
+    mine = bool(found.lexicon.first) and atoms[0].key.endswith(found.lexicon.first)
+    return clause.polite or (atoms[0].leads and not mine)
 
 
 def _may_pass(found: Alignment, tail: Sequence[Clause], atoms: Sequence[Atom]) -> bool:
     """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
     persons = any(atom.kind is Kind.SELF for atom in atoms)
-    state = any(clause.be for clause in tail) or found.lexicon.drops_subjects
-    timed = any(atom.key in found.lexicon.times for atom in atoms)
-    remark = tail[0].remark
-    return remark == OTHERS or timed or (state and (persons or remark == GENERIC))
+    state = found.lexicon.drops_subjects or any(
+        clause.be or atom.kind is Kind.HAVE for clause in tail for atom in atoms
+    )
+    if any(atom.key in found.lexicon.times for atom in atoms):
+        return True
+    if tail[0].remark == OTHERS:
+        return state or not found.lexicon.language.bare
+    return state and (persons or tail[0].remark == GENERIC)

@@ -191,8 +191,8 @@ class Lexicon:
         self.subjects, self.we = _set(language.i, language.we, language.user), _set(language.we)
         self.objects = _set(language.me, language.user_object)
         self.limits, self.because = _set(language.limits), _set(language.because)
-        self.doubts, self.times = _set(language.doubts), _set(language.times)
-        self.turning = self.limits | (_set(language.subordinates) - self.because) | self.doubts
+        self._doubts, self.times = _set(language.doubts), _set(language.times)
+        self._turning = self.limits | (_set(language.subordinates) - self.because)
         self.use, self.naming = _set(language.use), _set(language.naming)
         self.first, self.either = tuple(language.first.split()), tuple(language.either.split())
         self.adverb, self.case = _pattern(language.adverbs), _pattern(language.cases)
@@ -225,6 +225,13 @@ class Lexicon:
         """The longest listed word of a language without spaces that begins there, or nothing."""
         sizes = range(self._longest, 0, -1)
         return next((text[at : at + size] for size in sizes if text[at : at + size] in self._known), "")
+
+    def is_doubt(self, word: str) -> bool:
+        return word in self._doubts or word.removesuffix("s") in self._doubts
+
+    def turns(self, word: str) -> bool:
+        """Whether the word can turn the meaning of a sentence that it is added to."""
+        return word in self._turning or self.is_doubt(word)
 
     def is_participle(self, word: str) -> bool:
         if word in self._forms:

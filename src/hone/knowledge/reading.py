@@ -89,6 +89,8 @@ class Sentence(Struct, frozen=True):
     clauses: tuple[Clause, ...]
     tells: bool
     """It states or orders something, and in earnest."""
+    tied: bool = False
+    """It is made of several sentences that belong together."""
 
 
 def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
@@ -98,13 +100,12 @@ def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
             continue
         part = lexicon.tag.sub("", text[start:end])
         plain, tied = _plain(part, lexicon), is_tied(part)
-        reader = _Reader(lexicon, _names(part, lexicon), entry=entry, tied=tied)
+        reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
         for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
             reader.read(each)
         if reader.atoms:
-            yield Sentence(
-                tuple(reader.atoms), tuple(reader.clauses), _tells(part, plain, lexicon, reader.clauses)
-            )
+            tells = _tells(part, plain, lexicon, reader.clauses)
+            yield Sentence(tuple(reader.atoms), tuple(reader.clauses), tells, tied)
 
 
 def _tells(raw: str, plain: str, lexicon: Lexicon, clauses: Sequence[Clause]) -> bool:
@@ -150,10 +151,10 @@ def _is_chatter(text: str, lexicon: Lexicon) -> bool:
 class _Reader:
     """Collects the atoms of one sentence."""
 
-    def __init__(self, lexicon: Lexicon, names: frozenset[str], *, entry: bool, tied: bool) -> None:
+    def __init__(self, lexicon: Lexicon, names: frozenset[str], *, entry: bool) -> None:
         self.atoms: list[Atom] = []
         self.clauses: list[Clause] = []
-        self._lexicon, self._names, self._entry, self._tied = lexicon, names, entry, tied
+        self._lexicon, self._names, self._entry = lexicon, names, entry
         self._kinds = lexicon.written if entry else lexicon.said
         self._open: list[Atom] = []
         self._about = Clause()
@@ -179,9 +180,7 @@ class _Reader:
         self._close()
 
     def _classify(self, words: Sequence[str]) -> int:
-        """Which kind of remark begins with those words. None does where a later sentence may take it back."""
-        if self._tied:
-            return 0
+        """Which kind of remark begins with those words."""
         rest = words[1:] if words and words[0] in self._lexicon.ands else words
         text = " ".join(rest[:_AHEAD])
         lexicon = self._lexicon
