@@ -112,10 +112,21 @@ class Alignment:
         return not any(added) and all(self.is_optional(place) for place in left)
 
     def _is_added(self, at: int) -> bool:
-        """Persons are checked elsewhere. What the user wants, the user wants from the agent."""
-        kind = self.entry[at].kind
-        wanted = kind is Kind.YOU and self.written[self.numbers[at]].wish
-        return kind not in {Kind.SELF, Kind.THIRD} and not wanted
+        """Persons are checked elsewhere. What the user wants, the user wants from the agent; and what to use can be
+        said without "use"."""
+        atom, clause = self.entry[at], self.written[self.numbers[at]]
+        wanted = atom.kind is Kind.YOU and clause.wish
+        used = atom.key in self.lexicon.use and atom.leads and not clause.wish and self._is_asked(self.numbers[at])
+        return atom.kind not in {Kind.SELF, Kind.THIRD} and not wanted and not used
+
+    def _is_asked(self, number: int) -> bool:
+        """Whether what a clause of the entry rests on is neither a fact nor about a person."""
+        sources = {said for written, said in self.links if written == number}
+        facts = any(self.said[each].be or self.said[each].wish for each in sources)
+        return not facts and not any(
+            atom.clause in sources and (atom.kind in {Kind.SELF, Kind.THIRD} or atom.key in self.lexicon.use)
+            for atom in self.owner
+        )
 
     def is_optional(self, place: int) -> bool:
         """Whether the entry may leave that atom of the owner out."""
@@ -134,7 +145,14 @@ class Alignment:
         if atom.key in self.lexicon.use and self.is_order(place):
             return self._is_bare(atom.clause)
         named = atom.passive and atom.key in self.lexicon.naming
+        if atom.key in self.lexicon.should and self._is_wanted(atom.clause):
+            return True
         return named or self._is_reason(place) or is_remark(self, atom.clause)
+
+    def _is_wanted(self, clause: int) -> bool:
+        """Whether what should be became what the user wants."""
+        persons = any(atom.kind in {Kind.SELF, Kind.THIRD, Kind.YOU} for atom in self.clause(clause))
+        return not persons and any(self.written[each].wish for each, other in self.links if other == clause)
 
     def _is_merged(self, place: int) -> bool:
         """Whether a "she" is not needed, since the entry goes on right after the clause that names her."""
@@ -178,8 +196,10 @@ def is_remark(found: Alignment, number: int) -> bool:
     """Whether the clause belongs to a remark at the end: it only adds to what was said, and the entry has none of
     it."""
     last = max((found.owner[place].clause for place in found.places if place >= 0), default=-1)
-    if number <= last or last < 0 or found.tied:
+    if last < 0 or found.tied:
         return False
+    if number <= last:
+        return _is_opening(found, number)
     atoms = [atom for atom in found.owner if atom.clause > last]
     tail = found.said[last + 1 :]
     if tail[0].remark == CONSEQUENCE:
@@ -196,6 +216,29 @@ def is_remark(found: Alignment, number: int) -> bool:
     if len(atoms) + tail[0].be < least or (negated and not _is_new(found, atoms)):
         return False
     return not (_is_order(found) and _may_pass(found, tail, atoms))
+
+
+def _is_opening(found: Alignment, number: int) -> bool:
+    """Whether the clause belongs to an opening that the entry has nothing of: "Before I forget, I …". It speaks of
+    the owner or the agent, and is no state that the rest may depend on."""
+    lexicon = found.lexicon
+    used = min(found.owner[place].clause for place in found.places if place >= 0)
+    atoms = [atom for atom in found.owner if atom.clause < used]
+    if number >= used or lexicon.drops_subjects or atoms[0].bound == PHRASE:
+        return False
+    first = found.clause(used)[0]
+    named = first.kind is Kind.SELF or first.owner is Kind.OWN
+    persons = any(atom.kind in {Kind.SELF, Kind.YOU} for atom in atoms)
+    if not persons or len(atoms) == 1 or not (named or found.said[used].polite or first.leads):
+        return False
+    return not _has_state(found, atoms) and not any(
+        lexicon.turns(atom.key)
+        or atom.key in lexicon.times
+        or atom.key[:1].isdigit()
+        or atom.kind is Kind.THIRD
+        or (atom.fixed and not atom.leads and atom.kind is Kind.CONTENT)
+        for atom in atoms
+    )
 
 
 def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:

@@ -83,6 +83,8 @@ class Language(Struct, frozen=True, kw_only=True):
     """Pattern: endings that do the work of a preposition."""
     limits: str = ""
     """Must stay where they are, in this form: only, except, could, was, today."""
+    should: str = ""
+    """What an entry may say as "the user wants"."""
     modals: str = ""
     """Verbs that make no order: can, will, need."""
     negations: str = ""
@@ -208,7 +210,7 @@ class Lexicon:
         self._participles = _lines(language.participles)
         self._forms, self._participle_forms = _groups(language.forms), _groups(language.participle_forms)
         self._participle = {word for line in language.participle_forms for word in line.split()[1:]}
-        self.modals = _set(language.modals)
+        self.modals, self.should = _set(language.modals), _set(language.should)
 
     @property
     def drops_subjects(self) -> bool:

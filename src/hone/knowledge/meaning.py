@@ -96,7 +96,8 @@ def _keeps_wish(found: Alignment, number: int, clause: Clause) -> bool:
     if not clause.wish or any(found.said[each].wish for each in sources):
         return True
     persons = {atom.clause for atom in found.owner if atom.kind in PERSONS and atom.subject is not False}
-    facts = any(found.said[each].be and not found.said[each].polite for each in sources)
+    asked = {atom.clause for atom in found.owner if atom.key in found.lexicon.should}
+    facts = any(found.said[each].be and not found.said[each].polite and each not in asked for each in sources)
     return not facts and not persons & sources and not (found.lexicon.language.bare and _is_told(found))
 
 

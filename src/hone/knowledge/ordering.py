@@ -114,16 +114,17 @@ def _is_left(found: Alignment, place: int) -> bool:
 def _is_phrase(found: Alignment, run: Sequence[int]) -> bool:
     """Whether it begins with a preposition on both sides, and has its object."""
     said, written = found.owner[run[0]], found.entry[found.places.index(run[0])]
-    whole = bool(said.role) or len(run) > 1
+    whole = bool(said.role and said.kind is Kind.CONTENT) or len(run) > 1
     return said.bound == PHRASE and written.bound == PHRASE and whole
 
 
 def _are_apart(found: Alignment) -> bool:
     """Whether no two phrases with the same preposition have exchanged their places: "Anna at 9, Bob at 10"."""
-    by_role: dict[str, list[int]] = {}
+    by_role: dict[tuple[int, str], list[int]] = {}
     for place, atom in enumerate(found.owner):
         if atom.bound == PHRASE and place in found.places:
-            by_role.setdefault(atom.role or atom.key, []).append(found.places.index(place))
+            role = atom.clause, atom.role or atom.key
+            by_role.setdefault(role, []).append(found.places.index(place))
     return all(places == sorted(places) for places in by_role.values())
 
 

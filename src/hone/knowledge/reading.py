@@ -278,8 +278,11 @@ class _Reader:
 
     def _add(self, word: str, kind: Kind, *, fixed: bool, bound: int) -> None:
         bound = max(bound, self._bound)
-        if self._open and (self._open[-1].kind in DENIALS or self._open[-1].key in self._lexicon.limits):
-            bound = 0  # What stands after "not" or "only" cannot be moved away from it.
+        last = self._open[-1] if self._open else None
+        if last and (last.kind in DENIALS or last.key in self._lexicon.limits):
+            # What stands after "not" or "only" moves with it.
+            self._open[-1] = replace(last, bound=max(last.bound, bound if bound == PHRASE else 0))
+            bound = 0
         passive = (self._be or self._wishes) and self._lexicon.is_participle(word)
         atom = Atom(word, kind, self._role, self._owner, fixed, passive, self._be, bound, self._leads)
         self._open.append(replace(atom, subject=self._is_subject(atom)))
