@@ -206,13 +206,14 @@ def is_remark(found: Alignment, number: int) -> bool:
         return not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
     starts = {atom.clause: atom for atom in reversed(atoms)}
     if any(found.lexicon.turns(atom.key) for atom in atoms) or any(
-        atom.bound == PHRASE and atom.key not in found.lexicon.because for atom in starts.values()
+        atom.bound == PHRASE and not found.said[number].remark for number, atom in starts.items()
     ):
         return False
     negated = any(clause.negated for clause in tail)
     if not tail[0].remark:
         return (not negated and _repeats(found, atoms)) or _stands_alone(found, atoms)
-    least = _LEAST - 1 if tail[0].remark == COMMENT else _LEAST
+    short = tail[0].remark == COMMENT or (tail[0].remark == GENERIC and not _is_order(found))
+    least = _LEAST - 1 if short else _LEAST
     if len(atoms) + tail[0].be < least or (negated and not _is_new(found, atoms)):
         return False
     return not (_is_order(found) and _may_pass(found, tail, atoms))

@@ -229,7 +229,7 @@ class Lexicon:
         return next((text[at : at + size] for size in sizes if text[at : at + size] in self._known), "")
 
     def is_doubt(self, word: str) -> bool:
-        return word in self._doubts or word.removesuffix("s") in self._doubts
+        return word in self._doubts or (word.removesuffix("s") in self._doubts and word not in self._known)
 
     def turns(self, word: str) -> bool:
         """Whether the word can turn the meaning of a sentence that it is added to."""

@@ -59,7 +59,9 @@ def _source(
     said: Sequence[Sentence], atoms: Sequence[Atom], lexicon: Lexicon, *, preferred: int
 ) -> int | None:
     """The sentence of the owner that has all content words of a clause."""
-    content = [atom for atom in atoms if atom.kind is Kind.CONTENT]
+    content = [
+        atom for atom in atoms if atom.kind is Kind.CONTENT and not (atom.leads and atom.key in lexicon.use)
+    ]
     for place in sorted(range(len(said)), key=lambda each: each != preferred):
         if all(any(same(other, atom, lexicon) for other in said[place].atoms) for atom in content):
             return place

@@ -171,7 +171,7 @@ class _Reader:
             kind = self._kinds.get(word)
             if kind is Kind.JOIN and self._is_list(words, at):
                 self._role = self._open[-1].role
-                self._listed = self._listed or len(self._open) - 1
+                self._listed = self._listed or (0 if self._role else len(self._open) - 1)
                 continue
             if kind in {Kind.JOIN, Kind.SUBORDINATE}:
                 self._close()
@@ -182,7 +182,7 @@ class _Reader:
     def _classify(self, words: Sequence[str]) -> int:
         """Which kind of remark begins with those words."""
         rest = words[1:] if words and words[0] in self._lexicon.ands else words
-        text = " ".join(rest[:_AHEAD])
+        text = ("" if self._lexicon.drops_subjects else " ").join(rest[:_AHEAD])
         lexicon = self._lexicon
         kinds = {COMMENT: lexicon.comment, GENERIC: lexicon.generic, OTHERS: lexicon.others}
         kinds[CONSEQUENCE] = lexicon.consequence
@@ -201,7 +201,8 @@ class _Reader:
             return False
         if self._kinds.get(words[at + 1], Kind.CONTENT) is not Kind.CONTENT:
             return False
-        after = self._kinds.get(words[at + 2], Kind.CONTENT) if at + 2 < len(words) else Kind.JOIN
+        rest = (self._kinds.get(word, Kind.CONTENT) for word in words[at + 2 :])
+        after = next((kind for kind in rest if kind is not Kind.GLUE), Kind.JOIN)
         if self._open[-1].role:
             return after in {Kind.JOIN, Kind.SELF}
         content = [atom for atom in self._open if atom.kind is Kind.CONTENT]

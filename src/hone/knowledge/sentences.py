@@ -50,7 +50,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 def is_tied(text: str) -> bool:
     """Whether a sentence is made of several that belong together."""
-    return bool(_BREAK.search(text.strip()) or _SEMICOLON.search(text.strip()[:-1]))
+    inner = text.strip().rstrip(".!?…。！？;；\"'”’»」』)")
+    return bool(_BREAK.search(inner) or _SEMICOLON.search(inner))
 
 
 def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
