@@ -196,10 +196,8 @@ def is_remark(found: Alignment, number: int) -> bool:
     """Whether the clause belongs to a remark at the end: it only adds to what was said, and the entry has none of
     it."""
     last = max((found.owner[place].clause for place in found.places if place >= 0), default=-1)
-    if last < 0 or found.tied:
+    if number <= last or last < 0 or found.tied:
         return False
-    if number <= last:
-        return _is_opening(found, number)
     atoms = [atom for atom in found.owner if atom.clause > last]
     tail = found.said[last + 1 :]
     if tail[0].remark == CONSEQUENCE:
@@ -217,29 +215,6 @@ def is_remark(found: Alignment, number: int) -> bool:
     if len(atoms) + tail[0].be < least or (negated and not _is_new(found, atoms)):
         return False
     return not (_is_order(found) and _may_pass(found, tail, atoms))
-
-
-def _is_opening(found: Alignment, number: int) -> bool:
-    """Whether the clause belongs to an opening that the entry has nothing of: "Before I forget, I …". It speaks of
-    the owner or the agent, and is no state that the rest may depend on."""
-    lexicon = found.lexicon
-    used = min(found.owner[place].clause for place in found.places if place >= 0)
-    atoms = [atom for atom in found.owner if atom.clause < used]
-    if number >= used or lexicon.drops_subjects or atoms[0].bound == PHRASE:
-        return False
-    first = found.clause(used)[0]
-    named = first.kind is Kind.SELF or first.owner is Kind.OWN
-    persons = any(atom.kind in {Kind.SELF, Kind.YOU} for atom in atoms)
-    if not persons or len(atoms) == 1 or not (named or found.said[used].polite or first.leads):
-        return False
-    return not _has_state(found, atoms) and not any(
-        lexicon.turns(atom.key)
-        or atom.key in lexicon.times
-        or atom.key[:1].isdigit()
-        or atom.kind is Kind.THIRD
-        or (atom.fixed and not atom.leads and atom.kind is Kind.CONTENT)
-        for atom in atoms
-    )
 
 
 def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:

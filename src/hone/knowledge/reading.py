@@ -38,7 +38,7 @@ _IDEOGRAPHIC = regex(f"[ぁ-ヺー{_CJK}]")
 _HIRAGANA = regex("[ぁ-ゖ]")
 _CAPITAL = regex(r"(?<=[\w,;)] )[\"'“„«(]?([^\W\d_a-z]\w*)")
 _QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
-_JOKE = regex(r"(?<!\w)(?:/s|j/k|jk|lol|rofl|lmao|ha(?:ha)+|xd)(?!\w)|[😂🤣😜😝🤪😏🙃]|;-?[)PpD]", re.IGNORECASE)
+_JOKE = regex(r"(?<!\w)(?:/s|j/k|jk|lol|rofl|lmao|mdr|ptdr|sqn|xd|(?:a?ha|he|ja|je|rs|ха){2,}h?|k{3,}|w{3,})(?!\w)|哈哈|笑|なんちゃって|才怪|[😂🤣😜😝🤪😏🙃]|;-?[)PpD]", re.IGNORECASE)
 _CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]|「[^」]*」|‘[^’]*’)[.!?…]*\s*")
 _SEGMENT = regex(r"([,;:.!?](?=\s|$)|\s[-–—]+\s)")
 _IDLE = frozenset(
