@@ -1,0 +1,92 @@
+"""Find the sentences of a text that can be quoted on their own.
+
+A sentence stays together with whatever may turn its meaning: the heading of its list, the source of a quotation, a
+correction after it.
+"""
+
+import re
+from bisect import bisect
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+
+from hone.core.regex import regex
+from hone.knowledge.language import lexicons
+
+_ABBREVIATED = "".join(
+    rf"(?<!\b(?i:{word})\.)" for word in ("dr", "mr", "ms", "mrs", "prof", r"e\.g", r"i\.e", r"\d", r"\d\d")
+)
+_NO_ITEM = r"(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
+_BREAK = regex(
+    rf"{_ABBREVIATED}(?<=[.!?…])[\"')\]”’»]*\s+{_NO_ITEM}|[。！？]+[」』”]?{_NO_ITEM}|(?<![:：])\n\s*\n{_NO_ITEM}"
+)
+_SEMICOLON = regex("[;；](?![-']?[)pd])", re.IGNORECASE)
+_LIST = regex(r":(?:\s|$)|：")
+_PARAGRAPH = regex(r"\n\s*\n")
+_QUOTED = regex(
+    r"“[^”]{,2000}”|\"[^\"\n]{,2000}\"|«[^»]{,2000}»|„[^“”]{,2000}[“”]|「[^」]{,2000}」|『[^』]{,2000}』"
+    r"|(?<!\w)'[^'\n]{,2000}'(?!\w)|‘[^’\n]{,2000}’(?!\w)"
+)
+_SHORT = 80
+"""Characters of a sentence that may be nothing but a correction."""
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Return where each begins and ends."""
+    quoted = [found.span() for found in _QUOTED.finditer(text)]
+    ends = [0, *(found.end() for found in _BREAK.finditer(text)), len(text)]
+    for start, end in pairwise(tuple(ends)):
+        if not _LIST.search(text, start, end):
+            ends += [found.end() for found in _SEMICOLON.finditer(text, start, end)]
+    spans = [each for each in pairwise(sorted(ends)) if text[slice(*each)].strip()]
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and (_is_inside(start, quoted) or _belongs(text, joined[-1], (start, end))):
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def is_tied(text: str) -> bool:
+    """Whether a sentence is made of several that belong together."""
+    inner = text.strip().rstrip(".!?…。！？;；\"'”’»」』)")
+    return bool(_BREAK.search(inner) or _SEMICOLON.search(inner))
+
+
+def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
+    place = bisect(spans, (at,)) - 1
+    return place >= 0 and spans[place][0] < at < spans[place][1]
+
+
+def _belongs(text: str, before: tuple[int, int], span: tuple[int, int]) -> bool:
+    """Whether a sentence takes back the one before it, or that one says that this one is not the owner's."""
+    if _takes_back().match(text, *span):
+        return True
+    if span[1] - span[0] < _SHORT and _corrects().search(text, *span):
+        return True
+    return bool(_introduces().search(text, *before)) and not _PARAGRAPH.search(text[before[0] : span[0]])
+
+
+@cache
+def _takes_back() -> re.Pattern[str]:
+    return _any(rf"[\W_]*(?:{_alternatives('retract')})(?!\w)")
+
+
+@cache
+def _corrects() -> re.Pattern[str]:
+    return _any(rf"(?<!\w)(?:{_alternatives('correct')})(?!\w)")
+
+
+@cache
+def _introduces() -> re.Pattern[str]:
+    return _any(rf"(?<!\w)(?:{_alternatives('introduce')})(?!\w)")
+
+
+def _alternatives(name: str) -> str:
+    found = [getattr(each.language, name) for each in lexicons().values()]
+    return "|".join(filter(None, found)) or "(?!)"
+
+
+def _any(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
