@@ -4,7 +4,18 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from hone.knowledge.language import Kind, Lexicon
-from hone.knowledge.reading import COMMENT, CONSEQUENCE, DENIALS, GENERIC, OTHERS, PHRASE, SOFT, Atom, Clause, Sentence
+from hone.knowledge.reading import (
+    COMMENT,
+    CONSEQUENCE,
+    DENIALS,
+    GENERIC,
+    OTHERS,
+    PHRASE,
+    SOFT,
+    Atom,
+    Clause,
+    Sentence,
+)
 
 _AHEAD = 4
 """Atoms that are compared to choose between two places."""
@@ -116,7 +127,12 @@ class Alignment:
         said without "use"."""
         atom, clause = self.entry[at], self.written[self.numbers[at]]
         wanted = atom.kind is Kind.YOU and clause.wish
-        used = atom.key in self.lexicon.use and atom.leads and not clause.wish and self._is_asked(self.numbers[at])
+        used = (
+            atom.key in self.lexicon.use
+            and atom.leads
+            and not clause.wish
+            and self._is_asked(self.numbers[at])
+        )
         return atom.kind not in {Kind.SELF, Kind.THIRD} and not wanted and not used
 
     def _is_asked(self, number: int) -> bool:
@@ -157,7 +173,10 @@ class Alignment:
     def _is_merged(self, place: int) -> bool:
         """Whether a "she" is not needed, since the entry goes on right after the clause that names her."""
         clause = self.owner[place].clause
-        at = next((at for at, each in enumerate(self.places) if each > place and self.owner[each].clause == clause), 0)
+        at = next(
+            (at for at, each in enumerate(self.places) if each > place and self.owner[each].clause == clause),
+            0,
+        )
         before = self.places[at - 1] if at else -1
         return self.owner[place].leads and before >= 0 and self.owner[before].clause == clause - 1
 
@@ -227,7 +246,12 @@ def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
     if any(atom.key in lexicon.times or atom.key[:1].isdigit() for atom in atoms):
         return False
     if _is_order(found):
-        return lexicon.language.bare and len(words) >= _LEAST and atoms[0] in words and not _has_state(found, atoms)
+        return (
+            lexicon.language.bare
+            and len(words) >= _LEAST
+            and atoms[0] in words
+            and not _has_state(found, atoms)
+        )
     denied = [atom for atom in atoms if atom.kind in DENIALS]
     return not denied or (atoms[0] in denied and not atoms[0].leads and len(denied) == 1)
 

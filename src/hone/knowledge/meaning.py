@@ -43,7 +43,9 @@ def _shows_first_person(found: Alignment) -> bool:
 def _is_ordered_now(found: Alignment, number: int) -> bool:
     """Whether what the owner does became what the agent should do: "I clear the cache", "Clear the cache"."""
     lexicon = found.lexicon
-    atoms = [at for at, other in enumerate(found.numbers) if other == number and not _is_light(found.entry[at])]
+    atoms = [
+        at for at, other in enumerate(found.numbers) if other == number and not _is_light(found.entry[at])
+    ]
     if not lexicon.language.bare or not atoms or found.written[number].wish:
         return False
     verb, place = found.entry[atoms[0]], found.places[atoms[0]]
@@ -104,7 +106,8 @@ def _keeps_wish(found: Alignment, number: int, clause: Clause) -> bool:
 def _is_told(found: Alignment) -> bool:
     """Whether a verb lost the ending that says that somebody does it: "Bob deploys", "wants Bob to deploy"."""
     return any(
-        said.key.endswith("s") and said.key.removesuffix("s").removesuffix("e") == written.key.removesuffix("e")
+        said.key.endswith("s")
+        and said.key.removesuffix("s").removesuffix("e") == written.key.removesuffix("e")
         for said, written in found.pairs
         if said.key != written.key
     )

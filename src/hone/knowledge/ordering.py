@@ -38,7 +38,7 @@ def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
     """Whether "my editor is Vim" became "Vim is the user's editor"."""
     predicates = [place for place, atom in enumerate(found.owner) if atom.predicate]
     mine = any(atom.owner is Kind.OWN for atom in found.owner)
-    if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:  # noqa: PLR2004
+    if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:
         return False
     said, written = found.owner[predicates[0]], [atom for atom in found.entry if atom.predicate]
     return runs[0][0] == predicates[0] and said.kind is Kind.CONTENT and len(written) == 1
@@ -157,7 +157,7 @@ def _is_fronted(found: Alignment, place: int) -> bool:
     named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)
     if len(atoms) == 1 and len(found.said) > clause + 1:
         return named and bool(found.clause(clause + 1)[0].subject)
-    if found.lexicon.language.bare or len(atoms) < 3 or atoms[0] != found.owner[place]:  # noqa: PLR2004
+    if found.lexicon.language.bare or len(atoms) < 3 or atoms[0] != found.owner[place]:
         return False
     changed = any(said is atoms[1] and said.key != written.key for said, written in found.pairs)
     first = changed and atoms[1].key.endswith(found.lexicon.first or ("\0",))

@@ -38,7 +38,10 @@ _IDEOGRAPHIC = regex(f"[ぁ-ヺー{_CJK}]")
 _HIRAGANA = regex("[ぁ-ゖ]")
 _CAPITAL = regex(r"(?<=[\w,;)] )[\"'“„«(]?([^\W\d_a-z]\w*)")
 _QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
-_JOKE = regex(r"(?<!\w)(?:/s|j/k|jk|lol|rofl|lmao|mdr|ptdr|sqn|xd|(?:a?ha|he|ja|je|rs|ха){2,}h?|k{3,}|w{3,})(?!\w)|哈哈|笑|なんちゃって|才怪|[😂🤣😜😝🤪😏🙃]|;-?[)PpD]", re.IGNORECASE)
+_JOKE = regex(
+    r"(?<!\w)(?:/s|j/k|jk|lol|rofl|lmao|mdr|ptdr|sqn|xd|(?:a?ha|he|ja|je|rs|ха){2,}h?|k{3,}|w{3,})(?!\w)|哈哈|笑|なんちゃって|才怪|[😂🤣😜😝🤪😏🙃]|;-?[)PpD]",
+    re.IGNORECASE,
+)
 _CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]|「[^」]*」|‘[^’]*’)[.!?…]*\s*")
 _SEGMENT = regex(r"([,;:.!?](?=\s|$)|\s[-–—]+\s)")
 _IDLE = frozenset(
@@ -135,9 +138,7 @@ def _without_chatter(plain: str, lexicon: Lexicon) -> str:
     if not lexicon.chatter:
         return plain
     parts = _SEGMENT.split(plain)
-    kept = [
-        text if at % 2 or not _is_chatter(text, lexicon) else "" for at, text in enumerate(parts)
-    ]
+    kept = [text if at % 2 or not _is_chatter(text, lexicon) else "" for at, text in enumerate(parts)]
     return "".join(kept)
 
 
