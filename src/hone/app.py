@@ -60,7 +60,6 @@ from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.caches import cache_of
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.report import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
@@ -256,11 +255,7 @@ class Hone:
 
     async def sandbox(self) -> tuple[bool, list[str]]:
         """Tell whether commands are confined in the working folder, and what there is to say about it."""
-        sandbox = self.toolboxes.sandbox
-        spec = sandbox.spec(self.folder)
-        choice = await sandbox.choose(spec)
-        view = describe_view(self.folder, sandbox, choice, self.clock)
-        return not choice.missing(network=False), [*await sandbox.describe(spec), *view]
+        return await self.toolboxes.report(self.folder)
 
     # Features and plugins
 

@@ -15,6 +15,7 @@ from hone.models.http.addresses import public_only
 from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.report import describe_view
 from hone.settings import Settings
 from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
@@ -85,6 +86,13 @@ class ToolboxFactory:
         await self._pages.close()
         for _, shell in self._lent:
             await shell.close()
+
+    async def report(self, folder: Path) -> tuple[bool, list[str]]:
+        """Tell whether commands are confined in a folder, and what there is to say about it."""
+        spec = self.sandbox.spec(folder)
+        choice = await self.sandbox.choose(spec)
+        view = describe_view(folder, self.sandbox, choice, self._ground.clock)
+        return not choice.missing(network=False), [*await self.sandbox.describe(spec), *view]
 
     def wall(self, tool: Tool) -> Tool:
         deps = self._ground
