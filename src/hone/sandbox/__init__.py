@@ -11,6 +11,6 @@ protection keeps sensitive places as they were: census finds them, guard takes c
            gitfiles know what git runs
 report     what of this `hone doctor` says
 supervisor the process between Hone and a command; it imports only
-           kernel (raw system calls), seccomp (the filter), landlock, carving (its mounts), attributes (changes
-           of mode and times, which Landlock does not restrict), descent (gives up root)
+           kernel (raw system calls), seccomp (the filter), landlock, carving (mounts beside it), attributes
+           (changes of mode and times, which Landlock does not restrict), descent (gives up root)
 """
