@@ -309,14 +309,17 @@ def test_sensitive_files_that_commands_make_are_taken_back_and_told_once(
         listed = await shell.call("process")
         assert said in listed.text
         assert listed.trust is Trust.AGENT
-        # Something still runs, so what is there now may be its work.
+        # A file tool writes with the owner's consent meanwhile, and says so.
+        (folder / ".vimrc").write_text("mine")
+        shell.shell.workspace.sandbox.vouch(folder / ".vimrc")
+        # Something still runs, so anything else that is there now may be its work.
         assert "taken back" not in (await shell.terminal("true")).text
         await asyncio.to_thread((folder / "go").write_text, "")
         await shell.shell.jobs["p1"].running.wait()
         output = await shell.call("process", id="p1", action="output")
         assert ".exrc (your editor runs it)" in output.text
         assert "taken back" not in (await shell.call("process")).text
-        assert sorted(os.listdir(folder)) == ["go", "notes", "there"]
+        assert sorted(os.listdir(folder)) == [".vimrc", "go", "notes", "there"]
 
     play(session(folder), script)
     assert len([*tmp_path.rglob(".envrc")]) == 3

@@ -48,10 +48,17 @@ class TreeGuard:
         """Repositories that commands made as a whole. They may be deleted, so nothing in them is sealed."""
         self._vouched: set[str] = set()
 
+    def look(self) -> None:
+        """Look through the tree for the first time, which takes longer than later."""
+        self._surveyor.look()
+
     def vouch(self, path: str) -> None:
-        """Take what lies there now for the owner's."""
+        """Take what lies there now for the owner's. What becomes of it later is put back to this."""
         self._vouched.add(path)
         self._copies = {place: kept for place, kept in self._copies.items() if not _touches(place, path)}
+        kept = copy(self.root, path)
+        if kept:
+            self._copies[path] = kept
 
     def begin(self, *, seals: bool, settled: bool) -> list[Path]:
         """Return what to seal for a command. If nothing else runs (`settled`), everything that is there now

@@ -28,8 +28,13 @@ class Protection:
             TreeGuard(tree, [each for each in others if each != tree], self._keep) for tree in trees
         ]
 
+    def look(self) -> None:
+        """Look through the trees for the first time."""
+        for guard in self._guards:
+            guard.look()
+
     def vouch(self, path: Path) -> None:
-        """Take what lies there for the owner's, although a command may be running."""
+        """Take what lies there now for the owner's, although a command may be running."""
         for guard in self._guards:
             if path.is_relative_to(guard.root):
                 guard.vouch(str(path.relative_to(guard.root)))

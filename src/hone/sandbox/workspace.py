@@ -94,11 +94,6 @@ class Workspace:
         notes, self._notes = tuple(self._notes), []
         return notes
 
-    def vouch(self, path: Path) -> None:
-        """Take a file for the owner's that was written with the owner's consent while a command may run."""
-        if self._found:
-            self._found.protection.vouch(path)
-
     async def close(self) -> None:
         """May be called again, and the workspace used again after it."""
         await asyncio.gather(*(each.stop() for each, _ in self._running))
@@ -117,6 +112,8 @@ class Workspace:
             spec = self.sandbox.spec(self.folder, around=view)
             cache = open_cache(home, self.folder) if home else None
             protection = Protection((self.folder, *spec.writable), spec.hidden, home, self.clock)
+            protection.look()
+            self.sandbox.protections.add(protection)
             self._found = _Place(view, spec, cache, protection)
         return self._found
 
