@@ -29,6 +29,8 @@ RULES_TESTS, PLACES_TESTS, CONSENT_TESTS, ANSWERS_TESTS = (
     f"tests/runtime/permissions/test_{name}.py" for name in ("rules", "places", "network", "owner")
 )
 
+PROVENANCE_TESTS = "tests/runtime/test_provenance.py"
+
 MUTATIONS = (
     of(
         "permit",
@@ -722,5 +724,101 @@ MUTATIONS = (
         "create_file(path)",
         "create_file(path, 0o644)",
         "tests/stores/test_sqlite.py",
+    ),
+    of(
+        "provenance: foreign conversations taint",
+        "only commands with network taint files",
+        "runtime/provenance/records.py",
+        "tainted = network or context.transcript.trust is Trust.FOREIGN",
+        "tainted = network",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: network taints",
+        "a command with network taints nothing in a conversation that is not foreign",
+        "runtime/provenance/records.py",
+        "tainted = network or context.transcript.trust is Trust.FOREIGN",
+        "tainted = context.transcript.trust is Trust.FOREIGN",
+        "tests/story/test_laundering.py::test_what_a_command_with_network_saved_is_foreign_though_the_"
+        "conversation_was_not",
+    ),
+    of(
+        "provenance: lines",
+        "output that contains a tainted line is local",
+        "runtime/provenance/labels.py",
+        "return bool(unexplained)",
+        "return False",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: what explains a line",
+        "a tainted file explains its own lines",
+        "runtime/provenance/corpus.py",
+        "for span in [span for span in left if changed < spans[span]]:",
+        "for span in [*left]:",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: changes found by time",
+        "what a command changed through another name, or before it was killed, is not looked for",
+        "runtime/provenance/labels.py",
+        "self._sweeper.sweep(folder if each == root else each)",
+        "pass",
+        PROVENANCE_TESTS,
+        "tests/story/test_laundering.py::test_what_a_foreign_conversation_saved_is_foreign_in_every_later_one",
+    ),
+    of(
+        "provenance: own commits",
+        "a commit that the agent made clears what is in it",
+        "runtime/provenance/commits.py",
+        "for path, blob in repository.changes(commit) if id not in own else ():",
+        "for path, blob in repository.changes(commit):",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: commands that run elsewhere",
+        "a commit while a command runs counts as the owner's",
+        "runtime/provenance/commits.py",
+        "if known == head or (known is not None and self._is_busy(repository.top, own)):",
+        "if known == head:",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: no record, no command",
+        "a foreign command runs although it cannot be recorded",
+        "runtime/provenance/commands.py",
+        """            if active.tainted:
+                raise""",
+        """            if active.tainted:
+                pass""",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: no record, no label",
+        "files are local although the records cannot be read",
+        "runtime/provenance/labels.py",
+        """        except _FAULTS:
+            foreign = True""",
+        """        except _FAULTS:
+            foreign = False""",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "provenance: trusted bytes",
+        "a file that was trusted once stays trusted, whatever it holds",
+        "runtime/provenance/labels.py",
+        "if content in self._views.trusted:",
+        "if name(path) in self._views.trusted.values():",
+        PROVENANCE_TESTS,
+    ),
+    of(
+        "trust: nested repositories",
+        "a repository inside a trusted folder is trusted with it",
+        "runtime/trust.py",
+        """            if is_own_repository(folder):
+                return None, False""",
+        """            if is_own_repository(folder):
+                continue""",
+        PROVENANCE_TESTS,
     ),
 )

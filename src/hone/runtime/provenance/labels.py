@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hone.core.errors import HoneError
@@ -31,30 +31,25 @@ class ProvenanceLabels:
         self._reach = reach
 
     def of_file(self, path: Path, data: bytes) -> Trust:
-        try:
-            foreign = self._is_foreign_file(path, data)
-            if foreign and self._commits.settle(path):
-                foreign = self._is_foreign_file(path, data)
-        except _FAULTS:
-            return Trust.FOREIGN
-        return Trust.FOREIGN if foreign else Trust.LOCAL
+        return self._label(path, lambda: self._is_foreign_file(path, data))
 
     def of_folder(self, path: Path) -> Trust:
-        try:
-            root = self._folders.root(path)
-            foreign = root is None or self._views.is_tainted_folder(path) or self._has_prose(path, root)
-        except _FAULTS:
-            return Trust.FOREIGN
-        return Trust.FOREIGN if foreign else Trust.LOCAL
+        return self._label(path, lambda: self._is_foreign_folder(path))
 
     def of_output(self, folder: Path, text: str) -> Trust:
+        return self._label(folder, lambda: self._is_foreign_output(folder, text))
+
+    def _label(self, path: Path, is_foreign: Callable[[], bool]) -> Trust:
+        """What was foreign may have been committed by the owner since the last look."""
         try:
-            foreign = self._is_foreign_output(folder, text)
-            if foreign and self._commits.settle(folder):
-                foreign = self._is_foreign_output(folder, text)
+            foreign = is_foreign() and not (self._commits.settle(path) and not is_foreign())
         except _FAULTS:
-            return Trust.FOREIGN
+            foreign = True
         return Trust.FOREIGN if foreign else Trust.LOCAL
+
+    def _is_foreign_folder(self, path: Path) -> bool:
+        root = self._folders.root(path)
+        return root is None or self._views.is_tainted_folder(path) or self._has_prose(path, root)
 
     def _is_foreign_file(self, path: Path, data: bytes) -> bool:
         root = self._folders.root(path)
