@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
-from hone.core.agent import Agent, Limits
+from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import Refused
 from hone.core.events import Emit
@@ -492,10 +492,3 @@ def _same(agent: Agent, stored: StoredSession) -> bool:
 def _model_of(stored: StoredSession) -> str:
     """Return the model of a conversation; empty if it was imported: the default model continues it."""
     return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
-
-
-def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
-    """Return the spare agent with the rights of the one it relieves; None if that one is the spare itself."""
-    if spare is None or spare.prefix.model == agent.prefix.model:
-        return None
-    return replace(spare, permit=agent.permit, limits=agent.limits)
