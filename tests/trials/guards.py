@@ -22,6 +22,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
 
 
 DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
+REWIND_TESTS, CHECKPOINT_TESTS = "tests/features/test_rewind.py", "tests/features/test_checkpoints.py"
 KEY_TESTS, HTTP_TESTS = "tests/web/test_keys.py", "tests/web/test_http.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 DECIDE, NETWORK = "runtime/permissions/decide.py", "runtime/permissions/network.py"
@@ -820,5 +821,45 @@ MUTATIONS = (
         """            if is_own_repository(folder):
                 continue""",
         PROVENANCE_TESTS,
+    ),
+    of(
+        "rewind: the user's changes",
+        "a file that the user changed since is restored all the same",
+        "features/checkpoints/decisions.py",
+        "    if state != change.after:\n",
+        "    if False:\n",
+        REWIND_TESTS,
+    ),
+    of(
+        "rewind: links",
+        "folders that became links are followed",
+        "features/checkpoints/disk.py",
+        "| os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC\n_LIST",
+        "| os.O_DIRECTORY | os.O_CLOEXEC\n_LIST",
+        CHECKPOINT_TESTS,
+    ),
+    of(
+        "rewind: the home",
+        "files of the home are kept and restored like any other",
+        "features/checkpoints/observer.py",
+        "if mark is None or path.is_relative_to(self._home):",
+        "if mark is None:",
+        CHECKPOINT_TESTS,
+    ),
+    of(
+        "rewind: what was shown",
+        "a file that changed after the plan was shown is restored",
+        "features/checkpoints/rewinding.py",
+        "        if now != step.now:\n",
+        "        if False:\n",
+        CHECKPOINT_TESTS,
+    ),
+    of(
+        "rewind: the repository runs nothing",
+        "git asks the monitor that the repository names",
+        "features/checkpoints/git.py",
+        '    "core.fsmonitor": "false",\n',
+        "",
+        CHECKPOINT_TESTS,
     ),
 )

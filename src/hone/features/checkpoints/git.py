@@ -116,6 +116,8 @@ class GitWorktree:
         rows = self._git("check-attr", "--stdin", "-z", *_ATTRIBUTES, given=names) if names else b""
         if rows is None:
             return set(paths)
+        if rows.count(b"\0unspecified\0") == len(paths) * len(_ATTRIBUTES):
+            return set()
         words = rows.split(b"\0")
         return {
             os.fsdecode(path)
