@@ -64,9 +64,10 @@ class Workspace:
         """Raises SandboxUnavailable. What lies in the folder now is taken for the owner's, unless a command
         still runs in the background. With `read_only`, only the scratch folder can be written."""
         place, settled = self._place(), self._settle()
-        guarded = place.protection.begin(seals=choice.mode.seals, settled=settled)
+        seals = place.protection.begin(seals=choice.mode.seals, settled=settled)
         cache = place.cache if choice.mode.enters and not read_only else None
-        spec = replace(self._spec(cache), guarded=guarded, network=network, read_only=read_only)
+        spec = replace(self._spec(cache), guarded=seals.loose, network=network, read_only=read_only)
+        spec = replace(spec, sealed=(*spec.sealed, *seals.firm))
         launch = choice.mode.wrap(argv, spec)
         env = (*place.view.env, *cache_variables(str(cache or f"{launch.tmp}/cache")))
         return replace(launch, env=env, network=network)
