@@ -331,7 +331,8 @@ async def test_text_that_is_in_no_file_is_foreign_as_well(
 async def test_what_is_unpacked_from_a_tainted_archive_is_foreign(home: Path, tmp_path: Path) -> None:
     async with place(home, tmp_path) as where:
         async with where.talk() as talk:
-            pack = "cp README.md $TMPDIR/page.md && tar czf page.tgz -C $TMPDIR page.md"
+            data = base64.b64encode(PAGE.encode()).decode()
+            pack = f"echo {data} | base64 -d > $TMPDIR/page.md && tar czf page.tgz -C $TMPDIR page.md"
             await talk.terminal(pack, network=True)
         async with where.later() as talk:
             assert (await talk.terminal("tar tzf page.tgz")).trust is FOREIGN
