@@ -7,7 +7,7 @@ only those are compared.
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
@@ -15,7 +15,7 @@ from threading import RLock
 from hone.core.fingerprints import Fingerprints, Span, fingerprint, lines
 from hone.files.reading import OpenWatch
 from hone.files.watching import WHOLE_NAMES
-from hone.runtime.provenance.recording import decode, read
+from hone.runtime.provenance.recording import decode, is_opaque, read
 from hone.runtime.provenance.records import Reach
 from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
@@ -24,10 +24,11 @@ CLOSE = 2**20
 """Bytes that are compared word by word. Where more was opened, lines are compared as a whole."""
 FILES, BYTES = 6_000, 96 * 2**20
 """Files and bytes that are compared at most. Where more was opened, the output is foreign."""
-BINARY = (
-    *(".a", ".bin", ".dll", ".dylib", ".exe", ".gz", ".jar", ".jpg", ".node", ".o", ".png", ".pyc", ".pyd"),
-    *(".so", ".wasm", ".whl", ".woff", ".woff2", ".zip"),
+PROGRAMS = (
+    *(".a", ".dll", ".dylib", ".exe", ".node", ".o", ".pyc", ".pyd", ".so", ".wasm"),
+    *(".gif", ".ico", ".jpeg", ".jpg", ".map", ".png", ".ttf", ".webp", ".woff", ".woff2"),
 )
+"""Files that are run or drawn. Nobody unpacks text from them."""
 
 
 @dataclass
@@ -41,12 +42,12 @@ class Area:
     users: int = 0
 
 
-class TooMuch(Exception):
-    """More was opened than can be compared."""
+class Incomparable(Exception):
+    """More was opened than can be compared, or something that text may be unpacked from."""
 
 
 class Areas:
-    """Raises TooMuch where the comparison would take too long."""
+    """Raises Incomparable where a comparison cannot be made."""
 
     def __init__(self, folders: Folders, views: TaintViews) -> None:
         self._folders = folders
@@ -61,7 +62,7 @@ class Areas:
             places = self._places(folder, session, reach) if self._folders.trusts(folder) else frozenset()
             area = self._areas.get(folder)
             if area is None or area.places != places:
-                area = self._areas[folder] = _watch(places)
+                area = self._areas[folder] = _renew(area, places)
             if places and not area.users:
                 _drain(area)
                 area.opened.clear()
@@ -80,9 +81,22 @@ class Areas:
             area = self._areas.get(folder)
             if area is None or not area.places:
                 return {}
-            _drain(area)
-            opened = _all_files(area.places) if area.missing else area.opened
-            return _common(text, [path for path in opened if _is_in(path, area.places)])
+            if area.users:  # after that, only Hone itself opens files
+                _drain(area)
+            if area.missing:
+                return _common(text, [_content(path) for path in _all_files(area.places)])
+            contents = [_content(path) for path in area.opened if _is_in(path, area.places)]
+            if any(map(is_opaque, contents)):
+                raise Incomparable
+            return _common(text, contents)
+
+    def is_unpacked(self, folder: Path) -> bool:
+        """Tell whether commands have opened foreign files that text may be unpacked from."""
+        try:
+            self.find(folder, "")
+        except Incomparable:
+            return True
+        return False
 
     def close(self) -> None:
         with self._lock:
@@ -104,15 +118,19 @@ class Areas:
         return self._nested[folder, session] | tainted | outside
 
 
-def _watch(places: frozenset[str]) -> Area:
+def _renew(old: Area | None, places: frozenset[str]) -> Area:
     """Watch the folders, and those of single files."""
+    if old and old.watch:
+        old.watch.close()
+    users = old.users if old else 0
     if not places:
-        return Area(places)
-    folders = frozenset(each if os.path.isdir(each) else os.path.dirname(each) for each in places)
+        return Area(places, users=users)
+    folders = [each for each in places if os.path.isdir(each)]
+    alone = {os.path.dirname(each) for each in places if os.path.isfile(each)}
     try:
-        return Area(places, OpenWatch(folders))
+        return Area(places, OpenWatch(folders, alone), users=users)
     except OSError:
-        return Area(places, missing=True)
+        return Area(places, missing=True, users=users)
 
 
 def _drain(area: Area) -> None:
@@ -134,15 +152,14 @@ def _all_files(places: frozenset[str]) -> list[str]:
         for folder, _, names in os.walk(place):
             found += [os.path.join(folder, each) for each in names]
             if len(found) > FILES:
-                raise TooMuch
+                raise Incomparable
     return found
 
 
-def _common(text: str, paths: Iterable[str]) -> dict[Span, int]:
-    contents = [data for path in paths if (data := _content(path))]
+def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
     size = sum(map(len, contents))
     if len(contents) > FILES or size > BYTES:
-        raise TooMuch
+        raise Incomparable
     now = time.time_ns()
     if size <= CLOSE:
         known = Fingerprints()
@@ -158,4 +175,4 @@ def _common(text: str, paths: Iterable[str]) -> dict[Span, int]:
 
 
 def _content(path: str) -> bytes:
-    return b"" if path.endswith(BINARY) else read(Path(path)) or b""
+    return b"" if path.endswith(PROGRAMS) else read(Path(path)) or b""

@@ -9,8 +9,16 @@ from hone.core.events import Emit, Notice
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.files.watching import Changed, FolderWatch
-from hone.runtime.provenance.areas import Areas, TooMuch
-from hone.runtime.provenance.recording import Base, decode, read, taint_file, taint_files, taint_text
+from hone.runtime.provenance.areas import Areas, Incomparable
+from hone.runtime.provenance.recording import (
+    Base,
+    decode,
+    read,
+    taint_file,
+    taint_files,
+    taint_names,
+    taint_text,
+)
 from hone.runtime.provenance.records import Active, FindReach, Records
 from hone.runtime.provenance.view import name
 from hone.stores.tainted import TaintedText
@@ -79,6 +87,8 @@ class CommandObserver:
     def _texts(self, active: Active, changed: Changed) -> list[TaintedText]:
         """Return what a command has tainted."""
         paths = [active.place / each for each in changed.paths]
+        if not active.tainted and active.watch and self._areas.is_unpacked(active.place):
+            active.tainted = True
         origin = active.origin if active.tainted else None
         texts: list[TaintedText] = []
         if active.snapshot:
@@ -90,6 +100,7 @@ class CommandObserver:
         self._taint_folders(active, changed)
         trusted = self._records.views.trusted
         files = taint_files(paths, _base(active), origin)
+        texts += taint_names((active.place / each for each in changed.folders), origin)
         return [*texts, *(each for each in files if each.digest not in trusted)]
 
     def _taint_folders(self, active: Active, changed: Changed) -> None:
@@ -107,7 +118,7 @@ class CommandObserver:
             data = read(path)
             try:
                 found = bool(data) and bool(self._areas.find(active.place, decode(data or b"")))
-            except TooMuch:
+            except Incomparable:
                 found = True
             if found and data:
                 yield taint_file(path, data, _base(active)(path), active.origin)

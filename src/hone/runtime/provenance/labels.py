@@ -9,14 +9,14 @@ from hone.core.errors import HoneError
 from hone.core.fingerprints import Span
 from hone.core.messages import digest
 from hone.core.trust import Trust
-from hone.runtime.provenance.areas import Areas, TooMuch
+from hone.runtime.provenance.areas import Areas, Incomparable
 from hone.runtime.provenance.corpus import find_unexplained
 from hone.runtime.provenance.recording import decode, is_prose, is_trivial
 from hone.runtime.provenance.records import FindReach, Records
 from hone.runtime.provenance.sweep import Sweeper
 from hone.runtime.provenance.view import TaintView, name
 
-_FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, TooMuch)
+_FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, Incomparable)
 
 
 class ProvenanceLabels:
