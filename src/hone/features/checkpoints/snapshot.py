@@ -163,12 +163,17 @@ class FolderSnapshot:
     def _hold_all(self, paths: Collection[str]) -> None:
         """Hold contents aside, those first that were changed last: not all of them may have room."""
         found = [(status.st_mtime_ns, path, status) for path in paths if (status := self._status(path))]
-        found.sort(key=itemgetter(0), reverse=True)
-        for _, path, status in found[MOST:]:
-            if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+        fitting: list[str] = []
+        for _, path, status in sorted(found, key=itemgetter(0), reverse=True):
+            is_file = stat.S_ISREG(status.st_mode)
+            if is_file and status.st_size > LARGEST:
+                self._held[path] = HeldFile(_signature(status), lost=TOO_LARGE)
+            elif len(fitting) < MOST:
+                fitting.append(path)
+            elif is_file or stat.S_ISLNK(status.st_mode):
                 self._held[path] = HeldFile(_signature(status), lost=TOO_MANY)
         with disk.FolderReader(self.root) as reader:
-            for path in sorted(path for _, path, _ in found[:MOST]):
+            for path in sorted(fitting):
                 held = self._hold(reader, path)
                 if held:
                     self._held[path] = held
