@@ -51,6 +51,11 @@ SUITES = (
         ("tests/wire/test_fork.py",),
     ),
     Suite(
+        "places",
+        "59 places that run by themselves, 16 secrets and Hone's home, by tool and by command, in each mode",
+        ("tests/runtime/permissions/test_places.py",),
+    ),
+    Suite(
         "races",
         "writes raced by a folder that turns into a link",
         (
