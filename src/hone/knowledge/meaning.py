@@ -1,4 +1,4 @@
-"""Decide whether an entry keeps who does what, whose things are whose, and what is a wish and what is a fact."""
+"""Decide whether an entry keeps who does what, whose things are whose, and what is a wish or a fact."""
 
 from hone.knowledge.alignment import Alignment
 from hone.knowledge.language import Kind
@@ -43,7 +43,9 @@ def _shows_first_person(found: Alignment) -> bool:
 def _is_ordered_now(found: Alignment, number: int) -> bool:
     """Whether what the owner does became what the agent should do: "I clear the cache", "Clear the cache"."""
     lexicon = found.lexicon
-    atoms = [at for at, other in enumerate(found.numbers) if other == number and not _is_light(found.entry[at])]
+    atoms = [
+        at for at, other in enumerate(found.numbers) if other == number and not _is_light(found.entry[at])
+    ]
     if not lexicon.language.bare or not atoms or found.written[number].wish:
         return False
     verb, place = found.entry[atoms[0]], found.places[atoms[0]]
@@ -102,16 +104,17 @@ def _keeps_wish(found: Alignment, number: int, clause: Clause) -> bool:
 
 
 def _is_told(found: Alignment) -> bool:
-    """Whether a verb lost the ending that says that somebody does it: "Bob deploys", "wants Bob to deploy"."""
+    """Whether a verb lost the ending of a fact: "Bob deploys" became "wants Bob to deploy"."""
     return any(
-        said.key.endswith("s") and said.key.removesuffix("s").removesuffix("e") == written.key.removesuffix("e")
+        said.key.endswith("s")
+        and said.key.removesuffix("s").removesuffix("e") == written.key.removesuffix("e")
         for said, written in found.pairs
         if said.key != written.key
     )
 
 
 def _keeps_fact(found: Alignment, number: int, clause: Clause) -> bool:
-    """Whether a wish stays one, unless it is a wish of what the agent should do; and "has" does not become "is"."""
+    """Whether a wish stays a wish, unless the agent can fulfill it, and "has" does not become "is"."""
     linked = {written for written, said in found.links if said == number}
     about = [found.written[each] for each in linked]
     has = any(atom.kind is Kind.HAVE and atom.clause == number for atom in found.owner)

@@ -1,7 +1,7 @@
 """Decide whether an entry has the owner's words in an order that says the same.
 
-The order is the same, or parts of the sentence have moved as wholes: clauses, phrases with their preposition, and at
-most one word that may stand anywhere.
+The order is the same, or parts of the sentence have moved as wholes: clauses, phrases with their preposition,
+and at most one word that may stand anywhere.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
     """Whether "my editor is Vim" became "Vim is the user's editor"."""
     predicates = [place for place, atom in enumerate(found.owner) if atom.predicate]
     mine = any(atom.owner is Kind.OWN for atom in found.owner)
-    if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:  # noqa: PLR2004
+    if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:
         return False
     said, written = found.owner[predicates[0]], [atom for atom in found.entry if atom.predicate]
     return runs[0][0] == predicates[0] and said.kind is Kind.CONTENT and len(written) == 1
@@ -119,7 +119,7 @@ def _is_phrase(found: Alignment, run: Sequence[int]) -> bool:
 
 
 def _are_apart(found: Alignment) -> bool:
-    """Whether no two phrases with the same preposition have exchanged their places: "Anna at 9, Bob at 10"."""
+    """Whether no two phrases with one preposition have exchanged their places: "Anna at 9, Bob at 10"."""
     by_role: dict[tuple[int, str], list[int]] = {}
     for place, atom in enumerate(found.owner):
         if atom.bound == PHRASE and place in found.places:
@@ -137,7 +137,7 @@ def _is_without(found: Alignment, rest: Sequence[int], gone: set[int], place: in
 def _may_move(found: Alignment, place: int) -> bool:
     """An adverb may; so may a verb that became passive, and an order that became an infinitive."""
     said, written = found.owner[place], found.entry[found.places.index(place)]
-    if found.lexicon.adverb.fullmatch(said.key):
+    if found.lexicon.adverb.fullmatch(said.key) and said.key not in found.lexicon.limits:
         return True
     if said.kind is not Kind.CONTENT or said.fixed:
         return False
@@ -151,13 +151,13 @@ def _may_move(found: Alignment, place: int) -> bool:
 
 
 def _is_fronted(found: Alignment, place: int) -> bool:
-    """Whether the owner puts an object before the verb, and it cannot be the subject: "Coffee drink I black"."""
+    """Whether the owner puts before the verb what cannot be its subject: "Kaffee trinke ich schwarz"."""
     clause = found.owner[place].clause
     atoms = found.clause(clause)
     named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)
     if len(atoms) == 1 and len(found.said) > clause + 1:
         return named and bool(found.clause(clause + 1)[0].subject)
-    if found.lexicon.language.bare or len(atoms) < 3 or atoms[0] != found.owner[place]:  # noqa: PLR2004
+    if found.lexicon.language.bare or len(atoms) < 3 or atoms[0] != found.owner[place]:
         return False
     changed = any(said is atoms[1] and said.key != written.key for said, written in found.pairs)
     first = changed and atoms[1].key.endswith(found.lexicon.first or ("\0",))
