@@ -3,7 +3,8 @@
 from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
-from hone.knowledge.language import Kind, Lexicon
+from hone.knowledge.language import Kind
+from hone.knowledge.lexicon import Lexicon
 from hone.knowledge.reading import (
     COMMENT,
     CONSEQUENCE,
@@ -123,8 +124,7 @@ class Alignment:
         return not any(added) and all(self.is_optional(place) for place in left)
 
     def _is_added(self, at: int) -> bool:
-        """Persons are checked elsewhere. What the user wants, the user wants from the agent; and what to use can be
-        said without "use"."""
+        """Persons are checked elsewhere; "wants you to" and "use" only frame what was said."""
         atom, clause = self.entry[at], self.written[self.numbers[at]]
         wanted = atom.kind is Kind.YOU and clause.wish
         used = (
@@ -186,14 +186,14 @@ class Alignment:
         return any(atom.kind in DENIALS and atom.clause == clause for atom in self.owner[:place])
 
     def is_order(self, place: int, *, ours: bool = False) -> bool:
-        """Whether the clause begins with that verb and names nobody who does it; with `ours`, nobody but us."""
+        """Whether the clause begins with that verb and names nobody who does it, or with `ours` only "we"."""
         clause = self.owner[place].clause
         before = [atom for atom in self.owner[:place] if atom.clause == clause]
         we = self.lexicon.we if ours else frozenset[str]()
         return all(atom.kind in DENIALS or atom.kind is Kind.FILLER or atom.key in we for atom in before)
 
     def _is_bare(self, clause: int) -> bool:
-        """Whether the entry says what to use, give or have, and not what is: "Have Bob call" is not "Bob calls"."""
+        """Whether the entry names what to use and states no fact: "Have Bob call" is not "Bob calls"."""
         about = [self.written[each] for each, other in self.links if other == clause]
         if any(each.wish for each in about):
             return True
@@ -212,8 +212,7 @@ class Alignment:
 
 
 def is_remark(found: Alignment, number: int) -> bool:
-    """Whether the clause belongs to a remark at the end: it only adds to what was said, and the entry has none of
-    it."""
+    """Whether the clause belongs to a remark at the end that the entry leaves out as a whole."""
     last = max((found.owner[place].clause for place in found.places if place >= 0), default=-1)
     if number <= last or last < 0 or found.tied:
         return False
@@ -237,8 +236,7 @@ def is_remark(found: Alignment, number: int) -> bool:
 
 
 def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it begins like a remark beside a statement, or like an order that follows from it, and nothing in it
-    may hold for the statement, too."""
+    """Whether it stands beside a statement as a remark or as an order, and nothing in it may limit both."""
     lexicon = found.lexicon
     words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
     if lexicon.drops_subjects or atoms[0].bound != SOFT or len(words) < _LEAST - 1:
@@ -287,9 +285,7 @@ def _is_order(found: Alignment) -> bool:
 def _may_pass(found: Alignment, tail: Sequence[Clause], atoms: Sequence[Atom]) -> bool:
     """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
     persons = any(atom.kind is Kind.SELF for atom in atoms)
-    state = found.lexicon.drops_subjects or any(
-        clause.be or atom.kind is Kind.HAVE for clause in tail for atom in atoms
-    )
+    state = found.lexicon.drops_subjects or any(atom.predicate or atom.kind is Kind.HAVE for atom in atoms)
     if any(atom.key in found.lexicon.times for atom in atoms):
         return True
     if tail[0].remark == OTHERS:

@@ -1,4 +1,4 @@
-"""Decide whether an entry keeps who does what, whose things are whose, and what is a wish and what is a fact."""
+"""Decide whether an entry keeps who does what, whose things are whose, and what is a wish or a fact."""
 
 from hone.knowledge.alignment import Alignment
 from hone.knowledge.language import Kind
@@ -104,7 +104,7 @@ def _keeps_wish(found: Alignment, number: int, clause: Clause) -> bool:
 
 
 def _is_told(found: Alignment) -> bool:
-    """Whether a verb lost the ending that says that somebody does it: "Bob deploys", "wants Bob to deploy"."""
+    """Whether a verb lost the ending of a fact: "Bob deploys" became "wants Bob to deploy"."""
     return any(
         said.key.endswith("s")
         and said.key.removesuffix("s").removesuffix("e") == written.key.removesuffix("e")
@@ -114,7 +114,7 @@ def _is_told(found: Alignment) -> bool:
 
 
 def _keeps_fact(found: Alignment, number: int, clause: Clause) -> bool:
-    """Whether a wish stays one, unless it is a wish of what the agent should do; and "has" does not become "is"."""
+    """Whether a wish stays a wish, unless the agent can fulfill it, and "has" does not become "is"."""
     linked = {written for written, said in found.links if said == number}
     about = [found.written[each] for each in linked]
     has = any(atom.kind is Kind.HAVE and atom.clause == number for atom in found.owner)

@@ -1,7 +1,7 @@
 """Decide whether an entry has the owner's words in an order that says the same.
 
-The order is the same, or parts of the sentence have moved as wholes: clauses, phrases with their preposition, and at
-most one word that may stand anywhere.
+The order is the same, or parts of the sentence have moved as wholes: clauses, phrases with their preposition,
+and at most one word that may stand anywhere.
 """
 
 from collections import Counter
@@ -119,7 +119,7 @@ def _is_phrase(found: Alignment, run: Sequence[int]) -> bool:
 
 
 def _are_apart(found: Alignment) -> bool:
-    """Whether no two phrases with the same preposition have exchanged their places: "Anna at 9, Bob at 10"."""
+    """Whether no two phrases with one preposition have exchanged their places: "Anna at 9, Bob at 10"."""
     by_role: dict[tuple[int, str], list[int]] = {}
     for place, atom in enumerate(found.owner):
         if atom.bound == PHRASE and place in found.places:
@@ -137,7 +137,7 @@ def _is_without(found: Alignment, rest: Sequence[int], gone: set[int], place: in
 def _may_move(found: Alignment, place: int) -> bool:
     """An adverb may; so may a verb that became passive, and an order that became an infinitive."""
     said, written = found.owner[place], found.entry[found.places.index(place)]
-    if found.lexicon.adverb.fullmatch(said.key):
+    if found.lexicon.adverb.fullmatch(said.key) and said.key not in found.lexicon.limits:
         return True
     if said.kind is not Kind.CONTENT or said.fixed:
         return False
@@ -151,7 +151,7 @@ def _may_move(found: Alignment, place: int) -> bool:
 
 
 def _is_fronted(found: Alignment, place: int) -> bool:
-    """Whether the owner puts an object before the verb, and it cannot be the subject: "Coffee drink I black"."""
+    """Whether the owner puts before the verb what cannot be its subject: "Kaffee trinke ich schwarz"."""
     clause = found.owner[place].clause
     atoms = found.clause(clause)
     named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)

@@ -1,9 +1,9 @@
 """Decide whether an entry says only what the owner said. If so it becomes active; in doubt the answer is no.
 
-Every word of the entry stands in a sentence of the owner, and every word of that sentence stands in the entry. Free
-are only the words that the language lists: glue, politeness, framing ("the user prefers"). Beyond that an entry may
-name the owner ("I" becomes "the user"), inflect a word without changing its tense or mood, leave out a remark at the
-end, and move a part of the sentence where the meaning does not depend on the order.
+Every word of the entry stands in a sentence of the owner, and every word of that sentence in the entry. Only
+the words that the language lists are free: glue, politeness, framing ("the user prefers"). Beyond that an entry
+may name the owner ("I" becomes "the user"), inflect a word without changing its tense or mood, leave out a
+remark at the end, and move a part of the sentence where the meaning does not depend on the order.
 """
 
 import re
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from hone.core.regex import regex
 from hone.knowledge.alignment import Alignment, same
-from hone.knowledge.language import Kind, Lexicon, detect
+from hone.knowledge.language import Kind
+from hone.knowledge.lexicon import Lexicon, detect
 from hone.knowledge.meaning import keeps_meaning
 from hone.knowledge.ordering import is_ordered
 from hone.knowledge.reading import Atom, Clause, Sentence, read

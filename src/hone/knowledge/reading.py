@@ -1,7 +1,7 @@
 """Read a text as sentences of atoms: the words that carry its meaning, each with what it depends on.
 
-Words that only hold a sentence together are left out. "I prefer" and "the user wants" are frames: they are taken
-out of the sequence and remembered beside their clause.
+Words that only hold a sentence together are left out. "I prefer" and "the user wants" are frames: they are
+taken out of the sequence and remembered beside their clause.
 """
 
 import re
@@ -12,30 +12,25 @@ from msgspec import Struct
 
 from hone.core.regex import regex
 from hone.core.value import replace
-from hone.knowledge.language import Kind, Lexicon
+from hone.knowledge.language import Kind
+from hone.knowledge.lexicon import Lexicon
 from hone.knowledge.sentences import is_tied, sentences
+from hone.knowledge.tokens import words as words_of
 
 SOFT, HARD, PHRASE = 1, 2, 3
-"""How an atom is separated from the one before it: by a comma or an "and"; as a subject, or after a clause with "if";
-by a preposition or an "if" of its own."""
+"""How an atom is separated from the one before it: by a comma or an "and"; as a subject, or after a clause
+with "if"; by a preposition or an "if"."""
 COMMENT, GENERIC, OTHERS, CONSEQUENCE = 1, 2, 3, 4
 """What kind of remark a clause may be."""
 DENIALS = frozenset({Kind.NOT, Kind.NEVER})
 WISHES = frozenset({Kind.PREFER, Kind.WANT})
 PERSONS = frozenset({Kind.SELF, Kind.THIRD})
 _WORDS = frozenset({Kind.CONTENT, Kind.HAVE}) | DENIALS
-_CJK = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _AHEAD = 6
 _NO_ENDING = ("\0",)
 _LONGEST = 4_000
 """Characters of a sentence that is looked at: what is longer is no sentence."""
 _PART = regex(r"[,;.!?](?=\s|$)|\n|[。；！？，]|[、()「」“”«»„\"]|\s[-–—]+\s")
-_WORD = regex(
-    r"(?<!\S)[-−+]\d(?:[\w.,:]*\w)?|\w+(?:'[^\W\d]+)?(?:[-./:@+#~=&%?\\]+\w+)*(?:\+\+|#|%|°)?|[%€$£¥<>≤≥=≠~→]+"
-)
-_PIECE = regex(f"[{_CJK}]|[ァ-ヺー]+|[ぁ-ゖ]+|[^ぁ-ヺー{_CJK}]+")
-_IDEOGRAPHIC = regex(f"[ぁ-ヺー{_CJK}]")
-_HIRAGANA = regex("[ぁ-ゖ]")
 _CAPITAL = regex(r"(?<=[\w,;)] )[\"'“„«(]?([^\W\d_a-z]\w*)")
 _QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
 _JOKE = regex(
@@ -143,7 +138,7 @@ def _without_chatter(plain: str, lexicon: Lexicon) -> str:
 
 
 def _is_chatter(text: str, lexicon: Lexicon) -> bool:
-    words = list(_words(text, lexicon))
+    words = list(words_of(text, lexicon))
     return any(word in lexicon.chatter for word in words) and all(
         word in lexicon.chatter or lexicon.said.get(word) in _IDLE for word in words
     )
@@ -159,12 +154,13 @@ class _Reader:
         self._kinds = lexicon.written if entry else lexicon.said
         self._open: list[Atom] = []
         self._about = Clause()
-        self._remark = 0
+        self._remark, self._listed = 0, 0
+        self._role, self._owner = "", Kind.GLUE
         self._start()
 
     def read(self, part: str) -> None:
         """Read what stands between two signs."""
-        words = [self._lexicon.same.get(word, word) for word in _words(part, self._lexicon)]
+        words = [self._lexicon.same.get(word, word) for word in words_of(part, self._lexicon)]
         while len(words) > 1 and self._kinds.get(words[-1]) is Kind.POLITE:
             words.pop()
         self._remark = self._classify(words)
@@ -196,8 +192,7 @@ class _Reader:
         return OTHERS if after[0] is Kind.CONTENT and {Kind.BE, Kind.HAVE} & set(after[1:4]) else 0
 
     def _is_list(self, words: Sequence[str], at: int) -> bool:
-        """Whether an "and" stands between two words, and not between two clauses: after a preposition, or after
-        another content word, and right before the end."""
+        """Whether an "and" stands between two words, and not between two clauses."""
         if not self._open or self._open[-1].kind is not Kind.CONTENT or at + 1 == len(words):
             return False
         if self._kinds.get(words[at + 1], Kind.CONTENT) is not Kind.CONTENT:
@@ -210,8 +205,8 @@ class _Reader:
         return after is Kind.JOIN and (len(content) > 1 or self._listed > 0)
 
     def _start(self) -> None:
-        self._role, self._owner, self._be, self._wishes = "", Kind.GLUE, False, False
-        self._bound, self._leads, self._listed = SOFT, True, 0
+        self._role, self._owner, self._listed = "", Kind.GLUE, 0
+        self._be, self._wishes, self._bound, self._leads = False, False, SOFT, True
 
     def _close(self) -> None:
         """End the clause. One without a word of its own belongs to the next."""
@@ -337,35 +332,3 @@ def _without_person(atoms: Sequence[Atom]) -> list[Atom]:
         elif atoms[at].kind is not Kind.FILLER and atoms[at].kind not in DENIALS:
             break
     return kept
-
-
-def _words(part: str, lexicon: Lexicon) -> Iterator[str]:
-    for found in _WORD.findall(part):
-        if _IDEOGRAPHIC.search(found):
-            yield from _pieces(found, lexicon)
-        elif re.search(r"\d|[^\w-]", found) or "_" in found:
-            yield found
-        else:
-            yield from filter(None, found.split("-"))
-
-
-def _pieces(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """The longest words that the language lists; of the rest, ideographs one by one and kana in stretches. One or
-    two hiragana after an ideograph are an ending."""
-    at, before = 0, ""
-    while at < len(text):
-        word = lexicon.longest(text, at) or _unlisted(text, at, lexicon)
-        if not (_HIRAGANA.match(word) and len(word) <= 2 and word != lexicon.longest(text, at)) or (
-            _HIRAGANA.match(before[-1:])
-        ):
-            yield word
-        at, before = at + len(word), word
-
-
-def _unlisted(text: str, at: int, lexicon: Lexicon) -> str:
-    found = _PIECE.match(text, at)
-    word = found[0] if found else text[at]
-    if not _HIRAGANA.match(word):
-        return word
-    end = next((end for end in range(at + 1, at + len(word)) if lexicon.longest(text, end)), at + len(word))
-    return text[at:end]

@@ -1,7 +1,7 @@
 """Find the sentences of a text that can be quoted on their own.
 
-A sentence stays together with whatever may turn its meaning: the heading of its list, the source of a quotation, a
-correction after it.
+A sentence stays together with everything that may turn its meaning: the heading of its list, the source of a
+quotation, a correction after it.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from hone.core.regex import regex
-from hone.knowledge.language import lexicons
+from hone.knowledge.lexicon import lexicons
 
 _ABBREVIATED = "".join(
     rf"(?<!\b(?i:{word})\.)" for word in ("dr", "mr", "ms", "mrs", "prof", r"e\.g", r"i\.e", r"\d", r"\d\d")
@@ -27,6 +27,9 @@ _QUOTED = regex(
     r"“[^”]{,2000}”|\"[^\"\n]{,2000}\"|«[^»]{,2000}»|„[^“”]{,2000}[“”]|「[^」]{,2000}」|『[^』]{,2000}』"
     r"|(?<!\w)'[^'\n]{,2000}'(?!\w)|‘[^’\n]{,2000}’(?!\w)"
 )
+_WORD = regex(r"[ぁ-ヺ\u3400-\u9fff]{1,2}|[^\Wぁ-ヺ\u3400-\u9fff]+")
+_FEW = 3
+"""Words of a sentence of its own: fewer may belong to the one before it, as in "I smoke. Rarely."."""
 _SHORT = 80
 """Characters of a sentence that may be nothing but a correction."""
 
@@ -60,12 +63,20 @@ def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _belongs(text: str, before: tuple[int, int], span: tuple[int, int]) -> bool:
-    """Whether a sentence takes back the one before it, or that one says that this one is not the owner's."""
-    if _takes_back().match(text, *span):
+    """Whether a sentence takes back the one before it, or that one says who else said this one."""
+    if _takes_back().match(text, *span) or _is_fragment(text[slice(*span)]):
         return True
     if span[1] - span[0] < _SHORT and _corrects().search(text, *span):
         return True
     return bool(_introduces().search(text, *before)) and not _PARAGRAPH.search(text[before[0] : span[0]])
+
+
+def _is_fragment(text: str) -> bool:
+    """Whether it is too short for a sentence, and may limit the one before it."""
+    words = _WORD.findall(text.casefold())
+    return len(words) < _FEW and any(
+        each.limits_alone(word) for each in lexicons().values() for word in words
+    )
 
 
 @cache
