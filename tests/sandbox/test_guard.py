@@ -154,6 +154,24 @@ def test_without_seals_everything_is_put_back_with_its_mode(
     assert {"pre-commit", "config"} <= {*kept(home)}
 
 
+@pytest.mark.parametrize("place", [".hone", ".claude/hone", "plain/home"])
+def test_hones_home_in_the_folder_is_never_put_back(folder: Path, place: str) -> None:
+    """Hone writes there while commands run."""
+    home = folder / place
+    write(home / "hone.db", "before\n")
+    write(home / ".envrc", "before\n")
+    write(folder / ".envrc", "before\n")
+    protection = Protection((folder,), (home,), home, SystemClock())
+    protection.begin(seals=False, settled=True)
+    write(home / "hone.db", "after\n")
+    write(home / ".envrc", "after\n")
+    write(folder / ".envrc", "after\n")
+    [note] = protection.end(network=False)
+    assert note.startswith("taken back: .envrc (your shell runs it), kept in ")
+    assert (home / "hone.db").read_text() == (home / ".envrc").read_text() == "after\n"
+    assert (folder / ".envrc").read_text() == "before\n"
+
+
 def test_git_works_in_a_repository_that_is_guarded(folder: Path, protection: Protection) -> None:
     repository(folder)
     protection.begin(seals=False, settled=True)

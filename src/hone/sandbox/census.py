@@ -87,11 +87,12 @@ class Census(Struct, frozen=True):
 
 
 class Surveyor:
-    """Looks through one tree. `skipped` are paths in it that are not entered."""
+    """Looks through one tree. `skipped` are paths in it that are not looked at: Hone's home has its own
+    writers, and nothing in it may be put back."""
 
     def __init__(self, root: str, skipped: Sequence[str] = ()) -> None:
         self.root = root
-        self._skipped = {*skipped}
+        self._skipped = [path for path in skipped if path.startswith(f"{root}/")]
         self._known: dict[str, SeenFolder] = {}
         self._census: Census | None = None
 
@@ -136,6 +137,12 @@ class Surveyor:
                 queue.extend(found.below)
         return known
 
+    def _is_skipped(self, path: str) -> bool:
+        """Whether it is one of them, or a sensitive place around one."""
+        place = f"{self.root}/{path}"
+        around = any(each == place or each.startswith(f"{place}/") for each in self._skipped)
+        return around and (place in self._skipped or bool(is_sealed(path.split("/"))))
+
     def _folder(self, path: str, ground: Ground) -> SeenFolder | None:
         place = f"{self.root}/{path}" if path else self.root
         try:
@@ -166,9 +173,11 @@ class Surveyor:
         below: list[tuple[str, Ground, int]] = []
         for name, entry in inner.items():
             full = f"{path}/{name}" if path else name
+            if self._is_skipped(full):
+                continue
             if reason := _reason(path, name, entry, ground, is_git):
                 sites += _site(full, reason, entry, status.st_ino)
-            elif _is_folder(entry) and f"{self.root}/{full}" not in self._skipped:
+            elif _is_folder(entry):
                 below += ((full, each, entry.inode()) for each in _descend(full, name, ground))
         is_repository = ground is Ground.WORK and ".git" in inner
         return SeenFolder(
