@@ -47,6 +47,22 @@ def find_foreign(home: Path, path: Path) -> ForeignFile | None:
     return ForeignFile(real, data) if foreign else None
 
 
+def list_foreign(home: Path, folder: Path) -> list[Path]:
+    """Return the files below a trusted folder that are foreign, as far as Hone wrote them."""
+    folders, provenance = Folders.of(home), Provenance(home, Folders.of(home))
+    store = TaintStore(home)
+    try:
+        texts = store.texts(name(folder)) if store.exists else []
+        paths = {
+            Path(text.path) for _, text in texts if text.kind == "file" and folders.trusts(Path(text.path))
+        }
+        contents = [(path, read(path)) for path in sorted(paths)]
+        return [path for path, data in contents if data and provenance.of_file(path, data) is Trust.FOREIGN]
+    finally:
+        provenance.close()
+        store.close()
+
+
 def trust_files(home: Path, files: list[ForeignFile]) -> None:
     """Trust contents as they were shown, wherever they are. Raises StoreError."""
     folders = Folders.of(home)
