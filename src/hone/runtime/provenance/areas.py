@@ -20,6 +20,8 @@ from hone.runtime.provenance.records import Reach
 from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 
+HEAD = 512
+"""Bytes that tell whether a file is a program."""
 CLOSE = 2**20
 """Bytes that are compared word by word. Where more was opened, lines are compared as a whole."""
 FILES, BYTES = 6_000, 96 * 2**20
@@ -175,4 +177,7 @@ def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
 
 
 def _content(path: str) -> bytes:
-    return b"" if path.endswith(PROGRAMS) else read(Path(path)) or b""
+    """Of what is named like a program and is one, nothing."""
+    if path.endswith(PROGRAMS) and is_opaque(read(Path(path), HEAD) or b""):
+        return b""
+    return read(Path(path)) or b""

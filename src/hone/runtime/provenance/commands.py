@@ -29,6 +29,9 @@ UNRECORDED = (
 )
 
 
+_GITS_OWN = ("objects/", "refs/", "logs/", "index", "HEAD", "ORIG_HEAD", "packed-refs")
+
+
 class CommandObserver:
     """Blocks while it reads and writes: use a thread."""
 
@@ -54,7 +57,7 @@ class CommandObserver:
                 self._watch(active)
             if context.transcript.trust is Trust.FOREIGN:
                 records.taint_session(active.session)
-                records.store.add([taint_text(active.place, text, active.origin)])
+                records.add([taint_text(active.place, text, active.origin)])
             elif not active.tainted:
                 active.in_area = True
                 if self._areas.begin(active.place, active.session, self._reach(active.place)):
@@ -72,9 +75,7 @@ class CommandObserver:
             return
         try:
             changed = active.watch.drain() if active.watch else Changed()
-            texts = self._texts(active, changed)
-            if texts:
-                self._records.store.add(texts)
+            self._records.add(self._texts(active, changed))
             self._records.end(active)
         except (HoneError, OSError) as error:
             emit(Notice(UNRECORDED.format(error)))
@@ -86,7 +87,7 @@ class CommandObserver:
 
     def _texts(self, active: Active, changed: Changed) -> list[TaintedText]:
         """Return what a command has tainted."""
-        paths = [active.place / each for each in changed.paths]
+        paths = [active.place / each for each in (*changed.paths, *filter(_is_hidden, changed.inside))]
         if not active.tainted and active.watch and self._areas.is_unpacked(active.place):
             active.tainted = True
         origin = active.origin if active.tainted else None
@@ -130,6 +131,12 @@ class CommandObserver:
                 watch = self._watches[active.place] = FolderWatch(active.place)
             watch.drain()  # only its shares are of interest
             active.watch = watch.share()
+
+
+def _is_hidden(path: str) -> bool:
+    """Tell whether a file in a repository is neither an object nor kept by Git about its own work."""
+    start, _, inner = path.partition(".git/")
+    return bool(inner) and (not start or start.endswith("/")) and not inner.startswith(_GITS_OWN)
 
 
 def _base(active: Active) -> Base:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hone.core.errors import Refused
+from hone.core.errors import Refused, StoreError
 from hone.core.fingerprints import runs
 from hone.core.messages import digest
 from hone.core.trust import Trust
@@ -45,6 +45,19 @@ def find_foreign(home: Path, path: Path) -> ForeignFile | None:
     finally:
         provenance.close()
     return ForeignFile(real, data) if foreign else None
+
+
+def find_fault(home: Path) -> str:
+    """Return why the records cannot be read; empty if they can, or if there are none."""
+    store = TaintStore(home)
+    try:
+        if store.exists:
+            store.windows()
+    except StoreError as error:
+        return str(error)
+    finally:
+        store.close()
+    return ""
 
 
 def list_foreign(home: Path, folder: Path) -> list[Path]:
