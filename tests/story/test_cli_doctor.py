@@ -82,6 +82,7 @@ async def test_a_file_is_trusted_as_it_was_shown(home: Path, tmp_path: Path) -> 
     async with place(home, tmp_path) as where:
         async with where.talk(foreign=True) as talk:
             await talk.call("write_file", path="notes.md", content=text)
+        assert (await hone("trust", "--foreign", env=env, folder=tmp_path)).out == "notes.md\n"
         alone = await hone("trust", "notes.md", env=env, folder=tmp_path)
         assert alone.code == 2
         assert "say --yes" in alone.err
@@ -95,6 +96,7 @@ async def test_a_file_is_trusted_as_it_was_shown(home: Path, tmp_path: Path) -> 
             "  │ \\x1b[2Jhidden",
             "Trusted this file as shown. A change by Hone may make it foreign again.",
         ]
+        assert (await hone("trust", "--foreign", env=env, folder=tmp_path)).out.startswith("No file")
         async with where.later() as talk:
             assert (await talk.call("read_file", path="notes.md")).trust is Trust.LOCAL
             assert (await talk.terminal("cat notes.md")).trust is Trust.LOCAL

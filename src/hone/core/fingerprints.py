@@ -73,6 +73,10 @@ class Fingerprints:
                 self._since[unit] = since
                 self._starts.add(unit & _START)
 
+    def unknown(self, units: frozenset[int]) -> frozenset[int]:
+        """Return those of the units that are not in the set."""
+        return frozenset(unit for unit in units if unit not in self._since)
+
     def find(self, text: str) -> dict[Span, int]:
         """Return where a text contains known units, each place with since when they are known."""
         found: dict[Span, int] = {}

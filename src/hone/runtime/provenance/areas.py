@@ -7,7 +7,7 @@ only those are compared.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
@@ -20,9 +20,15 @@ from hone.runtime.provenance.records import Reach
 from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 
+HEAD = 512
+"""Bytes that tell whether a file is a program."""
+MOST = 64
+"""Conversations for which nested folders are remembered."""
+SHORTEST = 12
+"""Characters of a line that is compared as a whole."""
 CLOSE = 2**20
 """Bytes that are compared word by word. Where more was opened, lines are compared as a whole."""
-FILES, BYTES = 6_000, 96 * 2**20
+FILES, BYTES = 6_000, 48 * 2**20
 """Files and bytes that are compared at most. Where more was opened, the output is foreign."""
 PROGRAMS = (
     *(".a", ".dll", ".dylib", ".exe", ".node", ".o", ".pyc", ".pyd", ".so", ".wasm"),
@@ -83,20 +89,18 @@ class Areas:
                 return {}
             if area.users:  # after that, only Hone itself opens files
                 _drain(area)
-            if area.missing:
-                return _common(text, [_content(path) for path in _all_files(area.places)])
-            contents = [_content(path) for path in area.opened if _is_in(path, area.places)]
-            if any(map(is_opaque, contents)):
-                raise Incomparable
-            return _common(text, contents)
+            return _common(text, _contents(area))
 
-    def is_unpacked(self, folder: Path) -> bool:
-        """Tell whether commands have opened foreign files that text may be unpacked from."""
-        try:
-            self.find(folder, "")
-        except Incomparable:
-            return True
-        return False
+    def find_copies(self, folder: Path, texts: Mapping[Path, str]) -> set[Path]:
+        """Return which of the texts contain lines of the foreign files that commands have opened."""
+        with self._lock:
+            area = self._areas.get(folder)
+            if area is None or not area.places:
+                return set()
+            _drain(area)
+            known = {line for data in _contents(area) for line in _long_lines(decode(data))}
+        shared = {path: known.intersection(_long_lines(text)) for path, text in texts.items()}
+        return {path for path, lines in shared.items() if any(map(fingerprint, lines))}
 
     def close(self) -> None:
         with self._lock:
@@ -109,7 +113,9 @@ class Areas:
         """Nested folders without an answer are looked for once per conversation."""
         if (folder, session) not in self._nested:
             found = self._folders.find_untrusted(folder, WHOLE_NAMES)
-            self._nested = {(folder, session): frozenset(map(name, found))}
+            if len(self._nested) > MOST:
+                self._nested.clear()
+            self._nested[folder, session] = frozenset(map(name, found))
         root = self._folders.root(folder)
         within = (f"{name(folder)}/", *(name(each) for each in reach.write))
         partial = self._views.get(root).partial if root else set()
@@ -156,12 +162,23 @@ def _all_files(places: frozenset[str]) -> list[str]:
     return found
 
 
-def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
-    size = sum(map(len, contents))
-    if len(contents) > FILES or size > BYTES:
+def _contents(area: Area) -> list[bytes]:
+    """Return what the foreign files hold that were opened; all of them, where that is not known."""
+    if area.missing:
+        return [_content(path) for path in _all_files(area.places)]
+    found = [_content(path) for path in area.opened if _is_in(path, area.places)]
+    if any(map(is_opaque, found)) or len(found) > FILES or sum(map(len, found)) > BYTES:
         raise Incomparable
+    return found
+
+
+def _long_lines(text: str) -> set[str]:
+    return {line.strip() for line in text.split("\n") if len(line) >= SHORTEST}
+
+
+def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
     now = time.time_ns()
-    if size <= CLOSE:
+    if sum(map(len, contents)) <= CLOSE:
         known = Fingerprints()
         for data in contents:
             known.add(fingerprint(decode(data)), now)
@@ -175,4 +192,7 @@ def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
 
 
 def _content(path: str) -> bytes:
-    return b"" if path.endswith(PROGRAMS) else read(Path(path)) or b""
+    """Of what is named like a program and is one, nothing."""
+    if path.endswith(PROGRAMS) and is_opaque(read(Path(path), HEAD) or b""):
+        return b""
+    return read(Path(path)) or b""

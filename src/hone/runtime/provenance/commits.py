@@ -49,7 +49,7 @@ class Commits:
     def settle(self, path: Path, own: int = 0) -> bool:
         """Trust what the owner has committed since the last look, unless a command other than one's `own` is
         running. Tell whether anything became trusted."""
-        repository = Repository.find(path)
+        repository = Repository.find(path) if self._store.exists else None
         if repository is None:
             return False
         key, head = name(repository.folder), repository.head()

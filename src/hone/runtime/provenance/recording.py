@@ -73,13 +73,13 @@ def taint_object(folder: Path, data: bytes, origin: TaintOrigin) -> TaintedText:
     )
 
 
-def read(path: Path) -> bytes | None:
+def read(path: Path, most: int = LARGEST * 8) -> bytes | None:
     """Return the content of a regular file, a very large one cut; None if it is none."""
     try:
         with open_file(path) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
-            return file.read(LARGEST * 8)
+            return file.read(most)
     except OSError:
         return None
 

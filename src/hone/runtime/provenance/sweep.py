@@ -38,7 +38,7 @@ class Sweeper:
                 self._store.add(found)
             if wholes:
                 self._store.taint_folders(wholes)
-            self._store.forget([each.id for each in windows if each.ended])
+            self._store.forget([each for each in windows if each.ended])
             self._views.changed()
 
     def _find(self, place: str, windows: Sequence[CommandWindow]) -> Iterator[TaintedText]:
