@@ -109,6 +109,7 @@ def read(
         reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
         for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
             reader.read(each)
+        reader.finish()
         if reader.atoms:
             tells = _tells(part, plain, lexicon, reader.clauses)
             yield Sentence(tuple(reader.atoms), tuple(reader.clauses), tells, tied)
@@ -183,6 +184,11 @@ class _Reader:
                 self._remark = self._classify(words[at:]) or self._remark
             self._take(word)
         self._close()
+
+    def finish(self) -> None:
+        """Add what is left to the last clause."""
+        if self.clauses:
+            self.atoms += [replace(atom, clause=len(self.clauses) - 1) for atom in self._open]
 
     def _classify(self, words: Sequence[str]) -> int:
         """Which kind of remark begins with those words."""
