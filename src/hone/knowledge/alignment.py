@@ -147,6 +147,15 @@ class Alignment:
     def is_optional(self, place: int) -> bool:
         """Whether the entry may leave that atom of the owner out."""
         atom = self.owner[place]
+        return self._is_light(place) or self._is_reason(place) or atom.clause in self.remarks
+
+    @cached_property
+    def remarks(self) -> frozenset[int]:
+        return frozenset(number for number in range(len(self.said)) if is_remark(self, number))
+
+    def _is_light(self, place: int) -> bool:
+        """Whether the atom says nothing of its own there."""
+        atom = self.owner[place]
         match atom.kind:
             case Kind.SELF:
                 return True
@@ -155,15 +164,14 @@ class Alignment:
             case Kind.YOU:
                 return not atom.leads
             case Kind.THIRD:
-                return self._is_merged(place) or is_remark(self, atom.clause)
+                return self._is_merged(place)
             case Kind.HAVE:
                 return not self.is_order(place) or self._is_bare(atom.clause)
         if atom.key in self.lexicon.use and self.is_order(place):
             return self._is_bare(atom.clause)
-        named = atom.passive and atom.key in self.lexicon.naming
         if atom.key in self.lexicon.should and self._is_wanted(atom.clause):
             return True
-        return named or self._is_reason(place) or is_remark(self, atom.clause)
+        return atom.passive and atom.key in self.lexicon.naming
 
     def _is_wanted(self, clause: int) -> bool:
         """Whether what should be became what the user wants."""

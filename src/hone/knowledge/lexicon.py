@@ -48,6 +48,7 @@ class Lexicon:
         self.tag = re.compile(rf"[,;]?\s*(?:{language.tag or _NEVER})\s*[?？]\s*$", re.IGNORECASE)
         self.question, self.comment = _pattern(language.question), _pattern(language.comment)
         self.chatter = _set(language.chatter)
+        self.idle = self.chatter | _set(language.polite, language.please)
         self.generic, self.others = _pattern(language.generic), _pattern(language.others)
         self.consequence, self.ands = _pattern(language.consequence), _set(language.ands)
         self._known = {*self.said, *_frames(language), *language.common.split(), *self.same}

@@ -1,9 +1,9 @@
 """Decide whether an entry says only what the owner said. If so it becomes active; in doubt the answer is no.
 
 Every word of the entry stands in a sentence of the owner, and every word of that sentence in the entry. Only
-the words that the language lists are free: glue, politeness, framing ("the user prefers"). Beyond that an entry
-may name the owner ("I" becomes "the user"), inflect a word without changing its tense or mood, leave out a
-remark at the end, and move a part of the sentence where the meaning does not depend on the order.
+the words that the language lists are free: glue, politeness, framing ("the user prefers"). Beyond that an
+entry may name the owner ("I" becomes "the user"), inflect a word without changing its tense or mood, drop
+a remark at the end, and move a part of the sentence where the meaning does not depend on the order.
 """
 
 import re
@@ -19,6 +19,12 @@ from hone.knowledge.reading import Atom, Clause, Sentence, read
 
 _MOST = 400
 """Atoms of a sentence that is looked at: what is longer is no sentence."""
+_LONGEST = 100_000
+"""Characters of a message that is looked at: what is longer is pasted."""
+_SAMPLE = 4_000
+"""Characters of the owner's text that its language is detected by."""
+_HINT = 2
+"""First letters of a word that its other forms share."""
 _PASTED = regex(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|^ {0,3}>.*?$", re.MULTILINE | re.DOTALL)
 
 Written = tuple[Clause, Sequence[Atom]]
@@ -28,15 +34,18 @@ Written = tuple[Clause, Sequence[Atom]]
 def quotes(entry: str, owner: Sequence[str]) -> bool:
     """Whether one text of the owner says all of the entry. What the owner has fenced or marked as quoted is
     somebody else's."""
-    return any(_supports(_PASTED.sub("\n", text), entry) for text in owner)
+    texts = (_PASTED.sub("\n", text) for text in owner if len(text) <= _LONGEST)
+    return any(_supports(text, entry) for text in texts)
 
 
 def _supports(owner: str, entry: str) -> bool:
-    lexicon = detect(f"{owner} {entry}")
+    lexicon = detect(f"{entry} {owner[:_SAMPLE]}")
     written = list(read(entry, lexicon, entry=True))
     if not written or not all(each.tells and len(each.atoms) <= _MOST for each in written):
         return False
-    said = [each for each in read(owner, lexicon, entry=False) if each.tells and len(each.atoms) <= _MOST]
+    hints = {atom.key[:_HINT] for each in written for atom in each.atoms if atom.kind is Kind.CONTENT}
+    found = read(owner, lexicon, entry=False, hints=hints)
+    said = [each for each in found if each.tells and len(each.atoms) <= _MOST]
     used: dict[int, list[Written]] = {}
     for clause, atoms in _clauses(written):
         place = _source(said, atoms, lexicon, preferred=next(reversed(used), 0))

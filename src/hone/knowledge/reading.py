@@ -6,7 +6,7 @@ taken out of the sequence and remembered beside their clause.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -27,6 +27,8 @@ WISHES = frozenset({Kind.PREFER, Kind.WANT})
 PERSONS = frozenset({Kind.SELF, Kind.THIRD})
 _WORDS = frozenset({Kind.CONTENT, Kind.HAVE}) | DENIALS
 _AHEAD = 6
+_SLACK = 8
+"""Characters by which folding the case of a text may move its words."""
 _NO_ENDING = ("\0",)
 _LONGEST = 4_000
 """Characters of a sentence that is looked at: what is longer is no sentence."""
@@ -91,8 +93,14 @@ class Sentence(Struct, frozen=True):
     """It is made of several sentences that belong together."""
 
 
-def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
+def read(
+    text: str, lexicon: Lexicon, *, entry: bool, hints: Collection[str] | None = None
+) -> Iterator[Sentence]:
+    """Read sentence by sentence; with `hints`, only those that contain one of them."""
+    folded = text.casefold()
     for start, end in sentences(text):
+        if hints is not None and not any(hint in folded[start : end + _SLACK] for hint in hints):
+            continue
         if end - start > _LONGEST:
             yield Sentence((Atom(text[start:end]),), (Clause(),), tells=False)
             continue
@@ -101,6 +109,7 @@ def read(text: str, lexicon: Lexicon, *, entry: bool) -> Iterator[Sentence]:
         reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
         for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
             reader.read(each)
+        reader.finish()
         if reader.atoms:
             tells = _tells(part, plain, lexicon, reader.clauses)
             yield Sentence(tuple(reader.atoms), tuple(reader.clauses), tells, tied)
@@ -175,6 +184,11 @@ class _Reader:
                 self._remark = self._classify(words[at:]) or self._remark
             self._take(word)
         self._close()
+
+    def finish(self) -> None:
+        """Add what is left to the last clause."""
+        if self.clauses:
+            self.atoms += [replace(atom, clause=len(self.clauses) - 1) for atom in self._open]
 
     def _classify(self, words: Sequence[str]) -> int:
         """Which kind of remark begins with those words."""

@@ -30,6 +30,8 @@ _QUOTED = regex(
 _WORD = regex(r"[ぁ-ヺ\u3400-\u9fff]{1,2}|[^\Wぁ-ヺ\u3400-\u9fff]+")
 _FEW = 3
 """Words of a sentence of its own: fewer may belong to the one before it, as in "I smoke. Rarely."."""
+_GAP = 4
+"""Characters before the end of a sentence that may be the blank line after it."""
 _SHORT = 80
 """Characters of a sentence that may be nothing but a correction."""
 
@@ -43,11 +45,16 @@ def sentences(text: str) -> list[tuple[int, int]]:
             ends += [found.end() for found in _SEMICOLON.finditer(text, start, end)]
     spans = [each for each in pairwise(sorted(ends)) if text[slice(*each)].strip()]
     joined: list[tuple[int, int]] = []
+    introduced = False
     for start, end in spans:
-        if joined and (_is_inside(start, quoted) or _belongs(text, joined[-1], (start, end))):
+        new_paragraph = _PARAGRAPH.search(text, joined[-1][1] - _GAP, start) if joined else None
+        introduced = introduced and not new_paragraph
+        tied = introduced or _is_inside(start, quoted) or _belongs(text, start, end)
+        if joined and tied and not _is_small_talk(text[slice(*joined[-1])]):
             joined[-1] = joined[-1][0], end
         else:
             joined.append((start, end))
+        introduced = introduced or bool(_introduces().search(text, start, end))
     return joined
 
 
@@ -62,13 +69,11 @@ def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
     return place >= 0 and spans[place][0] < at < spans[place][1]
 
 
-def _belongs(text: str, before: tuple[int, int], span: tuple[int, int]) -> bool:
-    """Whether a sentence takes back the one before it, or that one says who else said this one."""
-    if _takes_back().match(text, *span) or _is_fragment(text[slice(*span)]):
+def _belongs(text: str, start: int, end: int) -> bool:
+    """Whether a sentence takes back, corrects or limits the one before it."""
+    if _takes_back().match(text, start, end) or _is_fragment(text[start:end]):
         return True
-    if span[1] - span[0] < _SHORT and _corrects().search(text, *span):
-        return True
-    return bool(_introduces().search(text, *before)) and not _PARAGRAPH.search(text[before[0] : span[0]])
+    return end - start < _SHORT and bool(_corrects().search(text, start, end))
 
 
 def _is_fragment(text: str) -> bool:
@@ -77,6 +82,12 @@ def _is_fragment(text: str) -> bool:
     return len(words) < _FEW and any(
         each.limits_alone(word) for each in lexicons().values() for word in words
     )
+
+
+def _is_small_talk(text: str) -> bool:
+    """Whether there is nothing in it that could be taken back: "Right. But …"."""
+    words = _WORD.findall(text.casefold()[:_SHORT])
+    return bool(words) and all(any(word in each.idle for each in lexicons().values()) for word in words)
 
 
 @cache
