@@ -119,6 +119,22 @@ MUTATIONS = (
         "tests/story/test_poisoning.py",
     ),
     of(
+        "quotes: nothing is left out",
+        "an entry may drop any word of the owner's",
+        "knowledge/alignment.py",
+        "return not any(added) and all(self.is_optional(place) for place in left)",
+        "return not any(added)",
+        "tests/knowledge/test_pairs.py",
+    ),
+    of(
+        "quotes: who does what",
+        "persons, possessions and wishes are not compared",
+        "knowledge/quoting.py",
+        "return found.is_complete() and is_ordered(found) and keeps_meaning(found)",
+        "return found.is_complete() and is_ordered(found)",
+        "tests/knowledge/test_pairs.py",
+    ),
+    of(
         "what waits has no effect",
         "a pending change is applied like an active one",
         "stores/record.py",
