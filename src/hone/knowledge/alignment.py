@@ -295,7 +295,8 @@ def _is_order(found: Alignment) -> bool:
     if clause.be or any(atom.kind is Kind.SELF for atom in atoms):
         return clause.polite
     verb = next((atom for atom in atoms if atom.kind not in DENIALS), atoms[0])
-    mine = bool(found.lexicon.first) and verb.key.endswith(found.lexicon.first)
+    named = verb is atoms[0] or any(atom.kind is Kind.SELF for atom in found.entry)
+    mine = named and bool(found.lexicon.first) and verb.key.endswith(found.lexicon.first)
     return clause.polite or (atoms[0].leads and not mine)
 
 
