@@ -234,11 +234,8 @@ def is_remark(found: Alignment, number: int) -> bool:
     atoms = [atom for atom in found.owner if atom.clause > last]
     tail = found.said[last + 1 :]
     if tail[0].remark == CONSEQUENCE:
-        if atoms[0].key in found.lexicon.because and (
-            _passes(found, atoms) or any(found.lexicon.turns(atom.key) for atom in atoms[1:])
-        ):
-            return False
-        return not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
+        reason = atoms[0].key in found.lexicon.because  # Which `_is_reason` decides about.
+        return not reason and not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
     starts = {atom.clause: atom for atom in reversed(atoms)}
     if any(found.lexicon.turns(atom.key) for atom in atoms) or any(
         atom.bound == PHRASE and not found.said[number].remark for number, atom in starts.items()
