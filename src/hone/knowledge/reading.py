@@ -41,9 +41,11 @@ _JOKE = regex(
 )
 _CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]|「[^」]*」|‘[^’]*’)[.!?…]*\s*")
 _SEGMENT = regex(r"([,;:.!?](?=\s|$)|\s[-–—]+\s)")
-_IDLE = frozenset(
-    {Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN, Kind.YOU, Kind.POLITE}
-) | {Kind.PLEASE, Kind.FILLER, Kind.PREPOSITION}
+_IDLE = frozenset({Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN, Kind.YOU, Kind.POLITE}) | {
+    Kind.PLEASE,
+    Kind.FILLER,
+    Kind.PREPOSITION,
+}
 """What a part may have beside its chatter. "Her message:" and "your note:" say whose words follow."""
 _SPACES = regex("[ \t]+")
 _SIGNS = regex("[…，、；：！？。]")
