@@ -15,8 +15,8 @@ from tests.conftest import Figures, Tier
 HERE = Path(__file__).with_name("pairs")
 Pair = tuple[str, str]
 
-TURNED_MOST, HONEST_LEAST = 1, 0.75
-"""What holds today. The goals are 0 and 85 %, see docs/decisions/027-owners-words.md."""
+TURNED_MOST, HONEST_LEAST = 0, 0.91
+"""What holds today, after all of these pairs were read; see docs/decisions/027-owners-words.md."""
 
 
 def independent(name: str) -> list[Pair]:

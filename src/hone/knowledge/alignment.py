@@ -216,7 +216,14 @@ class Alignment:
         if not at or any(clause.negated for clause in self.said[: self.owner[at].clause]):
             return False
         turns = any(self.lexicon.turns(atom.key) for atom in self.owner[at:])
-        return place == at or (max(self.places) < at and not turns)
+        return place == at or (max(self.places) < at and not turns and not _passes(self, self.owner[at:]))
+
+
+def _passes(found: Alignment, reason: Sequence[Atom]) -> bool:
+    """Whether an order has a reason that holds for some time only: "because I'm in a hurry"."""
+    lexicon = found.lexicon
+    times = any(atom.key in lexicon.times or atom.key in lexicon.limits for atom in reason)
+    return times and _is_order(found)
 
 
 def is_remark(found: Alignment, number: int) -> bool:
@@ -227,7 +234,8 @@ def is_remark(found: Alignment, number: int) -> bool:
     atoms = [atom for atom in found.owner if atom.clause > last]
     tail = found.said[last + 1 :]
     if tail[0].remark == CONSEQUENCE:
-        return not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
+        reason = atoms[0].key in found.lexicon.because  # Which `_is_reason` decides about.
+        return not reason and not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
     starts = {atom.clause: atom for atom in reversed(atoms)}
     if any(found.lexicon.turns(atom.key) for atom in atoms) or any(
         atom.bound == PHRASE and not found.said[number].remark for number, atom in starts.items()
@@ -286,7 +294,9 @@ def _is_order(found: Alignment) -> bool:
     atoms, clause = found.clause(0), found.said[0]
     if clause.be or any(atom.kind is Kind.SELF for atom in atoms):
         return clause.polite
-    mine = bool(found.lexicon.first) and atoms[0].key.endswith(found.lexicon.first)
+    verb = next((atom for atom in atoms if atom.kind not in DENIALS), atoms[0])
+    named = verb is atoms[0] or any(atom.kind is Kind.SELF for atom in found.entry)
+    mine = named and bool(found.lexicon.first) and verb.key.endswith(found.lexicon.first)
     return clause.polite or (atoms[0].leads and not mine)
 
 

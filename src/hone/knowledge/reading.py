@@ -41,10 +41,12 @@ _JOKE = regex(
 )
 _CITED = regex(r"\s*(?:“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“”]*[“”]|「[^」]*」|‘[^’]*’)[.!?…]*\s*")
 _SEGMENT = regex(r"([,;:.!?](?=\s|$)|\s[-–—]+\s)")
-_IDLE = frozenset(
-    {Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN, Kind.YOU, Kind.YOUR, Kind.POLITE}
-) | {Kind.PLEASE, Kind.FILLER, Kind.PREPOSITION, Kind.THIRD, Kind.THEIRS}
-"""What a part may have beside its chatter."""
+_IDLE = frozenset({Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN, Kind.YOU, Kind.POLITE}) | {
+    Kind.PLEASE,
+    Kind.FILLER,
+    Kind.PREPOSITION,
+}
+"""What a part may have beside its chatter. "Her message:" and "your note:" say whose words follow."""
 _SPACES = regex("[ \t]+")
 _SIGNS = regex("[…，、；：！？。]")
 
@@ -147,7 +149,10 @@ def _without_chatter(plain: str, lexicon: Lexicon) -> str:
 
 
 def _is_chatter(text: str, lexicon: Lexicon) -> bool:
+    """Whether it says nothing. What begins with a preposition may limit the rest: "with a friend"."""
     words = list(words_of(text, lexicon))
+    if words and lexicon.said.get(words[0]) is Kind.PREPOSITION:
+        return False
     return any(word in lexicon.chatter for word in words) and all(
         word in lexicon.chatter or lexicon.said.get(word) in _IDLE for word in words
     )
@@ -323,7 +328,8 @@ def _unframed(atoms: Sequence[Atom], lexicon: Lexicon, *, entry: bool) -> tuple[
         elif _is_owners(kept, atom, lexicon, entry=entry):
             wish, kept = True, _without_person(kept)
         else:
-            kept.append(replace(atom, key="wish", kind=Kind.CONTENT, fixed=True))
+            key = "wish" if atom.key in lexicon.said else atom.key
+            kept.append(replace(atom, key=key, kind=Kind.CONTENT, fixed=True))
     return kept, wish
 
 

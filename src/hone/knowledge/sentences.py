@@ -28,6 +28,8 @@ _QUOTED = regex(
     r"|(?<!\w)'[^'\n]{,2000}'(?!\w)|‘[^’\n]{,2000}’(?!\w)"
 )
 _WORD = regex(r"[ぁ-ヺ\u3400-\u9fff]{1,2}|[^\Wぁ-ヺ\u3400-\u9fff]+")
+_LETTER = r"[^\Wぁ-ヺ\u3400-\u9fff]"
+"""A letter of a script that separates its words."""
 _FEW = 3
 """Words of a sentence of its own: fewer may belong to the one before it, as in "I smoke. Rarely."."""
 _GAP = 4
@@ -92,17 +94,17 @@ def _is_small_talk(text: str) -> bool:
 
 @cache
 def _takes_back() -> re.Pattern[str]:
-    return _any(rf"[\W_]*(?:{_alternatives('retract')})(?!\w)")
+    return _any(rf"[\W_]*(?:{_alternatives('retract')})(?!{_LETTER})")
 
 
 @cache
 def _corrects() -> re.Pattern[str]:
-    return _any(rf"(?<!\w)(?:{_alternatives('correct')})(?!\w)")
+    return _any(rf"(?<!{_LETTER})(?:{_alternatives('correct')})(?!{_LETTER})")
 
 
 @cache
 def _introduces() -> re.Pattern[str]:
-    return _any(rf"(?<!\w)(?:{_alternatives('introduce')})(?!\w)")
+    return _any(rf"(?<!{_LETTER})(?:{_alternatives('introduce')})(?!{_LETTER})")
 
 
 def _alternatives(name: str) -> str:
