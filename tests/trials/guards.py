@@ -763,8 +763,8 @@ MUTATIONS = (
         "provenance: lines",
         "output that contains a tainted line is local",
         "runtime/provenance/labels.py",
-        "return bool(unexplained)",
-        "return False",
+        "            if unexplained:\n                return True",
+        "            if unexplained:\n                return False",
         PROVENANCE_TESTS,
     ),
     of(

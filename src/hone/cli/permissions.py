@@ -156,7 +156,10 @@ def _where(*, everywhere: bool) -> str:
 @click.option("--network", is_flag=True, help="The command asks for the network.")
 @in_home
 async def test(hone: Hone, tool: str, subject: str, mode: str | None, network: bool) -> list[str]:
-    """Say what would happen if TOOL were used on SUBJECT, and why: a path, a command or a URL."""
+    """Say what would happen if TOOL were used on SUBJECT.
+
+    SUBJECT is a path, a command or a URL.
+    """
     request = await _request(hone, tool, subject, network=network)
     permissions = hone.permissions.create(hone.folder, confined=False)
     if mode:

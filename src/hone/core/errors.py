@@ -23,7 +23,7 @@ The errors of a service quote what it said, and a service may repeat the key it 
 when they are made, so that none has to be before it is stored, shown or sent.
 """
 
-from hone.core.secrets import redact
+from hone.core.loading import import_object
 
 
 class HoneError(Exception):
