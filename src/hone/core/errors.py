@@ -42,6 +42,7 @@ class ServiceError(HoneError):
     """Somebody else's service failed. Recognized secrets are taken out of its message."""
 
     def __init__(self, message: str = "") -> None:
+        redact = import_object("hone.core.secrets:redact")  # the help and the version know these errors, too
         super().__init__(redact(message))
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
-from tests.faults.beside import DATABASE, integrity
+from tests.faults.beside import BESIDE, DATABASE, integrity
 from tests.faults.house import unplain
 
 T = TypeVar("T")
@@ -22,7 +22,6 @@ DOUBTS = ("whether this was kept shows when the disk works again", "a power cut 
 """Said where nobody can know: the disk took it, and then failed to keep it for good."""
 UNKEPT = "is not kept"
 """Said where a home cannot be written: then nothing is promised."""
-BESIDE = {"checkpoints", *(f"checkpoints.db{suffix}" for suffix in ("", "-wal", "-shm"))}
 STANDING = {*DATABASE, *BESIDE, ".lock", "locks"}
 
 
