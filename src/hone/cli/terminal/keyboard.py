@@ -49,9 +49,9 @@ def echoed() -> Iterator[None]:
 
 async def line(prompt: str) -> str:
     """Return one line that is typed after the prompt; empty if it is broken off by Ctrl-C or Ctrl-D."""
-    print(prompt, end="", flush=True)
     typed = ""
     with echoed():
+        print(prompt, end="", flush=True)
         while not {"\n", CTRL_C} & {*typed}:
             try:
                 typed += await pressed()
