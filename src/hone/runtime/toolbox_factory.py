@@ -14,6 +14,7 @@ from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
+from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
 from hone.settings import Settings
@@ -104,7 +105,8 @@ class ToolboxFactory:
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
         deps = self._ground
-        work = deps.work(folder)
+        observed, vouching = deps.work(folder), Vouching(deps.sandbox)
+        work = Work(observed.labels, lambda: (vouching, *observed.observers()))
         shell = shell_tools(
             folder,
             deps.sandbox,
