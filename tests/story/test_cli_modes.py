@@ -33,7 +33,7 @@ async def test_a_plan_is_made_approved_and_carried_out(home: Path, tmp_path: Pat
             await user.prompt()
             await user.sees("plan mode · openai/scripted")
             await user.enter("write a plan")
-            await user.sees("was not written.", "1. Write plan.txt.")
+            await user.sees("✗ write_file plan.txt", "1. Write plan.txt.")
             await user.sees(
                 "? Carry out this plan?\n  [y] work in auto mode\n  [a] ask before each change\n"
                 "  [n] keep planning (default)"
@@ -108,7 +108,7 @@ async def test_the_mode_is_shown_and_switched_in_the_chat_and_the_model_is_told_
             user.type("r")
             await user.sees("Why not?")
             user.type("not yet\n")
-            await user.sees("was not written.", "Written.")
+            await user.sees("✗ write_file", "Written.")
             await user.enter("/mode full")
             await user.sees("Mode full: nothing is asked.")
             await user.enter("now")
@@ -181,7 +181,7 @@ async def test_run_warns_of_full_and_says_that_it_asks_nobody(home: Path, tmp_pa
     async with FakeProvider(script) as stage:
         env = environment(home, stage)
         free = await hone("run", "outside", env=env, folder=folder)
-        assert "outside.txt was not written." in free.err
+        assert "  ✗ " in free.err
         assert not outside.exists()
         careful = await hone("run", "--mode", "ask", "inside", env=env, folder=folder)
         assert "Mode ask: nobody is asked here, so every write and command is refused." in careful.err
