@@ -1,12 +1,15 @@
 """What every test shares: the two tiers, recorded figures, required programs, a clean environment."""
 
 import asyncio
+import gc
 import inspect
 import json
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,8 @@ from tests.tier import CURRENT, FIGURES, REPLAY, SAMPLE, TALLY, Draw, Figures, T
 
 __all__ = ["Draw", "Figures", "Tier", "requires"]
 
+LEFT_OPEN = 64
+"""Files that the tests of a process may leave open together: killed databases and the runner's own pipes."""
 FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
 
 settings.register_profile(
@@ -57,6 +62,24 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HONE_HOME", str(path))
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptors() -> Generator[None, None, None]:
+    """Fail the last test of a process whose tests left many files open: some path through Hone leaks them."""
+    before = _open_files()
+    yield
+    gc.collect()
+    left = _open_files() - before
+    assert left.total() < LEFT_OPEN, f"{left.total()} files left open: {left.most_common(5)}"
+
+
+def _open_files() -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            found[os.readlink(each)] += 1
+    return found
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
