@@ -16,7 +16,7 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.errors import Refused
 from hone.core.events import Emit
 from hone.core.ids import SessionId
-from hone.core.jobs import Jobs
+from hone.core.jobs import Jobs, Topic
 from hone.core.knowledge import Snapshot
 from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
 from hone.core.ledger import USER as PROFILE
@@ -60,6 +60,8 @@ from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
 
+LATEST = 600.0
+"""Seconds of silence after which a conversation is looked back over at the latest."""
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
@@ -300,7 +302,12 @@ class Hone:
     def background(self) -> Background:
         """What learns beside the conversations. It starts to work with `attend`."""
         pause = QUIET if self.models.is_local else 0.0
-        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause)
+        topics = frozenset(topic.name for topic in self._topics if topic.interval)
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause, topics)
+
+    @cached_property
+    def _topics(self) -> Sequence[Topic]:
+        return configure_topics(self.settings.learning)
 
     @property
     def bounds(self) -> Bounds:
@@ -427,7 +434,8 @@ class Hone:
             ),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
-            topics=configure_topics(self.settings.learning),
+            topics=self._topics,
+            look_after=min(0.8 * self.bounds.lasts, LATEST),
             beside=self.background,
         )
 

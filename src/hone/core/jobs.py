@@ -33,12 +33,35 @@ Count = Callable[[Counters], tuple[Counters, Topics]]
 """What a turn makes of the counters, and what is due for it. Called inside the transaction."""
 
 
+class Look(Struct, frozen=True):
+    """When to look back over a conversation if no turn follows. `cue` says what in it is worth a look by
+    itself; without one, the conversation waits until enough was said in its folder. `turns` are the owner's
+    turns that it adds."""
+
+    at: datetime
+    cue: str = ""
+    turns: int = 1
+
+
 class TurnSummary(Struct, frozen=True):
-    """What a turn adds that ended with an answer: replies that called tools, and the tools that changed
-    something."""
+    """What a turn adds: replies that called tools, and the tools that changed something. `fixed`: a tool
+    failed in it and then worked."""
 
     iterations: int = 0
     changed_by: frozenset[str] = frozenset()
+    fixed: bool = False
+
+
+class PendingLook(Struct, frozen=True):
+    """A conversation that nobody has looked back over since its last `turns` of the owner's."""
+
+    session: SessionId
+    tree: SessionId
+    messages: int
+    folder: str
+    due: datetime
+    cue: str
+    turns: int
 
 
 class Topic(Struct, frozen=True):
@@ -77,6 +100,8 @@ class Job(Struct, frozen=True):
     error: str = ""
     ended: datetime | None = None
     changes: tuple[ChangeId, ...] = ()
+    others: tuple[tuple[SessionId, int], ...] = ()
+    """Further conversations that are reviewed together with it, each with its number of messages."""
 
 
 class Jobs(Protocol):
@@ -124,6 +149,20 @@ class Jobs(Protocol):
 
     async def retry(self, id: JobId) -> None:
         """Puts one that failed or was cancelled into the queue again. Raises Conflict for any other."""
+        ...
+
+    async def looks(self) -> Sequence[PendingLook]:
+        """Return the conversations nobody has looked back over, the first that is due first."""
+        ...
+
+    async def hasten(self, session: SessionId, now: datetime) -> None:
+        """The owner has left this conversation: what is to come is due now."""
+        ...
+
+    async def promote(self, now: datetime, topics: Topics, enough: int) -> Sequence[Job]:
+        """Queue reviews of what is due: a conversation with a cue or `enough` turns by itself, others of one
+        folder together once they have enough turns. In a home without any review yet, one turn is enough.
+        Each look becomes a job once, whoever else does this."""
         ...
 
     async def counters(self, session: SessionId) -> Counters:

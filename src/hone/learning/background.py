@@ -8,11 +8,13 @@ from functools import cached_property
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
-from hone.core.jobs import Job, JobId, Jobs
+from hone.core.jobs import Job, JobId, Jobs, Topics
 from hone.core.part import Part
+from hone.core.topics import NAMES
 from hone.learning.review import Reviewer
 from hone.models.wrappers import Aside
 from hone.runtime.session import ignore
+from hone.runtime.triggers import ENOUGH
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
@@ -26,7 +28,8 @@ GLANCE = 600.0
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
     reviewer when one is needed. `pause` is how long the user must be quiet before a review begins: on a
-    server that does one thing at a time it would be in the way. `parts` yields the parts of features and
+    server that does one thing at a time it would be in the way. `topics` are what reviews are about; without
+    any, nothing is looked back over. `parts` yields the parts of features and
     plugins that implement a hook: they attend, hear of changes and tend their own work."""
 
     def __init__(
@@ -36,8 +39,10 @@ class Background:
         clock: Clock,
         parts: Callable[[str], Iterable[Part]] = lambda _: (),
         pause: float = 0.0,
+        topics: Topics = NAMES,
     ) -> None:
         self._jobs = jobs
+        self._topics = topics
         self._hire = hire
         self._clock = clock
         self._parts = parts
@@ -116,12 +121,20 @@ class Background:
             part.notify()
 
     async def _woken(self) -> None:
-        """Until something was queued, or for a while."""
-        try:
-            async with self._clock.timeout(GLANCE):
+        """Until something was queued, a look is due, or for a while."""
+        with suppress(TimeoutError):
+            async with self._clock.timeout(await self._patience()):
                 await self._wake.wait()
-        except TimeoutError:
-            return
+
+    async def _patience(self) -> float:
+        """Seconds until the next look is due."""
+        try:
+            looks = await self._jobs.looks() if self._topics else ()
+        except StoreError:
+            return GLANCE
+        now = self._clock.now()
+        ahead = [(look.due - now).total_seconds() for look in looks if look.due > now]
+        return min([GLANCE, *ahead])
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
@@ -151,6 +164,8 @@ class Background:
     async def _left(self) -> Sequence[Job]:
         """What is queued and was not tried here. Whoever next has the store has what we cannot read."""
         try:
+            if self._topics:
+                await self._jobs.promote(self._clock.now(), self._topics, ENOUGH)
             waiting = await self._jobs.waiting()
             self._reviewer.tidy(waiting)
         except StoreError:

@@ -5,6 +5,7 @@ killed leaves only its job, and starts over.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
+from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, Jobs, State, Topics
 from hone.core.ledger import Change, Entry, skill
 from hone.core.messages import Message, Role
@@ -92,8 +94,7 @@ class Reviewer:
             await deps.jobs.fail(job.id, reason, deps.clock.now(), again=True)
             return None
         stored = await deps.sessions.load(job.session)
-        whole = await self._whole(job, stored)
-        source = Source(job.session, whole.upto(job.messages))
+        source = await self._source(job, stored)
         library, staged = deps.library.stage()
         session, asked = await self._session(job, stored, source, library, aside)
         await deps.jobs.begin(job.id, session.id)
@@ -113,7 +114,7 @@ class Reviewer:
         agent = await deps.agent(stored)
         nodes = source.transcript.nodes
         shares = stored.transcript.upto(len(nodes)).head == source.transcript.head
-        warm = shares and is_warm(self._reading(stored, source, agent))
+        warm = shares and not job.others and is_warm(self._reading(stored, source, agent))
         own = (*knowledge_tools(library, stored.header.folder, source), *deps.more(source))
         tools = map(deps.wall, own)
         agent = _narrowed(agent, job.topics, tools, deps.bounds)
@@ -132,12 +133,25 @@ class Reviewer:
         asked = (question if warm else digest)(job.topics, nodes, own_text)
         return Session(header, agent, transcript, deps.session_deps, voice=Trust.AGENT), asked
 
-    async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
+    async def _source(self, job: Job, stored: StoredSession) -> Source:
+        """What is read: one conversation, or several short ones one after the other."""
+        source = Source(job.session, (await self._whole(stored, job.messages)).upto(job.messages))
+        if not job.others:
+            return source
+        sources = [source]
+        for session, messages in job.others:
+            with suppress(Missing):  # it was deleted meanwhile
+                other = await self._deps.sessions.load(session)
+                whole = await self._whole(other, messages)
+                sources.append(Source(session, whole.upto(messages)))
+        return join(sources)
+
+    async def _whole(self, stored: StoredSession, messages: int) -> Transcript:
         """The conversation as it was when the review was due; since then it may have been shortened."""
-        if len(stored.transcript) >= job.messages:
+        if len(stored.transcript) >= messages:
             return stored.transcript
-        lines = [line.transcript for line in await self._deps.sessions.earlier(job.session)]
-        return next((line for line in reversed(lines) if len(line) >= job.messages), stored.transcript)
+        lines = [line.transcript for line in await self._deps.sessions.earlier(stored.header.id)]
+        return next((line for line in reversed(lines) if len(line) >= messages), stored.transcript)
 
     def _reading(self, stored: StoredSession, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
@@ -178,11 +192,24 @@ class Reviewer:
             return  # it is no longer ours
 
 
+def join(sources: Sequence[Source]) -> Source:
+    """Return several conversations as one that is only read. Those without foreign text come first: what one
+    page says must not make the lessons of the others wait."""
+    ordered = sorted(sources, key=lambda source: source.transcript.trust is Trust.FOREIGN)
+    joined = Transcript(ordered[0].transcript.root)
+    origins: list[tuple[SessionId, int]] = []
+    for source in ordered:
+        for number, node in enumerate(source.transcript.nodes, 1):
+            joined = joined.then(node.message, node.trust, node.at)
+            origins.append((source.session, number))
+    return Source(ordered[0].session, joined, tuple(origins))
+
+
 def _narrowed(agent: Agent, topics: Topics, staged: Iterable[Tool], bounds: Bounds) -> Agent:
     """The same schemas, other hands: what the tools of a review write is staged."""
     toolbox = {**agent.toolbox, **{tool.spec.name: tool for tool in staged}}
     effects = frozenset[Effect]().union(*(topic.effects for topic in TOPICS if topic.name in topics))
-    narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls))
+    narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls, until_done=True))
     return replace(narrow, toolbox=toolbox, model=Metered(agent.model, bounds.tokens))
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from typing import Protocol
@@ -16,7 +16,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Topic
+from hone.core.jobs import Look, Topic, TurnSummary
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
@@ -34,7 +34,8 @@ from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.news import find_known
-from hone.runtime.triggers import count, explain, summarize
+from hone.runtime.cues import find_cue
+from hone.runtime.triggers import FIXED, count_turn, explain, summarize
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
@@ -101,6 +102,8 @@ class SessionDeps(Struct, frozen=True):
     remind: Remind | None = None
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
+    look_after: float = 240.0
+    """Seconds of silence after which a conversation is looked back over."""
     beside: Beside | None = None
 
 
@@ -311,7 +314,8 @@ class Session:
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
         longer = longer.then(said, voice, now)
         seeded = not self._stored and longer.examples
-        await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None))
+        look = self._look(find_cue(said.text), voice)
+        await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None, look))
         if seeded and self.opening:
             await self._note_use(self.opening, longer.nodes[0].message.template, emit)
 
@@ -348,29 +352,44 @@ class Session:
             emit(Notice(warning))
         return found
 
-    async def _keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:
+    def _look(self, cue: str, voice: Trust, turns: int = 1) -> Look | None:
+        """When to look back if this is the last word: stored with it, so that nothing depends on how the
+        owner leaves."""
+        deps = self._deps
+        if not self._learns or voice is not Trust.OWNER:
+            return None
+        return Look(deps.clock.now() + timedelta(seconds=deps.look_after), cue, turns)
+
+    @property
+    def _learns(self) -> bool:
+        """Whether this conversation is ever reviewed. A plain chat has nothing to write down with."""
+        own = self.header.origin is Origin.USER and bool(self.agent.prefix.tools)
+        return own and any(topic.interval for topic in self._deps.topics)
+
+    async def _keep(self, nodes: Sequence[Node], usage: Usage | None, look: Look | None = None) -> None:
         deps, origin = self._deps, self.header.origin
         model = self.agent.prefix.model
         spending = Spending(deps.clock.now(), model, origin, usage) if usage else None
         longer = self.transcript.extended(tuple(nodes))
         if self._stored:
-            count = self._count(longer) if usage else None
+            turn = self._turn_so_far(longer) if self._learns and _is_over(longer) else None
+            count = partial(count_turn, turn=turn, topics=deps.topics) if turn else None
+            if turn:
+                look = self._look(FIXED if turn.fixed else "", Trust.OWNER, turns=0)
             why = partial(explain, topics=deps.topics)
-            queued = await deps.store.append(self.id, nodes, spending, count, why)
+            queued = await deps.store.append(self.id, nodes, spending, count, why, look)
             self._queued = self._queued or queued is not None
         else:
-            await deps.store.start(self.header, self.agent.prefix, nodes)
+            await deps.store.start(self.header, self.agent.prefix, nodes, look)
             self._stored = True
         self.transcript = longer
 
-    def _count(self, longer: Transcript) -> Count | None:
-        """What a turn that has just been answered makes of the counters. One that was cut off keeps them."""
-        topics, last = self._deps.topics, longer.nodes[-1].message
-        answered = last.role is Role.ASSISTANT and not last.calls
-        if not topics or self.header.origin is not Origin.USER or not answered:
-            return None
-        if not self.agent.prefix.tools:  # a plain chat has nothing to write down with
-            return None
+    def _turn_so_far(self, longer: Transcript) -> TurnSummary:
         own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
-        turn = summarize([node.message for node in own][::-1])
-        return lambda counters: count(counters, turn, topics)
+        return summarize([node.message for node in own][::-1])
+
+
+def _is_over(transcript: Transcript) -> bool:
+    """Tell whether the last turn has ended, answered or cut off."""
+    last = transcript.nodes[-1].message
+    return last.role is Role.ASSISTANT and not last.calls

@@ -13,9 +13,10 @@ import apsw
 
 from hone.core.errors import Conflict, Corrupt, Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
+from hone.core.jobs import Count, Counters, Job, JobId, Look, PendingLook, State, Topics
 from hone.core.ledger import Change, ChangeId, Entry
 from hone.core.messages import canonical, sound
+from hone.core.ports import Header
 from hone.core.topics import NAMES
 from hone.core.value import replace
 from hone.stores import rules
@@ -25,11 +26,12 @@ from hone.stores.tree import NodeRow, intact, moment, stamp
 
 DELETED = "its session was deleted"
 COLUMNS = (
-    "id, session, tree, messages, topics, created, why, state, tries, review, cached, error, ended, changes"
+    "id, session, tree, messages, topics, created, why, state, tries, review, cached, error, ended, changes, "
+    "others"
 )
 PUT = f"""
-INSERT INTO jobs (session, tree, messages, topics, created, why, state, tries, review, error, changes)
-VALUES (?, ?, ?, ?, ?, ?, '{State.QUEUED}', 0, '', '', '[]') RETURNING {COLUMNS}
+INSERT INTO jobs (session, tree, messages, topics, created, why, others, state, tries, review, error, changes)
+VALUES (?, ?, ?, ?, ?, ?, ?, '{State.QUEUED}', 0, '', '', '[]') RETURNING {COLUMNS}
 """
 GET = f"SELECT {COLUMNS} FROM jobs WHERE id = ?"
 ALL = f"SELECT {COLUMNS} FROM jobs ORDER BY id DESC LIMIT ?"
@@ -43,6 +45,16 @@ UPDATE jobs SET state = '{State.CANCELLED}', error = ? WHERE session = ? AND sta
 SESSION = "SELECT tree, messages FROM sessions WHERE id = ?"
 COUNTERS = "SELECT topic, count FROM counts WHERE tree = ? AND count <> 0"
 COUNT = "INSERT OR REPLACE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
+LOOK = """
+INSERT INTO looks (tree, session, messages, folder, due, cue, turns) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tree) DO UPDATE SET session = excluded.session, messages = excluded.messages,
+    folder = excluded.folder, due = excluded.due, turns = turns + excluded.turns,
+    cue = CASE cue WHEN '' THEN excluded.cue ELSE cue END
+"""
+LOOKED = "DELETE FROM looks WHERE tree = ?"
+LOOKS = "SELECT session, tree, messages, folder, due, cue, turns FROM looks ORDER BY due, tree"
+HASTEN = "UPDATE looks SET due = min(due, ?) WHERE tree = ?"
+ANY = "SELECT 1 FROM jobs LIMIT 1"
 UNCOUNT = "DELETE FROM counts WHERE tree = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tree = ?1)"
 
 
@@ -109,8 +121,9 @@ def put(
     topics: Topics,
     why: str,
     at: int,
+    others: Sequence[tuple[SessionId, int]] = (),
 ) -> Job:
-    row = (session, tree, messages, canonical(sorted(topics)), at, sound(why))
+    row = (session, tree, messages, canonical(sorted(topics)), at, sound(why), canonical(others))
     return _job(connection.execute(PUT, row).get)
 
 
@@ -160,26 +173,85 @@ def count(
             connection.execute(COUNT, (tree, topic, number))
     if not due:
         return None
+    connection.execute(LOOKED, (tree,))
     return put(connection, session, tree, head.depth, due, why(due) if why else "", head.at)
+
+
+def put_look(connection: apsw.Connection, header: Header, tree: SessionId, messages: int, look: Look) -> None:
+    """Puts off the look at a tree, and adds what makes it worth one."""
+    row = (tree, header.id, messages, sound(header.folder), stamp(look.at), sound(look.cue), look.turns)
+    connection.execute(LOOK, row)
+
+
+def _looks(connection: apsw.Connection) -> tuple[PendingLook, ...]:
+    return tuple(_pending(row) for row in connection.execute(LOOKS))
+
+
+def _pending(row: Sequence[Any]) -> PendingLook:
+    session, tree, messages, folder, due, cue, turns = row
+    return PendingLook(SessionId(session), SessionId(tree), messages, folder, moment(due), cue, turns)
+
+
+def _hasten(connection: apsw.Connection, session: SessionId, now: datetime) -> None:
+    tree, _ = read_session(connection, session)
+    connection.execute(HASTEN, (stamp(now), tree))
+
+
+def _promote(connection: apsw.Connection, now: datetime, topics: Topics, enough: int) -> tuple[Job, ...]:
+    if not connection.execute(ANY).fetchone():
+        enough = 1
+    found = []
+    for group in ripe([look for look in _looks(connection) if look.due <= now], enough):
+        for look in group:
+            connection.execute(LOOKED, (look.tree,))
+        first, *rest = group
+        others = [(look.session, look.messages) for look in rest]
+        why = first.cue or f"{sum(look.turns for look in group)} turns"
+        found.append(
+            put(connection, first.session, first.tree, first.messages, topics, why, stamp(now), others)
+        )
+    return tuple(found)
+
+
+def ripe(due: Sequence[PendingLook], enough: int) -> list[list[PendingLook]]:
+    """Return the looks that become reviews: alone with a cue or enough turns, or together by folder."""
+    alone = [[look] for look in due if look.cue or look.turns >= enough]
+    folders: dict[str, list[PendingLook]] = {}
+    for look in due:
+        if not look.cue and look.turns < enough:
+            folders.setdefault(look.folder, []).append(look)
+    together = [group for group in folders.values() if sum(look.turns for look in group) >= enough]
+    return [*alone, *together]
 
 
 def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
     """A session was deleted: its queued jobs are cancelled, and with the last of a tree the counters go."""
     connection.execute(ORPHAN, (DELETED, session))
+    connection.execute("DELETE FROM looks WHERE session = ?", (session,))
     connection.execute(UNCOUNT, (tree,))
 
 
 def _job(row: Sequence[Any]) -> Job:
     id, session, tree, messages, topics, created, why, *fate = row
-    state, tries, review, cached, error, ended, changes = fate
+    state, tries, review, cached, error, ended, changes, others = fate
     damage = f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
     with intact(Corrupt(damage)):
         due, recorded = frozenset(json.loads(topics)), tuple(json.loads(changes))
+        beside = tuple((SessionId(id), int(count)) for id, count in json.loads(others))
         if not due <= NAMES:
             raise ValueError(topics)
         job = Job(id, session, tree, messages, due, moment(created), why, State(state))
         over = None if ended is None else moment(ended)
-    return replace(job, tries=tries, review=review, cached=cached, error=error, ended=over, changes=recorded)
+    return replace(
+        job,
+        tries=tries,
+        review=review,
+        cached=cached,
+        error=error,
+        ended=over,
+        changes=recorded,
+        others=beside,
+    )
 
 
 def queued(job: Job) -> Job:
@@ -240,3 +312,6 @@ class SqliteJobs(Store):
     cancel = writes(_cancel)
     retry = writes(_retry)
     counters = reads(_counters)
+    looks = reads(_looks)
+    hasten = writes(_hasten)
+    promote = writes(_promote)

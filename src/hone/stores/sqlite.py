@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Job, Topics
+from hone.core.jobs import Count, Job, Look, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
 from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, StoredSession
@@ -71,7 +71,13 @@ def _header(row: Sequence[Any]) -> Header:
         return Header(id, moment(created), title, Origin(origin), folder, parent, shared)
 
 
-def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+def _start(
+    connection: apsw.Connection,
+    header: Header,
+    prefix: Prefix,
+    nodes: Sequence[Node],
+    look: Look | None = None,
+) -> None:
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.id,)).get:
         raise rules.taken(header.id)
     header = rules.storable(header)
@@ -85,6 +91,8 @@ def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: S
     id, _, *names = astuple(header)
     row = (id, stamp(header.created), *names, root, prefix.model, *astuple(head), *opening)
     connection.execute(START, row)
+    if look:
+        jobs.put_look(connection, header, root, head.depth, look)
 
 
 def _base(
@@ -108,6 +116,7 @@ def _append(
     spending: Spending | None = None,
     count: Count | None = None,
     why: Callable[[Topics], str] | None = None,
+    look: Look | None = None,
 ) -> Job | None:
     stored = _get(connection, session)
     rules.follow(session, stored.head.hash, nodes)
@@ -119,9 +128,11 @@ def _append(
         tokens = (use.input, use.cached, use.written, use.output)
         row = (session, stamp(spending.at), spending.model, spending.origin, *tokens, use.cost)
         connection.execute(SPEND, row)
-    if count is None:
-        return None
-    return jobs.count(connection, stored.header.id, stored.tree, head, count, why)
+    header = stored.header
+    job = jobs.count(connection, header.id, stored.tree, head, count, why) if count else None
+    if look and job is None:
+        jobs.put_look(connection, header, stored.tree, head.depth, look)
+    return job
 
 
 def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
