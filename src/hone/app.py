@@ -5,6 +5,7 @@ sandbox and no memory backend.
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
@@ -18,14 +19,14 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.knowledge import Snapshot
-from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
+from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part, SessionSeed
 from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
-from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
+from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
@@ -42,15 +43,18 @@ from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
+from hone.learning.lookback import Lookback, Schedule, choose_schedule, look_after
 from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.wrappers import Windowed
 from hone.prompt.compose import compose, index, instructions, journal, order_sections, read_text, surroundings
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
+from hone.runtime.continuing import has_same_shape, model_of, relieve
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.assemble import permissions_for
+from hone.runtime.presence import Presence
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
@@ -60,8 +64,6 @@ from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
 
-LATEST = 600.0
-"""Seconds of silence after which a conversation is looked back over at the latest."""
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
@@ -79,6 +81,9 @@ class Hone:
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
     mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
+    learning:  background: look back over conversations in the event loop (default); queue: leave that to a
+               chat, a server or `hone worker`; off: learn nothing
+    learning_wait:  seconds that `close` may take for it
     """
 
     def __init__(  # noqa: PLR0913  every one is a choice of the caller's
@@ -93,6 +98,8 @@ class Hone:
         mode: Mode | str = "",
         settings: Settings | None = None,
         clock: Clock | None = None,
+        learning: str = "",
+        learning_wait: float = 5.0,
     ) -> None:
         self.home = Path(home) if home else home_folder()
         self.enclosure = folder if isinstance(folder, Enclosure) else None
@@ -109,17 +116,22 @@ class Hone:
         self._model = model
         self._ask = ask
         self.mode = Mode(mode or self.settings.mode)
+        self._schedule = choose_schedule(learning, os.environ.get("HONE_LEARNING", ""))
+        self._learning_wait = learning_wait
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await self.close(wait=kind is None)
 
-    async def close(self) -> None:
-        """Close what was opened, what depends on others first."""
+    async def close(self, *, wait: bool = True) -> None:
+        """Close what was opened, what depends on others first. Reviews get `learning_wait` seconds before
+        they are left for later, or none without `wait`."""
         built = vars(self)
+        if "lookback" in built:
+            await self.lookback.finish(wait=wait)
         if "background" in built:
             await self.background.close()
         await self._parts.close()
@@ -199,6 +211,7 @@ class Hone:
             start = start.then(message, Trust.FOREIGN, header.created)
         if told:
             await self.sessions.start(header, agent.prefix, start.nodes)
+        self.lookback.join(header.id)
         return Session(header, agent, start, deps, stored=bool(told), informed=known, opening=opening)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
@@ -206,7 +219,7 @@ class Hone:
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = self._folder_of(stored.header)
         await self.ready()
-        agent, _ = await self._agent(model or _model_of(stored), folder, self.toolboxes.lend(folder))
+        agent, _ = await self._agent(model or model_of(stored), folder, self.toolboxes.lend(folder))
         deps = await self._session_deps(folder)
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
@@ -214,11 +227,12 @@ class Hone:
         for part in self._parts.having("resumed"):
             await part.resumed(stored)
         # What begins with foreign words may have been brought in from elsewhere, system text and all.
-        if not _same(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
+        if not has_same_shape(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
             await session.switch(agent)
             self.notices.append(
                 f"This conversation goes on with {agent.prefix.model} and the tools of today."
             )
+        self.lookback.join(session.id)
         return session
 
     async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
@@ -301,13 +315,24 @@ class Hone:
     @cached_property
     def background(self) -> Background:
         """What learns beside the conversations. It starts to work with `attend`."""
-        pause = QUIET if self.models.is_local else 0.0
+        pause, presence = (QUIET, Presence(self.home)) if self.models.is_local else (0.0, None)
         topics = frozenset(topic.name for topic in self._topics if topic.interval)
-        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause, topics)
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause, topics, presence)
+
+    @cached_property
+    def lookback(self) -> Lookback:
+        """When this process looks back over its conversations."""
+        return Lookback(self.jobs, self.background, self.clock, self._schedule, self._learning_wait)
+
+    async def learned(self) -> Sequence[Entry]:
+        """Look back over the conversations so far, and return what that taught since the last call. Nothing
+        unless this Hone learns in the background."""
+        return await self.lookback.learned()
 
     @cached_property
     def _topics(self) -> Sequence[Topic]:
-        return configure_topics(self.settings.learning)
+        off = self._schedule is Schedule.OFF or bool(self.stores.closed)
+        return () if off else configure_topics(self.settings.learning)
 
     @property
     def bounds(self) -> Bounds:
@@ -345,9 +370,9 @@ class Hone:
 
     async def _reader(self, stored: StoredSession) -> Agent:
         """Return the reviewer of a conversation: the agent that had it, on its own prefix, if possible."""
-        wanted = self.settings.learning.model or _model_of(stored)
+        wanted = self.settings.learning.model or model_of(stored)
         agent = await self.agent(wanted, Path(stored.header.folder or self.folder))
-        return replace(agent, prefix=stored.prefix) if _same(agent, stored) else agent
+        return replace(agent, prefix=stored.prefix) if has_same_shape(agent, stored) else agent
 
     # Agents
 
@@ -435,7 +460,7 @@ class Hone:
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=self._topics,
-            look_after=min(0.8 * self.bounds.lasts, LATEST),
+            look_after=look_after(self.settings.learning.after_exit, self.bounds),
             beside=self.background,
         )
 
@@ -471,19 +496,3 @@ class Hone:
         if sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)
-
-
-def _same(agent: Agent, stored: StoredSession) -> bool:
-    return (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
-
-
-def _model_of(stored: StoredSession) -> str:
-    """Return the model of a conversation; empty if it was imported: the default model continues it."""
-    return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
-
-
-def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
-    """Return the spare agent with the rights of the one it relieves; None if that one is the spare itself."""
-    if spare is None or spare.prefix.model == agent.prefix.model:
-        return None
-    return replace(spare, permit=agent.permit, limits=agent.limits)

@@ -45,6 +45,7 @@ def environment(home: Path, stage: FakeProvider | None = None, /, **more: str) -
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "HONE_HOME": str(home),
+        "HONE_LEARNING": "queue",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }

@@ -29,6 +29,7 @@ from hone.knowledge.keeper import MET, OWNER
 from hone.knowledge.skills.folder import Create, Patch
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
+from hone.models.wrappers import Aside
 from hone.runtime.session import Session
 from hone.settings import Learning, Settings
 from tests.cli.driving import environment
@@ -140,7 +141,7 @@ async def test_a_review_asks_for_the_way_before_every_step_and_takes_none_until_
                 await ways.pop(0).wait()
 
         first, second = ways
-        review = asyncio.ensure_future(hone.reviewer.work(job.id, lambda _: None, aside))
+        review = asyncio.ensure_future(hone.reviewer.work(job.id, lambda _: None, Aside(aside)))
         await steps.get()
         assert (await hone.jobs.job(job.id)).tries == 0
         first.set()

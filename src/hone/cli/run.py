@@ -9,6 +9,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
+from hone.cli.detach import BEHIND, After, leave, spawn
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, read_piped
 from hone.cli.render import Renderer, paint_for
 from hone.core.events import Emit, Event, Notice
@@ -16,6 +17,7 @@ from hone.core.model import total
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
+from hone.settings import home_folder
 
 EPILOG = """\b
 Examples:
@@ -93,23 +95,26 @@ def perform(
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
     streamed = not as_json and sys.stdout.isatty()
     emit = _shower(streamed=streamed, quiet=quiet)
-    session, turn = asyncio.run(_once(options, words, voice, skills, emit))
+    session, turn, left = asyncio.run(_once(options, words, voice, skills, emit))
+    left = spawn(options.home or home_folder(), left)
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
-        print(as_object(session, turn))
+        print(as_object(session, turn, left))
     elif not streamed and code in (0, 3):
         # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
     if quiet and turn.error:
         print(visible(turn.error), file=sys.stderr)
+    if left is After.BACKGROUND and not quiet and sys.stderr.isatty():
+        print(paint_for(sys.stderr).dim(BEHIND), file=sys.stderr)
     return code
 
 
 async def _once(
     options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
-) -> tuple[str, Turn]:
-    async with Hone(home=options.home) as hone:
+) -> tuple[str, Turn, After]:
+    async with Hone(home=options.home, learning="queue") as hone:
         session = await open_session(hone, options)
         aside = await hone.library.use(skills, session.id)
         count = len(await hone.ledger.pending())
@@ -119,7 +124,7 @@ async def _once(
             turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session.id, turn
+        return session.id, turn, await leave(hone)
 
 
 def _shower(*, streamed: bool, quiet: bool) -> Emit:
@@ -135,8 +140,9 @@ def _shower(*, streamed: bool, quiet: bool) -> Emit:
     return show
 
 
-def as_object(session: str, turn: Turn) -> str:
-    """The whole turn for a program, in ASCII."""
+def as_object(session: str, turn: Turn, left: After = After.NONE) -> str:
+    """The whole turn for a program, in ASCII. `learning` says who looks back over it: a process in the
+    background, the next `hone` (queued), or none because nothing is due."""
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
     return json.dumps(
@@ -147,5 +153,6 @@ def as_object(session: str, turn: Turn) -> str:
             "error": turn.error,
             "usage": usage,
             "calls": len(turn.usage),
+            "learning": left,
         }
     )

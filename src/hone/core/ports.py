@@ -70,7 +70,7 @@ class Sessions(Protocol):
     ) -> None:
         """Makes a session with its first messages. Without a parent there must be at least one; with a parent
         the nodes follow the parent's first `header.shared` messages. Raises Missing if there is no such
-        parent, Conflict if the id is taken or the nodes do not follow."""
+        parent, Conflict if the id is taken or the nodes do not follow. `look` is stored with them."""
         ...
 
     async def append(
@@ -85,8 +85,8 @@ class Sessions(Protocol):
         """Adds nodes after the head, with what they cost. Raises Conflict unless the first one's parent is
         the head: then another process went on with this session. Nothing is added by half: what `count` makes
         of the tree's counters is part of it, and so is the review of all messages that it finds due, which is
-        returned; else `look` puts off the look that is to come. `count` is called inside the transaction,
-        once, in whatever thread that is in."""
+        returned. Such a review is about the look's topics, too; where none is due, `look` is stored. `count`
+        is called inside the transaction, once, in whatever thread that is in."""
         ...
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
@@ -94,9 +94,12 @@ class Sessions(Protocol):
         Conflict unless the contents are those of the stored session."""
         ...
 
-    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+    async def shorten(
+        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+    ) -> Job | None:
         """Goes on with other messages under the same prefix; what was said stays, linked from the new line.
-        Raises Conflict unless `after` is the head."""
+        With `topics`, what was to be looked back over in it is queued for a review of these, which is
+        returned. Raises Conflict unless `after` is the head."""
         ...
 
     async def load(self, session: SessionId) -> StoredSession:

@@ -3,34 +3,39 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
-from hone.core.jobs import Job, JobId, Jobs, Topics
+from hone.core.ids import SessionId
+from hone.core.jobs import Job, JobId, Jobs, PendingLook, Topics, find_next
 from hone.core.part import Part
 from hone.core.topics import NAMES
 from hone.learning.review import Reviewer
 from hone.models.wrappers import Aside
+from hone.runtime.presence import Presence
 from hone.runtime.session import ignore
-from hone.runtime.triggers import ENOUGH
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
 PATIENCE = 60.0
 """Seconds that a review steps aside in all: a turn that takes longer than that is mostly waiting itself."""
-
+LONG_PATIENCE = 300.0
+"""The same where a server does one thing at a time."""
+POLL = 0.5
+"""Seconds between two looks whether the user's turn is on in another process."""
 GLANCE = 600.0
 """Seconds between two looks for other work."""
 
 
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
-    reviewer when one is needed. `pause` is how long the user must be quiet before a review begins: on a
-    server that does one thing at a time it would be in the way. `topics` are what reviews are about; without
-    any, nothing is looked back over. `parts` yields the parts of features and
-    plugins that implement a hook: they attend, hear of changes and tend their own work."""
+    reviewer when one is needed. `parts` yields the parts of features and plugins that implement a hook: they
+    attend, hear of changes and tend their own work. `topics` are what reviews are about; without any, nothing
+    is looked back over. `presence` is set where the model's server does one thing at a time: a review begins
+    when the user has been quiet for `pause` seconds, and gives way to a turn in any process."""
 
     def __init__(
         self,
@@ -40,19 +45,21 @@ class Background:
         parts: Callable[[str], Iterable[Part]] = lambda _: (),
         pause: float = 0.0,
         topics: Topics = NAMES,
+        presence: Presence | None = None,
     ) -> None:
         self._jobs = jobs
-        self._topics = topics
         self._hire = hire
         self._clock = clock
         self._parts = parts
         self._pause = pause
+        self._topics = topics
+        self._presence = presence
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
         self._busy = self._turns = 0
-        self._idle = asyncio.Event()
+        self._idle, self._taken = asyncio.Event(), asyncio.Event()
         self._idle.set()
-        self._wake = asyncio.Event()
+        self._wake, self._stir = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seen: set[JobId] = set()
         self.working: JobId | None = None
@@ -61,23 +68,28 @@ class Background:
     def _reviewer(self) -> Reviewer:
         return self._hire()
 
+    @property
+    def is_attended(self) -> bool:
+        return self._task is not None
+
     def attend(self, emit: Emit) -> None:
         """From now on, does what is queued, what an earlier process left included."""
         self._emit = emit
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
-        self._wake.set()
+        self.notify()
         for part in self._parts("attend"):
             part.attend()
 
     def notify(self) -> None:
         """Something was queued."""
         self._wake.set()
+        self._stir.set()
 
     def again(self, id: JobId) -> None:
         """One that was tried here is to be tried once more."""
         self._seen.discard(id)
-        self._wake.set()
+        self.notify()
 
     def occupied(self, busy: bool) -> None:
         """The user's turn begins or has ended."""
@@ -85,17 +97,31 @@ class Background:
         self._turns += busy
         if self._busy:
             self._idle.clear()
+            self._taken.set()
+            if self._presence:
+                self._presence.enter()
             return
+        if self._presence:
+            self._presence.leave()
+        self._taken.clear()
         self._idle.set()
+        self._stir.set()  # when to look back has moved
         self._tell_parts()
 
     async def drain(self) -> None:
-        """Does what is queued, and returns when it is done: what is at work already included."""
+        """Does what is due, and returns when it is done: what is at work already included."""
         async with self._turn:
             for job in await self._left():
                 await self._do(job)
         for part in self._parts("finish"):
             await part.finish()
+
+    async def finish_current(self, seconds: float) -> None:
+        """Wait so long for the review that is at work, if there is one."""
+        if self.working is not None:
+            with suppress(TimeoutError):
+                async with self._clock.timeout(seconds), self._turn:
+                    return
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
@@ -121,20 +147,47 @@ class Background:
             part.notify()
 
     async def _woken(self) -> None:
-        """Until something was queued, a look is due, or for a while."""
-        with suppress(TimeoutError):
-            async with self._clock.timeout(await self._patience()):
-                await self._wake.wait()
+        """Until something was queued, a look is due, or for a while. Each turn moves the looks."""
+        left = self._clock.monotonic() + GLANCE
+        while not self._wake.is_set():
+            self._stir.clear()
+            look = await self._patience()
+            try:
+                async with self._clock.timeout(min(look, left - self._clock.monotonic())):
+                    await self._stir.wait()
+            except TimeoutError:
+                return
+
+    async def promote(self) -> None:
+        """Queue the reviews of what is due. Raises StoreError."""
+        now = self._clock.now()
+        if any(look.due <= now for look in await self._looks()):
+            await self._jobs.promote(now, self._topics)
+
+    async def next_look(self, session: SessionId | None = None) -> datetime | None:
+        """Return when the next review is due, of any conversation or of this one: at once if one is queued
+        that was not tried here; None if none will be."""
+        now = self._clock.now()
+        jobs = await self._jobs.jobs(1)
+        waiting = [job for job in await self._jobs.waiting() if job.id not in self._seen]
+        if any(session in (None, job.session) for job in waiting):
+            return now
+        looks = [look for look in await self._looks() if session in (None, look.session)]
+        return find_next(looks, now, first=not jobs)
 
     async def _patience(self) -> float:
         """Seconds until the next look is due."""
-        try:
-            looks = await self._jobs.looks() if self._topics else ()
-        except StoreError:
-            return GLANCE
         now = self._clock.now()
-        ahead = [(look.due - now).total_seconds() for look in looks if look.due > now]
-        return min([GLANCE, *ahead])
+        return min(
+            [GLANCE, *((look.due - now).total_seconds() for look in await self._looks() if look.due > now)]
+        )
+
+    async def _looks(self) -> Sequence[PendingLook]:
+        """What is to be looked back over. Whoever next has the store has what we cannot read."""
+        try:
+            return await self._jobs.looks() if self._topics else ()
+        except StoreError:
+            return ()
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
@@ -142,16 +195,19 @@ class Background:
             await self._idle.wait()
             turns = self._turns
             await self._clock.sleep(self._pause)
-            if self._idle.is_set() and turns == self._turns:
+            if self._idle.is_set() and turns == self._turns and not self._is_elsewhere():
                 return
+
+    def _is_elsewhere(self) -> bool:
+        return self._presence is not None and self._presence.is_elsewhere()
 
     def _aside(self) -> Aside:
         """For one review: waits while a turn of the user's is on."""
-        left = PATIENCE
+        left = PATIENCE if self._presence is None else LONG_PATIENCE
 
-        async def aside() -> None:
+        async def wait() -> None:
             nonlocal left
-            while left > 0 and not self._idle.is_set():
+            while left > 0 and (not self._idle.is_set() or self._is_elsewhere()):
                 began = self._clock.monotonic()
                 with suppress(TimeoutError):
                     async with self._clock.timeout(left):
@@ -159,13 +215,21 @@ class Background:
                 await self._clock.sleep(BREATH)
                 left -= self._clock.monotonic() - began
 
-        return aside
+        async def taken() -> None:
+            while left > 0 and not self._is_elsewhere():
+                with suppress(TimeoutError):
+                    async with self._clock.timeout(POLL):
+                        await self._taken.wait()
+                        return
+            if left <= 0:
+                await asyncio.Event().wait()
+
+        return Aside(wait, taken if self._presence else None)
 
     async def _left(self) -> Sequence[Job]:
         """What is queued and was not tried here. Whoever next has the store has what we cannot read."""
         try:
-            if self._topics:
-                await self._jobs.promote(self._clock.now(), self._topics, ENOUGH)
+            await self.promote()
             waiting = await self._jobs.waiting()
             self._reviewer.tidy(waiting)
         except StoreError:

@@ -16,7 +16,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import Look, Topic, TurnSummary
+from hone.core.jobs import Look, Topic, Topics, TurnSummary
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
@@ -102,8 +102,8 @@ class SessionDeps(Struct, frozen=True):
     remind: Remind | None = None
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
-    look_after: float = 240.0
-    """Seconds of silence after which a conversation is looked back over."""
+    look_after: float | None = 240.0
+    """Seconds of silence after which a conversation is looked back over; None: never."""
     beside: Beside | None = None
 
 
@@ -263,7 +263,9 @@ class Session:
         await uninterrupted(self._replace(short))
 
     async def _replace(self, short: Transcript) -> None:
-        await self._deps.store.shorten(self.id, self.transcript.head, short)
+        """Before messages give way to notes, what they taught is queued."""
+        queued = await self._deps.store.shorten(self.id, self.transcript.head, short, self._topics)
+        self._queued = self._queued or queued is not None
         self.transcript = short
 
     def _run(self, emit: Emit) -> Coroutine[None, None, Turn]:
@@ -290,7 +292,8 @@ class Session:
         return spare
 
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
-        done = await self.compact() if self.header.origin is not Origin.COMPACT else ""
+        whole = self.header.origin in (Origin.COMPACT, Origin.REVIEW)  # notes have no numbers to rest on
+        done = "" if whole else await self.compact()
         if done:
             emit(Notice(done))
             return self.agent
@@ -312,10 +315,12 @@ class Session:
         longer = await self._begun(said.text, emit)
         for message in self.transcript.closing("the turn was broken off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
+        left_open = longer.nodes[len(self.transcript) :] if self._stored else ()
+        if left_open:  # by itself: what that turn did counts before the next one begins
+            await uninterrupted(self._keep(left_open, None))
         longer = longer.then(said, voice, now)
         seeded = not self._stored and longer.examples
-        look = self._look(find_cue(said.text), voice)
-        await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None, look))
+        await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None))
         if seeded and self.opening:
             await self._note_use(self.opening, longer.nodes[0].message.template, emit)
 
@@ -352,30 +357,15 @@ class Session:
             emit(Notice(warning))
         return found
 
-    def _look(self, cue: str, voice: Trust, turns: int = 1) -> Look | None:
-        """When to look back if this is the last word: stored with it, so that nothing depends on how the
-        owner leaves."""
-        deps = self._deps
-        if not self._learns or voice is not Trust.OWNER:
-            return None
-        return Look(deps.clock.now() + timedelta(seconds=deps.look_after), cue, turns)
-
-    @property
-    def _learns(self) -> bool:
-        """Whether this conversation is ever reviewed. A plain chat has nothing to write down with."""
-        own = self.header.origin is Origin.USER and bool(self.agent.prefix.tools)
-        return own and any(topic.interval for topic in self._deps.topics)
-
-    async def _keep(self, nodes: Sequence[Node], usage: Usage | None, look: Look | None = None) -> None:
+    async def _keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:
         deps, origin = self._deps, self.header.origin
         model = self.agent.prefix.model
         spending = Spending(deps.clock.now(), model, origin, usage) if usage else None
         longer = self.transcript.extended(tuple(nodes))
+        turn = self._turn_of(longer, answered=usage is not None)
+        look = self._look(longer, turn)
         if self._stored:
-            turn = self._turn_so_far(longer) if self._learns and _is_over(longer) else None
             count = partial(count_turn, turn=turn, topics=deps.topics) if turn else None
-            if turn:
-                look = self._look(FIXED if turn.fixed else "", Trust.OWNER, turns=0)
             why = partial(explain, topics=deps.topics)
             queued = await deps.store.append(self.id, nodes, spending, count, why, look)
             self._queued = self._queued or queued is not None
@@ -384,9 +374,32 @@ class Session:
             self._stored = True
         self.transcript = longer
 
-    def _turn_so_far(self, longer: Transcript) -> TurnSummary:
+    @property
+    def _topics(self) -> Topics:
+        """What this conversation is ever reviewed for. A plain chat has nothing to write down with."""
+        own = self.header.origin is Origin.USER and bool(self.agent.prefix.tools)
+        return frozenset(topic.name for topic in self._deps.topics if topic.interval and own)
+
+    def _turn_of(self, longer: Transcript, *, answered: bool) -> TurnSummary | None:
+        """What the last turn adds if it is over, and if that counts for something."""
+        if not self._topics or not _is_over(longer):
+            return None
         own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
-        return summarize([node.message for node in own][::-1])
+        readers = [name for name, tool in self.agent.toolbox.items() if tool.spec.readonly]
+        return summarize([node.message for node in own][::-1], answered=answered, readers=readers)
+
+    def _look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
+        """When to look back if nothing follows. It is stored with each message, so that nothing depends on
+        how the owner leaves."""
+        deps, topics = self._deps, self._topics
+        said = next((node for node in reversed(longer.nodes) if node.message.role is Role.USER), None)
+        if deps.look_after is None or not topics or said is None or not said.is_owners:
+            return None
+        at = deps.clock.now() + timedelta(seconds=deps.look_after)
+        tainted = longer.trust is Trust.FOREIGN
+        if said is longer.nodes[-1]:
+            return Look(at, find_cue(said.message.text), 1, tainted, topics)
+        return Look(at, FIXED if turn and turn.fixed else "", 0, tainted, topics)
 
 
 def _is_over(transcript: Transcript) -> bool:

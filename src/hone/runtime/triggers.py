@@ -1,6 +1,6 @@
 """Decide when a review is due. Counters belong to a conversation tree and reset only when one is queued."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -11,8 +11,6 @@ from hone.core.topics import TOPICS
 from hone.settings import Learning
 
 FIXED = "a failure that was fixed"
-ENOUGH = 4
-"""Turns of the owner's that are worth a look without any cue."""
 
 
 def configure_topics(learning: Learning) -> tuple[Topic, ...]:
@@ -25,8 +23,11 @@ def configure_topics(learning: Learning) -> tuple[Topic, ...]:
     )
 
 
-def summarize(messages: Iterable[Message]) -> TurnSummary:
-    """Return what the messages of a turn add."""
+def summarize(
+    messages: Iterable[Message], *, answered: bool = True, readers: Collection[str] = ()
+) -> TurnSummary:
+    """Return what the messages of a turn add. One that was cut off is not `answered`. `readers` are tools
+    that only look: one that finds nothing at first has not failed."""
     calls: dict[str, ToolCall] = {}
     iterations, fixed, used, failed = 0, False, set(), set()
     for message in messages:
@@ -39,10 +40,10 @@ def summarize(messages: Iterable[Message]) -> TurnSummary:
         if result.failed:
             failed.add(call.name)
             continue
-        fixed = fixed or call.name in failed
+        fixed = fixed or (call.name in failed and call.name not in readers)
         if changes(call):
             used.add(call.name)
-    return TurnSummary(iterations, frozenset(used), fixed)
+    return TurnSummary(iterations, frozenset(used), fixed, answered)
 
 
 def count_turn(counters: Counters, turn: TurnSummary, topics: Sequence[Topic]) -> tuple[Counters, Topics]:

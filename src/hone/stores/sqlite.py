@@ -17,7 +17,7 @@ from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, StoredSe
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.stores import jobs, rules, tree
+from hone.stores import jobs, looks, rules, tree
 from hone.stores.database import Store, reads, writes
 from hone.stores.tree import NodeRow, moment, stamp
 
@@ -92,7 +92,7 @@ def _start(
     row = (id, stamp(header.created), *names, root, prefix.model, *astuple(head), *opening)
     connection.execute(START, row)
     if look:
-        jobs.put_look(connection, header, root, head.depth, look)
+        looks.put(connection, header, root, head.depth, look)
 
 
 def _base(
@@ -128,10 +128,11 @@ def _append(
         tokens = (use.input, use.cached, use.written, use.output)
         row = (session, stamp(spending.at), spending.model, spending.origin, *tokens, use.cost)
         connection.execute(SPEND, row)
-    header = stored.header
-    job = jobs.count(connection, header.id, stored.tree, head, count, why) if count else None
+    header, root = stored.header, stored.tree
+    wider = look.topics if look else frozenset()
+    job = jobs.count(connection, header, root, head, count, why, wider) if count else None
     if look and job is None:
-        jobs.put_look(connection, header, stored.tree, head.depth, look)
+        looks.put(connection, header, root, head.depth, look)
     return job
 
 
@@ -153,7 +154,13 @@ def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, trans
     connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (prefix.model, session))
 
 
-def _shorten(connection: apsw.Connection, session: SessionId, after: str, transcript: Transcript) -> None:
+def _shorten(
+    connection: apsw.Connection,
+    session: SessionId,
+    after: str,
+    transcript: Transcript,
+    topics: Topics = frozenset(),
+) -> Job | None:
     """The last node of the new line is linked to the old head, so that nothing said is lost with it."""
     stored, nodes = _get(connection, session), transcript.nodes
     rules.replaces(session, stored.head.hash, after, nodes)
@@ -163,6 +170,7 @@ def _shorten(connection: apsw.Connection, session: SessionId, after: str, transc
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
     connection.execute(ADVANCE, (*astuple(head), *_opening((0, ""), 0, nodes), session))
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
+    return jobs.queue_pending(connection, session, topics, head.at)
 
 
 def _load(connection: apsw.Connection, session: SessionId) -> StoredSession:

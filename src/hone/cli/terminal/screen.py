@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -48,11 +49,12 @@ class TurnDrawing(Protocol):
 
 
 class Status(Struct, frozen=True):
-    """`spent` has an entry for each model call of the session."""
+    """`spent` has an entry for each model call of the session; `look` is when it is looked back over."""
 
     model: str
     folder: str
     spent: Sequence[Usage] = ()
+    look: datetime | None = None
 
 
 class Surroundings(Struct, frozen=True):
@@ -91,7 +93,8 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
 def status_line(status: Status, width: int) -> str:
     """As much of it as fits, the folder being the first to go."""
     model = one_line(status.model, LONGEST)
-    parts = [model, *_figures(status.spent)]
+    look = [f"looks back at {status.look.astimezone():%H:%M}"] if status.look else []
+    parts = [model, *_figures(status.spent), *look]
     folder = place(status.folder)
     for shown in ([*parts, folder], [*parts, folder.rpartition("/")[2]], parts, [model, *parts[2:]]):
         line = " · ".join(shown)
