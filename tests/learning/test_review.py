@@ -78,12 +78,17 @@ class Broken:
             yield Reply(assistant("Well."))
 
 
+LOOKS = call("skills_list", "look", query="trip")
+"""A review that looks something up is asked once more."""
+
+
 def saving(**change: Any) -> Script:
-    return rounds(assistant(call("memory", evidence=["#1"], **change)), "Saved.")
+    return rounds(assistant(call("memory", evidence=["#1"], **change), LOOKS), "Saved.")
 
 
 def shelving(**change: Any) -> Script:
-    return rounds(assistant(call("skill_manage", evidence=["#1"], name="trip-planning", **change)), "Saved.")
+    patch = call("skill_manage", evidence=["#1"], name="trip-planning", **change)
+    return rounds(assistant(patch, LOOKS), "Saved.")
 
 
 async def due(hone: Hone, words: str = "hello") -> tuple[Session, Job]:

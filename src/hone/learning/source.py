@@ -24,16 +24,18 @@ async def read_source(sessions: Sessions, job: Job, stored: StoredSession) -> So
 
 async def _read(sessions: Sessions, stored: StoredSession, messages: int, due: datetime) -> Source:
     """Since then notes may have taken the place of what was said."""
-    now = stored.transcript
-    if not _is_line(now, messages, due):
-        earlier = [line.transcript for line in await sessions.earlier(stored.header.id)]
-        now = next((line for line in reversed(earlier) if _is_line(line, messages, due)), now)
-    return Source(stored.header.id, now.upto(messages))
+    line = stored.transcript
+    if len(line) < messages or not _was_said(line, messages, due):
+        earlier = [each.transcript for each in await sessions.earlier(stored.header.id)]
+        lines = [each for each in (line, *reversed(earlier)) if len(each) >= messages]
+        then = (each for each in lines if _was_said(each, messages, due))
+        line = next(then, lines[0] if lines else line)
+    return Source(stored.header.id, line.upto(messages))
 
 
-def _is_line(line: Transcript, messages: int, due: datetime) -> bool:
-    """Tell whether so many messages had been said in this line by then."""
-    return len(line) >= messages and line.nodes[messages - 1].at <= due
+def _was_said(line: Transcript, messages: int, due: datetime) -> bool:
+    """Tell whether so many messages of this line had been said by then."""
+    return line.nodes[messages - 1].at <= due
 
 
 def join(sources: Sequence[Source]) -> Source:
