@@ -204,9 +204,14 @@ def is_readonly(agent: Agent, call: ToolCall) -> bool:
 
 def is_done(agent: Agent, calls: Sequence[ToolCall], record: "Record") -> bool:
     """Tell whether nothing is left to say: every call succeeded, and none of them only looks."""
-    failed = (record.results[call.id][0].result for call in calls)
-    looks = any(is_readonly(agent, call) or not changes(call) for call in calls)
-    return not looks and not any(result is None or result.failed for result in failed)
+    results = (record.results[call.id][0].result for call in calls)
+    return all(result and not result.failed for result in results) and all(
+        (tool := agent.toolbox.get(call.name))
+        and tool.spec.effects
+        and not tool.spec.readonly
+        and changes(call)
+        for call in calls
+    )
 
 
 def kind_of(agent: Agent, call: ToolCall) -> ToolKind:

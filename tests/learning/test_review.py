@@ -68,11 +68,12 @@ class Broken:
 
     def __init__(self, broken: Callable[[Transcript], Awaitable[Reply]]) -> None:
         self._broken = broken
-        self.looks = 0
+        self.looks, self.asked = 0, asyncio.Event()
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         if looks_back(transcript):
             self.looks += 1
+            self.asked.set()
             yield await self._broken(transcript)
         else:
             yield Reply(assistant("Well."))

@@ -39,8 +39,8 @@ async def leave(hone: Hone) -> After:
     """Say who looks back over the conversations of this process, which are left now."""
     try:
         await hone.lookback.leave()
-        now = hone.clock.now()
         due = await hone.background.next_look()
+        now = hone.clock.now()
         if due is None or due > now:
             return After.NONE
         over_budget = await spent(hone.sessions, hone.bounds, now)

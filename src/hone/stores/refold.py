@@ -14,6 +14,7 @@ from hone.core.jobs import JobId
 from hone.core.ledger import SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.stores import curator_runs as rounds
 from hone.stores import jobs, ledger
+from hone.stores.relink import LATEST
 from hone.stores.record import ACTIVE, HOLD, record, shelve
 
 Reader = Callable[[apsw.Connection, int], object]
@@ -33,6 +34,7 @@ LOOSE = (
     "DELETE FROM skills",
     f"UPDATE jobs SET state = 'cancelled', error = '{jobs.DELETED}' "
     "WHERE state = 'queued' AND session NOT IN (SELECT id FROM sessions)",
+    f"DELETE FROM looks WHERE session NOT IN (SELECT id FROM sessions) OR due NOT BETWEEN 0 AND {LATEST}",
 )
 WITHOUT = """
 DELETE FROM deltas WHERE change IN (SELECT id FROM changes WHERE target = ? AND standing = 'active')
