@@ -181,6 +181,16 @@ class Terminal:
         self.type(CTRL_D)
         return await self.ended()
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def hang_up(self) -> None:
+        """Closes the window: the kernel tells whoever runs in it. The number of the descriptor stays taken."""
+        asyncio.get_running_loop().remove_reader(self._master)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, self._master)
+        os.close(nowhere)
+
     async def ended(self) -> int:
         async with asyncio.timeout(PATIENCE):
             return await self._process.wait()

@@ -11,9 +11,9 @@ from hone.runtime.claims import FOLDER
 class Presence:
     """One file a process. A home that cannot be written tells nobody, and hears of nobody."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, process: int | None = None) -> None:
         self._folder = home / FOLDER
-        self._path = self._folder / f"turn-{os.getpid()}.lock"
+        self._path = self._folder / f"turn-{process or os.getpid()}.lock"
         self._handle: int | None = None
 
     def enter(self) -> None:

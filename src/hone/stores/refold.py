@@ -14,8 +14,8 @@ from hone.core.jobs import JobId
 from hone.core.ledger import SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.stores import curator_runs as rounds
 from hone.stores import jobs, ledger
-from hone.stores.relink import LATEST
 from hone.stores.record import ACTIVE, HOLD, record, shelve
+from hone.stores.relink import LATEST
 
 Reader = Callable[[apsw.Connection, int], object]
 READERS: Mapping[str, Reader] = {
