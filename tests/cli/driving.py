@@ -185,7 +185,7 @@ class Terminal:
         self._process.send_signal(number)
 
     def hang_up(self) -> None:
-        """Closes the window: the kernel tells whoever runs in it. The number of the descriptor stays taken."""
+        """Closes the window: the kernel tells what runs in it. The descriptor's number stays taken."""
         asyncio.get_running_loop().remove_reader(self._master)
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, self._master)

@@ -83,6 +83,5 @@ async def aftermath(home: Path, stage: FakeProvider) -> list[str]:
             if entry.change.deltas
         ]
         wrong += [f"doubled: {len(learned)} changes"] if len(learned) > 1 or known.count(NOTE) > 1 else []
-        (talk,) = await hone.sessions.list()
         wrong += [f"doubled: {len(jobs)} reviews"] if len(jobs) > 1 else []
     return wrong
