@@ -7,7 +7,7 @@ sandbox and no memory backend.
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -33,7 +33,7 @@ from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.core.value import replace
-from hone.core.work import Work
+from hone.core.work import Work, WorkObserver
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
@@ -435,7 +435,14 @@ class Hone:
         return self.permissions.mode
 
     def _work(self, folder: Path) -> Work:
-        return Work(FolderLabels(self.folders))
+        """Return what observes the tools of one conversation in a folder."""
+
+        @cache
+        def observers() -> Sequence[WorkObserver]:
+            found = (part.observer(folder) for part in self._parts.having("observer"))
+            return [each for each in found if each]
+
+        return Work(FolderLabels(self.folders), observers)
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""

@@ -14,7 +14,7 @@ from hone.core.permissions import MEANINGS, Action, Mode, Request
 from hone.core.visible import visible
 from hone.files.opening import find_path
 from hone.runtime.danger import danger
-from hone.runtime.permissions.decide import Ruling, Verdict
+from hone.runtime.permissions.decide import Decision, Ruling
 from hone.runtime.permissions.factory import SourcedRule
 from hone.runtime.permissions.project import Kind
 from hone.runtime.permissions.rules import FAMILIES, Rule, parse_rule
@@ -175,10 +175,10 @@ async def _request(hone: Hone, tool: str, subject: str, *, network: bool) -> Req
 
 
 def _decided(ruling: Ruling, mode: Mode) -> Iterator[str]:
-    said = {Verdict.ALLOW: "allowed", Verdict.ASK: "asks you", Verdict.DENY: "refused"}
+    said = {Decision.ALLOW: "allowed", Decision.ASK: "asks you", Decision.DENY: "refused"}
     reason = ruling.reason or "It needs no question."
-    yield visible(f"{mode} mode: {said[ruling.verdict]}. {reason}")
-    if ruling.verdict is Verdict.ASK:
+    yield visible(f"{mode} mode: {said[ruling.decision]}. {reason}")
+    if ruling.decision is Decision.ASK:
         yield "With nobody there to be asked: refused."
     for rule in ruling.rules:
         yield visible(f'To allow it for good: hone permissions allow "{rule}"')

@@ -3,7 +3,7 @@
 Paths are real ones: links are resolved.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -42,17 +42,18 @@ class FileLabels(Protocol):
 
 
 class Work(Struct, frozen=True):
-    """Everything that observes the tools of one conversation."""
+    """Everything that observes the tools of one conversation. The observers are made with the first change:
+    most conversations change nothing."""
 
     labels: FileLabels
-    observers: tuple[WorkObserver, ...] = ()
+    observers: Callable[[], Sequence[WorkObserver]] = tuple
 
     async def before_write(self, path: Path, before: bytes | None, context: ToolContext) -> None:
-        for observer in self.observers:
+        for observer in self.observers():
             await observer.before_write(path, before, context)
 
     async def after_write(self, path: Path, data: bytes, context: ToolContext) -> None:
-        for observer in self.observers:
+        for observer in self.observers():
             await observer.after_write(path, data, context)
 
     @asynccontextmanager
@@ -60,7 +61,7 @@ class Work(Struct, frozen=True):
         self, folder: Path, text: str, context: ToolContext, *, network: bool
     ) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for observer in self.observers:
+            for observer in self.observers():
                 await stack.enter_async_context(
                     observer.around_command(folder, text, context, network=network)
                 )

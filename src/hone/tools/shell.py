@@ -166,7 +166,7 @@ def _terminal(shell: Shell) -> Tool:
         request = CommandRequest("terminal", command, choice, network, shell.place)
         no = await request.refusal(context, shell.danger)
         if no:
-            return refused(f"Not run: {no}")
+            return refused(f"Not run. {no}")
         try:
             launch = shell.launch(argv, choice, context, network=network)
             async with AsyncExitStack() as stack:
@@ -221,7 +221,7 @@ def _code(shell: Shell) -> Tool:
         request = CommandRequest("execute_code", code, choice, network, str(workspace.folder))
         no = await request.refusal(context, shell.danger)
         if no:
-            return refused(f"Not run: {no}")
+            return refused(f"Not run. {no}")
         try:
             argv = [workspace.python, "-I", "-u", "-c", _SNIPPET]
             launch = shell.launch(argv, choice, context, network=network)

@@ -19,7 +19,7 @@ from hone.runtime.permissions.rules import (
 )
 
 
-class Verdict(StrEnum):
+class Decision(StrEnum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
@@ -29,17 +29,17 @@ class Ruling(Struct, frozen=True):
     """`reason` is a sentence; `rules` are what an answer for longer would cover; `network` if the question is
     about the network."""
 
-    verdict: Verdict
+    decision: Decision
     reason: str = ""
     rules: tuple[Rule, ...] = ()
     network: bool = False
 
 
-ALLOW = Ruling(Verdict.ALLOW)
+ALLOW = Ruling(Decision.ALLOW)
 PLANNING = "Plan mode only looks. Say what you would do, and end with the plan."
 
 
-class Places(Struct, frozen=True):
+class PathRules(Struct, frozen=True):
     """The folders that decide about a path: the working folder, Hone's home, and what is open in it. A
     conversation that is `confined` cannot leave its folder at all."""
 
@@ -72,19 +72,19 @@ class Places(Struct, frozen=True):
         return f"It is a place for secrets: {secret}." if secret else ""
 
 
-def judge_file(request: Request, mode: Mode, rules: RuleSet, places: Places) -> Ruling:
+def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) -> Ruling:
     path, writes = Path(request.subject), request.action is Action.WRITE
     is_open = places.is_open(path, request.action)
     if places.confined and not places.is_inside(path) and not is_open:
-        return Ruling(Verdict.DENY, f"Only what lies below {places.folder} can be read and written here.")
+        return Ruling(Decision.DENY, f"Only what lies below {places.folder} can be read and written here.")
     if path.is_relative_to(places.home) and not is_open:
         hint = "Use memory or skill_manage." if writes else "Use memory, skill_view or session_search."
-        return Ruling(Verdict.DENY, f"Hone's home is closed to file tools. {hint}")
+        return Ruling(Decision.DENY, f"Hone's home is closed to file tools. {hint}")
     denied = match_path(rules.deny, request.tool, path, places.folder)
     if denied:
         return deny_by(denied)
     if writes and mode is Mode.PLAN:
-        return Ruling(Verdict.DENY, PLANNING)
+        return Ruling(Decision.DENY, PLANNING)
     doubt = places.doubt(path, request.action)
     binding = [each for each in rules.allow if not (each.is_wide and places.guards(path, request.action))]
     allowed = match_path(binding, request.tool, path, places.folder)
@@ -92,7 +92,7 @@ def judge_file(request: Request, mode: Mode, rules: RuleSet, places: Places) -> 
         return allow_by(allowed)
     if not doubt and not (writes and mode is Mode.ASK):
         return ALLOW
-    return Ruling(Verdict.ASK, doubt, _name(path, "write_file" if writes else "read_file"))
+    return Ruling(Decision.ASK, doubt, _name(path, "write_file" if writes else "read_file"))
 
 
 def _name(path: Path, tool: str) -> tuple[Rule, ...]:
@@ -102,11 +102,11 @@ def _name(path: Path, tool: str) -> tuple[Rule, ...]:
 
 def allow_by(rule: Rule | None) -> Ruling:
     """Allow by a rule, or else by mode full."""
-    return Ruling(Verdict.ALLOW, f"A rule allows it: {rule}." if rule else "Nothing is asked in this mode.")
+    return Ruling(Decision.ALLOW, f"A rule allows it: {rule}." if rule else "Nothing is asked in this mode.")
 
 
 def deny_by(rule: Rule) -> Ruling:
-    return Ruling(Verdict.DENY, f"A rule denies it: {rule}.")
+    return Ruling(Decision.DENY, f"A rule denies it: {rule}.")
 
 
 def judge_command(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
@@ -118,13 +118,13 @@ def judge_command(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
     if mode is Mode.PLAN:
         outward = "Commands get no network." if request.network else ""
         why = " ".join(filter(None, (PLANNING, doubts, outward)))
-        return Ruling(Verdict.DENY, why) if doubts or outward else ALLOW
+        return Ruling(Decision.DENY, why) if doubts or outward else ALLOW
     allowed = match_command(rules.allow, request.tool, request.subject)
     if allowed or mode is Mode.FULL:
         return allow_by(allowed[0] if allowed else None)
     if not doubts and mode is not Mode.ASK:
         return ALLOW
-    return Ruling(Verdict.ASK, doubts, exact_rules(request.tool, request.subject))
+    return Ruling(Decision.ASK, doubts, exact_rules(request.tool, request.subject))
 
 
 def judge_use(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
@@ -134,7 +134,7 @@ def judge_use(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
     if denied:
         return deny_by(denied)
     if mode is Mode.PLAN:
-        return Ruling(Verdict.DENY, PLANNING)
+        return Ruling(Decision.DENY, PLANNING)
     if mode is not Mode.ASK or match_use(rules.allow, about):
         return ALLOW
-    return Ruling(Verdict.ASK, "", (Rule(request.tool, "*"),))
+    return Ruling(Decision.ASK, "", (Rule(request.tool, "*"),))

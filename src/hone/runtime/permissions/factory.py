@@ -9,7 +9,7 @@ from msgspec import Struct
 from hone.core.errors import Refused, SettingsError, StoreError
 from hone.core.permissions import Ask, Mode, stricter
 from hone.runtime.permissions.approval import ProjectApprovals
-from hone.runtime.permissions.decide import Places
+from hone.runtime.permissions.decide import PathRules
 from hone.runtime.permissions.owner import OwnerPermissions
 from hone.runtime.permissions.project import FILE, Kind, StoredRules, read_project
 from hone.runtime.permissions.rules import Rule, RuleSet, parse_rules
@@ -51,7 +51,7 @@ class PermissionsFactory:
         with suppress(Refused):  # is said with the first request, which it refuses
             self._say(self.approvals.unapproved(folder))
         return OwnerPermissions(
-            Places(folder, home, (home / "spill", home / "skills"), confined),
+            PathRules(folder, home, (home / "spill", home / "skills"), confined),
             lambda: self.effective(folder),
             lambda rule: self._remember(folder, rule),
             ask=self._ask,

@@ -7,8 +7,8 @@ from hone.core.permissions import Action, Mode, Request
 from hone.core.regex import regex
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.runtime.commands import Simple, simple_commands
-from hone.runtime.permissions.decide import ALLOW, Ruling, Verdict, allow_by, deny_by
+from hone.runtime.commands import simple_commands
+from hone.runtime.permissions.decide import ALLOW, Decision, Ruling, allow_by, deny_by
 from hone.runtime.permissions.rules import (
     NETWORK,
     Rule,
@@ -19,6 +19,7 @@ from hone.runtime.permissions.rules import (
     match_command,
     match_host,
 )
+from hone.runtime.simple import Simple
 
 URL = regex(r"https?://[^\s<>\"'`)\]}]+")
 _NAME = regex(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
@@ -95,17 +96,17 @@ def judge_network(
     if denied:
         return deny_by(denied)
     if setting == "never":
-        return Ruling(Verdict.DENY, NEVER)
+        return Ruling(Decision.DENY, NEVER)
     if request.follows or setting == "allow" or mode is Mode.FULL or any_host:
         return ALLOW
     hosts = hosts_of(request)
     if hosts and all(host in consented or match_host(rules.allow, host) for host in hosts):
-        return Ruling(Verdict.ALLOW, f"You consented to {', '.join(hosts)}.")
+        return Ruling(Decision.ALLOW, f"You consented to {', '.join(hosts)}.")
     allowed = match_command(rules.allow, NETWORK, request.subject) if request.action is Action.RUN else ()
     if allowed:
         return allow_by(allowed[0])
     if hosts:
         wanted = tuple(Rule("web_fetch", host) for host in hosts)
-        return Ruling(Verdict.ASK, f"It goes to {', '.join(hosts)}.", wanted, network=True)
+        return Ruling(Decision.ASK, f"It goes to {', '.join(hosts)}.", wanted, network=True)
     wanted = exact_rules(NETWORK, request.subject)
-    return Ruling(Verdict.ASK, "It wants the network.", wanted, network=True)
+    return Ruling(Decision.ASK, "It wants the network.", wanted, network=True)

@@ -10,9 +10,9 @@ from hone.core.permissions import Action, Answer, Ask, Mode, Question, Request, 
 from hone.core.transcript import Transcript
 from hone.core.visible import one_line
 from hone.runtime.permissions.decide import (
-    Places,
+    Decision,
+    PathRules,
     Ruling,
-    Verdict,
     judge_command,
     judge_file,
     judge_use,
@@ -37,7 +37,7 @@ class OwnerPermissions:
 
     def __init__(
         self,
-        places: Places,
+        places: PathRules,
         rules: Callable[[], RuleSet],
         remember: Callable[[Rule], None],
         *,
@@ -84,14 +84,14 @@ class OwnerPermissions:
         self.hear(transcript)
         try:
             ruling = self.judge(request)
-            if ruling.verdict is Verdict.ASK:
+            if ruling.decision is Decision.ASK:
                 async with self._turn:
                     ruling = self.judge(request)  # the last answer may cover this one, too
-                    if ruling.verdict is Verdict.ASK:
+                    if ruling.decision is Decision.ASK:
                         return await self._consult(request, ruling, attended=attended)
         except HoneError as error:
             return str(error)
-        return ruling.reason if ruling.verdict is Verdict.DENY else ""
+        return ruling.reason if ruling.decision is Decision.DENY else ""
 
     async def ask(self, question: Question, tool: str) -> Answer:
         """Ask what a tool wants to know. An answer for longer is a rule `tool: pattern`."""
@@ -127,7 +127,7 @@ class OwnerPermissions:
 
         def may_read(path: Path) -> bool:
             request = Request("search_files", Action.READ, str(path))
-            return judge_file(request, self.mode, rules, self._places).verdict is Verdict.ALLOW
+            return judge_file(request, self.mode, rules, self._places).decision is Decision.ALLOW
 
         return may_read
 
@@ -171,14 +171,14 @@ def _is_outward(request: Request) -> bool:
 
 def combine(rulings: list[Ruling]) -> Ruling:
     """Denied if one is; else one question about all that is to be asked."""
-    denied = next((each for each in rulings if each.verdict is Verdict.DENY), None)
+    denied = next((each for each in rulings if each.decision is Decision.DENY), None)
     if denied:
         return denied
-    asked = [each for each in rulings if each.verdict is Verdict.ASK]
+    asked = [each for each in rulings if each.decision is Decision.ASK]
     if not asked:
         reasons = dict.fromkeys(each.reason for each in rulings if each.reason)
-        return Ruling(Verdict.ALLOW, " ".join(reasons))
+        return Ruling(Decision.ALLOW, " ".join(reasons))
     reason = " ".join(filter(None, (each.reason for each in asked)))
     rules = tuple(rule for each in asked for rule in each.rules)
     named = all(each.rules for each in asked)  # a part without a rule would be asked about again
-    return Ruling(Verdict.ASK, reason, rules if named else (), any(each.network for each in asked))
+    return Ruling(Decision.ASK, reason, rules if named else (), any(each.network for each in asked))

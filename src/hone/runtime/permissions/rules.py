@@ -7,6 +7,7 @@ covers everything.
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.runtime.commands import Simple, simple_commands
+from hone.runtime.commands import simple_commands
+from hone.runtime.simple import Simple
 
 FAMILIES = {"patch": "write_file", "search_files": "read_file", "web_search": "web_fetch"}
 """A rule for the second tool holds for the first one, too."""
@@ -93,7 +95,8 @@ def match_command(rules: Sequence[Rule], tool: str, text: str) -> tuple[Rule, ..
         return (exact,)
     found: list[Rule] = []
     for command in simple_commands(text):
-        rule = next((rule for rule in named if command.plain and _fits(rule.pattern, command)), None)
+        forms = (command.argv,) if command.plain else ()
+        rule = next((rule for rule in named if _fits(rule.pattern, forms)), None)
         if rule is None:
             return ()
         found.append(rule)
@@ -108,33 +111,44 @@ def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
         (
             rule
             for rule in named
-            if rule.pattern in ("*", text.strip()) or any(_fits(rule.pattern, each) for each in commands)
+            if rule.pattern in ("*", text.strip())
+            or any(_fits(rule.pattern, _forms(each)) for each in commands)
         ),
         None,
     )
 
 
-def _fits(pattern: str, command: Simple) -> bool:
-    wanted, words = pattern.split(), (command.program, *command.words)
-    if wanted[-1:] == ["*"]:
-        return list(words[: len(wanted) - 1]) == wanted[:-1]
-    return list(words) == wanted
+def _forms(command: Simple) -> tuple[tuple[str, ...], ...]:
+    """Return a command as it is written, and without its path and what stands before it."""
+    return command.argv, (command.program, *command.words)
+
+
+def _fits(pattern: str, forms: Sequence[tuple[str, ...]]) -> bool:
+    """Compare word by word; only an asterisk that stands alone, unquoted, at the end is a wildcard."""
+    if pattern == "*" or pattern.endswith(" *"):
+        wanted = _words(pattern.removesuffix("*"))
+        return any(form[: len(wanted)] == wanted for form in forms)
+    return _words(pattern) in forms
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return tuple(text.split())
 
 
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
     """Return the rules that an answer for always adds: each simple command, or else the very text. None if
     no rule would cover this text and nothing else."""
     commands = [*simple_commands(text)]
-    if commands and all(each.plain and _reads_back(each) for each in commands):
-        lines = (" ".join((each.program, *each.words)) for each in commands)
-        return tuple(Rule(tool, line) for line in dict.fromkeys(lines))
+    if commands and all(each.plain for each in commands):
+        lines = dict.fromkeys(shlex.join(each.argv) for each in commands)
+        found = [rule for line in lines for rule in exact_rule(tool, line)]
+        return tuple(found) if len(found) == len(lines) else ()
     whole = text.strip()
-    is_wide = whole.split()[-1:] == ["*"]
+    is_wide = whole == "*" or whole.endswith(" *")
     return () if is_wide else exact_rule(tool, whole)
-
-
-def _reads_back(command: Simple) -> bool:
-    return all(word.split() == [word] for word in command.words)
 
 
 def exact_rule(tool: str, subject: str) -> tuple[Rule, ...]:
