@@ -38,6 +38,7 @@ from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
+from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
@@ -57,6 +58,7 @@ from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import FolderLabels, Folders, OwnersList
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.view import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
@@ -253,7 +255,8 @@ class Hone:
         sandbox = self.toolboxes.sandbox
         spec = sandbox.spec(self.folder)
         choice = await sandbox.choose(spec)
-        return not choice.missing(network=False), await sandbox.describe(spec)
+        view = describe_view(self.folder, sandbox, choice, self.clock)
+        return not choice.missing(network=False), [*await sandbox.describe(spec), *view]
 
     # Features and plugins
 
@@ -360,7 +363,7 @@ class Hone:
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
-        sandbox = self.enclosure.sandbox if self.enclosure else Sandbox(hidden=(self.home,), clock=self.clock)
+        sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
                 self.home,
@@ -371,6 +374,16 @@ class Hone:
                 self._tools,
                 self._work,
             )
+        )
+
+    def _sandbox(self) -> Sandbox:
+        """Commands see the skills that are in use, and nothing else of the home."""
+        return Sandbox(
+            home=self.home,
+            shown=(self.home / SKILLS,),
+            hidden=(self.home / ARCHIVE,),
+            access=lambda folder: self.settings.sandbox_in(folder).access(),
+            clock=self.clock,
         )
 
     def _tools(self, folder: Path) -> Iterable[Tool]:

@@ -70,14 +70,18 @@ async def _list(hone: Hone, as_json: bool) -> list[str]:
             {"kind": each.kind, "rule": str(each.rule), "source": each.source, "counts": each.counts}
             for each in found
         ]
-        return [to_json({"mode": hone.mode, "network": hone.settings.network, "rules": rules})]
+        return [
+            to_json(
+                {"mode": hone.mode, "network": hone.settings.sandbox_in(hone.folder).network, "rules": rules}
+            )
+        ]
     return [*_head(hone), *_rules(found)]
 
 
 def _head(hone: Hone) -> Iterator[str]:
     yield f"Folder:  {visible(str(hone.folder))}"
     yield f"Mode:    {hone.mode}: {MEANINGS[hone.mode]}"
-    yield f"Network: {hone.settings.network}"
+    yield f"Network: {hone.settings.sandbox_in(hone.folder).network}"
     yield ""
 
 

@@ -16,8 +16,6 @@ SHELL = "your shell runs it"
 EDITOR = "your editor runs it"
 DEBUGGER = "your debugger runs it"
 AGENTS = "it steers agents"
-PYTHON = "Python runs it"
-LOGIN = "it decides who may log in"
 
 KEYS = "it holds keys"
 PASSWORDS = "it holds passwords"
@@ -51,8 +49,6 @@ _AGENTS = """
     .hone .claude .claude.json .mcp.json .codex .cursor .gemini .windsurf .continue .roo .kiro .opencode
     opencode.json .aider.conf.yml
 """
-_PYTHON = "sitecustomize.py usercustomize.py"
-_LOGIN = ".ssh .rhosts .shosts .k5login"
 _KEYS = """
     .ssh .gnupg .aws .azure .kube .password-store .git-credentials .config/git/credentials .pypirc .npmrc
     .docker/config.json .config/containers/auth.json .cargo/credentials .cargo/credentials.toml
@@ -63,7 +59,7 @@ _KEYS = """
     .terraform.d/credentials.tfrc.json .terraformrc .vault-token .s3cfg .boto .databrickscfg .fly .netrc
     _netrc .config/heroku .config/netlify .config/anthropic .config/openai .codex/auth.json
     .claude/.credentials.json .gemini/oauth_creds.json .config/configstore .ethereum/keystore .bitcoin
-    .electrum
+    .electrum etc/npmrc pip.conf
 """
 _PASSWORDS = """
     .pgpass .my.cnf .mylogin.cnf .local/share/keyrings .local/share/kwalletd library/keychains .smbcredentials
@@ -108,8 +104,7 @@ def _places(*tables: tuple[str, str]) -> Mapping[str, Sequence[tuple[Place, str]
 
 
 _SENSITIVE = _places(
-    *((_GIT, GIT), (_CI, CI), (_SHELL, SHELL), (_EDITOR, EDITOR), (_DEBUGGER, DEBUGGER), (_AGENTS, AGENTS)),
-    *((_PYTHON, PYTHON), (_LOGIN, LOGIN)),
+    (_GIT, GIT), (_CI, CI), (_SHELL, SHELL), (_EDITOR, EDITOR), (_DEBUGGER, DEBUGGER), (_AGENTS, AGENTS)
 )
 _SECRET = _places((_KEYS, KEYS), (_PASSWORDS, PASSWORDS), (_BROWSER, BROWSER), (_HISTORY, HISTORY))
 _FIXED = tuple(tuple(name.split("/")[1:]) for name in _OF_THE_SYSTEM.split())
@@ -132,6 +127,14 @@ def is_sealed(parts: Sequence[str]) -> str:
         return is_sensitive(names)
     last = len(names) - 1 - names[::-1].index(".git")
     return is_sensitive(names[:last]) or (GIT if _directs_git(names[last + 1 :]) else "")
+
+
+def leads_to_sensitive(name: str) -> str:
+    """Return why a link of this name may not be made unasked: it could stand for a folder with sensitive
+    places in it. Return "" if it may."""
+    first = name.casefold()
+    longer = (reason for place, reason in _SENSITIVE.get(first, ()) if len(place) > 1)
+    return GIT if first == ".git" else next(longer, "")
 
 
 def is_secret(path: PurePath | str) -> str:

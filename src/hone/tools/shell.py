@@ -41,6 +41,8 @@ _SCRIPT = (
     'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 is gone)"; }; '
     'eval "$1"'
 )
+SEALED = "git's hooks and config, CI files and start files are read-only here; change them with write_file"
+_SEALED_SIGNS = ("Read-only file system", "Device or resource busy")
 _SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 
 
@@ -192,6 +194,7 @@ def _process(shell: Shell) -> Tool:
         """Look at or stop processes in the background."""
         if action == "list":
             rows = [f"{id}: {job.command} ({job.state})" for id, job in shell.jobs.items()]
+            rows += [f"[{note}]" for note in shell.workspace.inspect()]
             return Outcome("\n".join(rows) or "There are none.", trust=Trust.AGENT)
         job = shell.jobs.get(id)
         if job is None:
@@ -200,7 +203,8 @@ def _process(shell: Shell) -> Tool:
             await job.running.stop()
         text = job.running.output.text()
         trust = await asyncio.to_thread(shell.trust, text, job.choice, network=job.network)
-        return Outcome(f"{text}\n[{job.state}]", trust=trust)
+        facts = "; ".join((job.state, *shell.workspace.inspect()))
+        return Outcome(f"{text}\n[{facts}]", trust=trust)
 
     return process
 
@@ -244,7 +248,9 @@ def told(
     facts = [stopped if ended.timed_out else named(ended.code), f"{ended.seconds:.1f} s"]
     if place:
         facts.append(f"now in {place}")
+    facts += ended.notes
     if failed and choice.mode is not NONE:
+        facts += [SEALED] if any(sign in ended.output for sign in _SEALED_SIGNS) else []
         facts.append(walls)
     gap = "" if not ended.output or ended.output.endswith("\n") else "\n"
     return Outcome(f"{ended.output}{gap}[{'; '.join(facts)}]", failed, trust)

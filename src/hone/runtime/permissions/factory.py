@@ -36,7 +36,7 @@ class PermissionsFactory:
         self.rules = StoredRules(home / "permissions.json")
         self.approvals = ProjectApprovals(OwnersList(home / "approved.json"))
         self._home = home
-        self._network = settings.network
+        self._settings = settings
         self._ask = ask
         self._say = say
         self._insists = bool(mode)
@@ -56,7 +56,7 @@ class PermissionsFactory:
             lambda rule: self._remember(folder, rule),
             ask=self._ask,
             mode=self.mode_after(told),
-            network=self._network,
+            network=self._settings.sandbox_in(folder).network,
         )
 
     def mode_after(self, told: Mode | None) -> Mode:
