@@ -14,6 +14,7 @@ from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.skill import DOCUMENT
 from hone.core.topics import NAMES
 from hone.core.turn import Turn
+from hone.core.value import replace
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
 from hone.settings import Learning, Memory, Settings
@@ -54,7 +55,11 @@ async def house(folder: Path, mind: Careful, settings: Settings | None = None) -
     async with (
         internet(pages, {"site.example": [[PUBLIC]]}) as (_, fetch),
         Hone(
-            model=Scripted(mind), folder=folder, tools=[fetch], settings=settings, clock=ManualClock()
+            model=Scripted(mind),
+            folder=folder,
+            tools=[fetch],
+            settings=replace(settings or Settings(), network="allow"),
+            clock=ManualClock(),
         ) as hone,
     ):
         hone.folders.trust(folder)

@@ -1,6 +1,6 @@
 """Consent to the network, by host, shared by web pages and commands."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from hone.core.messages import Role, Text
 from hone.core.permissions import Action, Mode, Request
@@ -60,10 +60,10 @@ def _hosts(command: Simple) -> list[str]:
     """Return the hosts of a command that gets the URLs it is given, and nothing else that could be one."""
     if not command.plain:
         return []
-    match command.program, command.words:
-        case (("curl" | "wget"), words):
-            operands = [*_operands(words, _NAMING[command.program])]
-        case "git", ("clone" | "ls-remote", url, *rest) if not any(word.startswith("-") for word in rest):
+    match command.argv:
+        case ("curl" | "wget" as program, *words):
+            operands = [*_operands(words, _NAMING[program])]
+        case ("git", "clone" | "ls-remote", url, *rest) if not any(word.startswith("-") for word in rest):
             operands = [url]
         case _:
             return []
@@ -71,7 +71,7 @@ def _hosts(command: Simple) -> list[str]:
     return hosts if all(hosts) else []
 
 
-def _operands(words: tuple[str, ...], naming: Collection[str]) -> Iterator[str]:
+def _operands(words: Sequence[str], naming: Collection[str]) -> Iterator[str]:
     rest = iter(words)
     for word in rest:
         if word in naming:
