@@ -91,9 +91,9 @@ templates = st.builds(
     st.sampled_from(Work),
     st.just(SessionId("0a1b2c3d4e")),
     st.just(NOON),
-    st.lists(examples, min_size=1, max_size=4).map(tuple),
     texts,
     st.lists(words, max_size=2).map(tuple),
+    st.lists(examples, min_size=1, max_size=4).map(tuple),
     st.lists(st.sampled_from("abcdef").map(SessionId), max_size=2, unique=True).map(tuple),
     st.none() | st.floats(-1, 1),
 )

@@ -23,16 +23,17 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part, SessionSeed
+from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
 from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
-from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.core.value import replace
+from hone.core.work import Work
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
@@ -49,10 +50,14 @@ from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
+from hone.runtime.permissions.decide import Places
+from hone.runtime.permissions.owner import OwnerPermissions
+from hone.runtime.permissions.project import StoredRules, read_project
+from hone.runtime.permissions.rules import RuleSet, parse_rules
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
-from hone.runtime.trust import Consent, Folders, OwnersList
+from hone.runtime.trust import FolderLabels, Folders, OwnersList
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
@@ -74,9 +79,10 @@ class Hone:
     tools:   further tools, beside the built-in ones
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
+    mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  every one is a choice of the caller's
         self,
         *,
         home: Path | str | None = None,
@@ -85,6 +91,7 @@ class Hone:
         tools: Iterable[Tool] = (),
         system: str = "",
         ask: Ask = nobody,
+        mode: Mode | str = "",
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -102,6 +109,7 @@ class Hone:
         self._said: set[str] = set()
         self._model = model
         self._ask = ask
+        self.mode = Mode(mode or self.settings.mode)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
@@ -360,12 +368,11 @@ class Hone:
             ToolboxDeps(
                 self.home,
                 self.settings,
-                self.folders,
                 sandbox,
                 self.clock,
                 self.models.http,
                 self._tools,
-                scoped=self.enclosure is not None,
+                self._work,
             )
         )
 
@@ -418,12 +425,37 @@ class Hone:
             guard=self.toolboxes.guard,
             fallback=lambda agent: relieve(agent, spare),
             equip=lambda: self.toolboxes.equip(folder),
-            ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
+            permissions=self._permissions(folder),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
+
+    def _permissions(self, folder: Path) -> OwnerPermissions:
+        """Return the permissions of one conversation in a folder."""
+        settings, home = self.settings, self.home.resolve()
+        texts = settings.permissions
+        general = parse_rules(texts.allow, texts.deny)
+        stored = StoredRules(self.home / "permissions.json")
+        approved = OwnersList(self.home / "approved.json")
+
+        def rules() -> RuleSet:
+            project = read_project(folder)
+            own = project.rules(approved.items()) if project else RuleSet()
+            return general | stored.of(folder) | own
+
+        return OwnerPermissions(
+            Places(folder, home, (home / "spill", home / "skills"), confined=self.enclosure is not None),
+            rules,
+            lambda rule: stored.add(str(folder), "allow", rule),
+            ask=self._ask,
+            mode=self.mode,
+            network=settings.network,
+        )
+
+    def _work(self, folder: Path) -> Work:
+        return Work(FolderLabels(self.folders))
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""

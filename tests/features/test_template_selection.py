@@ -83,7 +83,11 @@ def test_only_calls_that_succeeded_are_kept_each_with_its_own_result_and_labels(
         fine, text = truth[call.id]
         answer = next(each for each in nodes if each.message.result and each.message.result.call == call.id)
         assert fine
-        assert (example.tool, example.said, example.trust) == (call.name, node.trust, answer.trust)
+        assert (example.tool, example.call_trust, example.result_trust) == (
+            call.name,
+            node.trust,
+            answer.trust,
+        )
         assert example.size == len(text)
         foreign = f"(It succeeded with {len(text)} characters. They are foreign text and are not kept.)"
         assert example.result == (foreign if answer.trust is Trust.FOREIGN else text)
@@ -122,7 +126,7 @@ def test_secrets_and_foreign_words_stay_outside_and_long_ones_are_cut() -> None:
     (cut,) = json.loads(written.arguments)["more"]
     assert cut == "x" * LONGEST + " [… 2,000 more characters]"
     assert "Ignore" not in repr(fetched)
-    assert (fetched.size, fetched.trust, fetched.said) == (225, Trust.FOREIGN, Trust.AGENT)
+    assert (fetched.size, fetched.result_trust, fetched.call_trust) == (225, Trust.FOREIGN, Trust.AGENT)
 
 
 def test_what_was_written_after_foreign_text_was_read_is_kept_by_its_beginning_and_label() -> None:
@@ -131,7 +135,7 @@ def test_what_was_written_after_foreign_text_was_read_is_kept_by_its_beginning_a
     )
     _, (example,) = extract(nodes, SURFACES, redact, never)
     assert json.loads(example.arguments)["content"].count("obey") == 24
-    assert example.said is Trust.FOREIGN
+    assert example.call_trust is Trust.FOREIGN
 
 
 def test_what_looks_like_an_order_is_no_example() -> None:
@@ -182,7 +186,7 @@ def test_examples_of_another_template_did_not_happen() -> None:
 def template(name: str, uses: int = 0, effect: float | None = None, **more: object) -> Template:
     example = Example("read_file", "{}", "text", 4, Trust.AGENT, Trust.LOCAL)
     ids = tuple(SessionId(f"s{number}") for number in range(uses))
-    made = Template(name, Work.MIXED, SessionId("s"), NOON, (example,), uses=ids, effect=effect)
+    made = Template(name, Work.MIXED, SessionId("s"), NOON, "", (), (example,), ids, effect)
     return replace(made, **more)  # type: ignore[arg-type]
 
 

@@ -29,9 +29,9 @@ ONE = Template(
     Work.FILE,
     SessionId("0a1b"),
     NOW,
-    (Example("read_file", '{"path":"ä.txt"}', "zwölf", 5, Trust.AGENT, Trust.LOCAL),),
     "Rows of files.",
     ("rows", "files"),
+    (Example("read_file", '{"path":"ä.txt"}', "zwölf", 5, Trust.AGENT, Trust.LOCAL),),
 )
 COUNT = """
 import asyncio, sys

@@ -68,7 +68,7 @@ async def test_a_session_becomes_a_template_and_another_begins_with_it_and_says_
         made = await hone.part(TemplatesPart).create(source.id, TemplateOptions(tags=("rows",)))
         assert (made.name, made.work, made.description) == ("count-the-rows", Work.FILE, "count the rows")
         assert [example.tool for example in made.examples] == ["read_file", "search_files"]
-        assert [example.trust for example in made.examples] == [Trust.LOCAL, Trust.LOCAL]
+        assert [example.result_trust for example in made.examples] == [Trust.LOCAL, Trust.LOCAL]
         session, events = await begun(hone, "count-the-rows")
         assert told(events) == ["Begins with template count-the-rows: 2 examples from an earlier session."]
         stored = await hone.sessions.load(session.id)

@@ -23,6 +23,7 @@ from hone.tools.files import file_tools
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
 from hone.tools.wrappers import SafeTool
+from tests.allowed import WORK
 from tests.tools.calls import perform
 
 NOBODY = 65_534
@@ -30,7 +31,7 @@ NOBODY = 65_534
 
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, Tool]:
-    return {tool.spec.name: tool for tool in file_tools(tmp_path)}
+    return {tool.spec.name: tool for tool in file_tools(tmp_path, WORK)}
 
 
 @contextmanager
@@ -158,7 +159,7 @@ def test_a_file_that_is_too_large_is_not_loaded(tools: dict[str, Tool], tmp_path
 @pytest.mark.rights
 def test_without_permission_nothing_is_read_or_changed_and_that_is_said() -> None:
     with as_nobody() as folder:
-        tools = {tool.spec.name: tool for tool in file_tools(folder)}
+        tools = {tool.spec.name: tool for tool in file_tools(folder, WORK)}
         (folder / "secret").write_text("old")
         (folder / "secret").chmod(0)
         (folder / "fixed").write_text("old")
@@ -185,7 +186,7 @@ def test_a_folder_that_can_be_written_but_not_listed_will_do() -> None:
     with as_nobody() as folder:
         (folder / "drop").mkdir()
         (folder / "drop").chmod(0o300)
-        outcome = perform(file_tools(folder)[1], path="drop/x", content="new")
+        outcome = perform(file_tools(folder, WORK)[1], path="drop/x", content="new")
         (folder / "drop").chmod(0o700)
         assert outcome == Outcome("Created drop/x (3 bytes).")
         assert content(folder) == {"drop/x": b"new"}
@@ -349,7 +350,7 @@ def test_a_patch_changes_exactly_what_was_found(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x")
         path.write_bytes(text.encode())
-        outcome = perform(file_tools(Path(folder))[2], path="x", find=find, replace=replace)
+        outcome = perform(file_tools(Path(folder), WORK)[2], path="x", find=find, replace=replace)
         now = path.read_bytes().decode()
     if outcome.failed:
         assert now == text
@@ -439,11 +440,11 @@ def test_what_the_tools_declare_is_what_they_do(tools: dict[str, Tool], tmp_path
         "write_file": ({Effect.WRITE}, False),
         "patch": ({Effect.READ, Effect.WRITE}, False),
     }
-    assert {tool.spec.kind for tool in (*tools.values(), search_tool(tmp_path))} == {ToolKind.FILE}
+    assert {tool.spec.kind for tool in (*tools.values(), search_tool(tmp_path, WORK))} == {ToolKind.FILE}
 
 
 def test_the_first_five_schemas_are_small(tools: dict[str, Tool], tmp_path: Path) -> None:
-    schemas = [tool.spec.schema for tool in (*tools.values(), search_tool(tmp_path), todo)]
+    schemas = [tool.spec.schema for tool in (*tools.values(), search_tool(tmp_path, WORK), todo)]
     assert sum(len(schema.encode()) for schema in schemas) <= 3_500
     assert [json.loads(schema)["name"] for schema in schemas] == [
         *("read_file", "write_file", "patch"),

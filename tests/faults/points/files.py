@@ -44,7 +44,7 @@ async def shelf(root: Path) -> AsyncIterator[Templates]:
 
 
 def template(name: str) -> Template:
-    return Template(name, Work.FILE, SessionId("5e55"), NOON, (EXAMPLE,))
+    return Template(name, Work.FILE, SessionId("5e55"), NOON, "", (), (EXAMPLE,))
 
 
 templates = Deeds(
