@@ -104,7 +104,7 @@ class Hone:
         self.tools = tuple(tools)
         self.system = system
         self.notices: list[str] = []
-        self.folders = Folders(OwnersList(self.home / "trusted.json"))
+        self.folders = Folders(self.home)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model

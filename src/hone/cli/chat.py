@@ -27,7 +27,6 @@ from hone.core.messages import Role
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, look
 from hone.runtime.session import Session
-from hone.runtime.trust import Folders, OwnersList
 
 ABOUT = 60
 """Letters of a skill's description beside its name, when Tab offers it."""
@@ -154,13 +153,12 @@ class Chat:
     async def _first_use(self) -> None:
         """A folder that has no answer yet gets one, for good."""
         hone, folder = self._state.hone, Path(self._state.session.header.folder)
-        declined = Folders(OwnersList(hone.home / "untrusted.json"))
-        if hone.folders.trusts(folder) or declined.trusts(folder):
+        if hone.folders.is_answered(folder):
             return
         found = look(folder)
         shown = found if isinstance(found, FoundInstructions) else None
         if not await ask_trust(folder, shown, self._paint):
-            declined.trust(folder)
+            hone.folders.decline(folder)
             return
         try:
             hone.instructions.trust(folder, shown)

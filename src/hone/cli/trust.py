@@ -30,7 +30,7 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
     If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
     """
     home = options.home or home_folder()
-    folders = Folders(OwnersList(home / "trusted.json"))
+    folders = Folders(home)
     instructions = Instructions(folders, OwnersList(home / "instructions.json"))
     if listing:
         click.echo("\n".join(one_line(each, 500) for each in folders.all()) or "No folder is trusted yet.")
