@@ -5,7 +5,7 @@ from pathlib import Path
 from hone.core.permissions import Ask, Mode, nobody
 from hone.core.trust import Trust
 from hone.core.work import Work
-from hone.runtime.permissions.decide import Places
+from hone.runtime.permissions.decide import PathRules
 from hone.runtime.permissions.owner import Network, OwnerPermissions
 from hone.runtime.permissions.rules import RuleSet
 
@@ -40,7 +40,7 @@ def permissions(
     network: Network = "ask",
     rules: RuleSet | None = None,
 ) -> OwnerPermissions:
-    places = Places(folder.resolve(), home, (home / "spill", home / "skills"))
+    places = PathRules(folder.resolve(), home, (home / "spill", home / "skills"))
     return OwnerPermissions(
         places, lambda: rules or RuleSet(), lambda _: None, ask=ask, mode=mode, network=network
     )

@@ -7,7 +7,7 @@ sandbox and no memory backend.
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -33,7 +33,7 @@ from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.core.value import replace
-from hone.core.work import Work
+from hone.core.work import Work, WorkObserver
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
@@ -50,10 +50,7 @@ from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
-from hone.runtime.permissions.decide import Places
-from hone.runtime.permissions.owner import OwnerPermissions
-from hone.runtime.permissions.project import StoredRules, read_project
-from hone.runtime.permissions.rules import RuleSet, parse_rules
+from hone.runtime.permissions.assemble import permissions_for
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
@@ -425,37 +422,24 @@ class Hone:
             guard=self.toolboxes.guard,
             fallback=lambda agent: relieve(agent, spare),
             equip=lambda: self.toolboxes.equip(folder),
-            permissions=self._permissions(folder),
+            permissions=permissions_for(
+                self.home, folder, self.settings, self._ask, self.mode, confined=self.enclosure is not None
+            ),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
 
-    def _permissions(self, folder: Path) -> OwnerPermissions:
-        """Return the permissions of one conversation in a folder."""
-        settings, home = self.settings, self.home.resolve()
-        texts = settings.permissions
-        general = parse_rules(texts.allow, texts.deny)
-        stored = StoredRules(self.home / "permissions.json")
-        approved = OwnersList(self.home / "approved.json")
-
-        def rules() -> RuleSet:
-            project = read_project(folder)
-            own = project.rules(approved.items()) if project else RuleSet()
-            return general | stored.of(folder) | own
-
-        return OwnerPermissions(
-            Places(folder, home, (home / "spill", home / "skills"), confined=self.enclosure is not None),
-            rules,
-            lambda rule: stored.add(str(folder), "allow", rule),
-            ask=self._ask,
-            mode=self.mode,
-            network=settings.network,
-        )
-
     def _work(self, folder: Path) -> Work:
-        return Work(FolderLabels(self.folders))
+        """Return what observes the tools of one conversation in a folder."""
+
+        @cache
+        def observers() -> Sequence[WorkObserver]:
+            found = (part.observer(folder) for part in self._parts.having("observer"))
+            return [each for each in found if each]
+
+        return Work(FolderLabels(self.folders), observers)
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""

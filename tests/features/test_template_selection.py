@@ -17,7 +17,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
-from hone.features.templates.values import Example, Template, Work
+from hone.features.templates.values import Example, Template, WorkKind
 from hone.knowledge.skills.similar import words
 from tests.given import NOON, trusts
 
@@ -155,9 +155,9 @@ def test_of_many_calls_every_tool_has_its_turn_and_the_kind_of_work_comes_first(
         ("terminal", {"command": "ls"}, "a", Trust.LOCAL),
     )
     work, examples = extract(nodes, SURFACES, redact, never, most=3)
-    assert work is Work.FILE
+    assert work is WorkKind.FILE
     assert [example.tool for example in examples] == ["read_file", "read_file", "write_file"]
-    _, mixed = extract(nodes, SURFACES, redact, never, work=Work.MIXED, most=3)
+    _, mixed = extract(nodes, SURFACES, redact, never, work=WorkKind.MIXED, most=3)
     assert [example.tool for example in mixed] == ["read_file", "write_file", "terminal"]
 
 
@@ -174,19 +174,19 @@ def test_a_session_that_was_shortened_is_read_whole_and_no_call_counts_twice() -
     repeated = repeated.then(assistant("Notes.", *nodes[1].message.calls), Trust.AGENT, NOON)
     repeated = repeated.then(nodes[2].message, Trust.LOCAL, NOON)
     work, examples = extract(happened([nodes, repeated.nodes]), SURFACES, redact, never)
-    assert (work, [example.tool for example in examples]) == (Work.MIXED, ["read_file", "execute_code"])
+    assert (work, [example.tool for example in examples]) == (WorkKind.MIXED, ["read_file", "execute_code"])
 
 
 def test_examples_of_another_template_did_not_happen() -> None:
     nodes = session(("read_file", {"path": "a"}, "text", Trust.LOCAL))
     marked = [replace(node, message=replace(node.message, template="other")) for node in nodes]
-    assert extract(happened([marked]), SURFACES, redact, never) == (Work.MIXED, ())
+    assert extract(happened([marked]), SURFACES, redact, never) == (WorkKind.MIXED, ())
 
 
 def template(name: str, uses: int = 0, effect: float | None = None, **more: object) -> Template:
     example = Example("read_file", "{}", "text", 4, Trust.AGENT, Trust.LOCAL)
     ids = tuple(SessionId(f"s{number}") for number in range(uses))
-    made = Template(name, Work.MIXED, SessionId("s"), NOON, "", (), (example,), ids, effect)
+    made = Template(name, WorkKind.MIXED, SessionId("s"), NOON, "", (), (example,), ids, effect)
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -208,7 +208,7 @@ CHOICES = {
     ),
     "words before use": ([template("a"), template("b", 7, description="notes")], "b", "they share"),
     "the kind of work": (
-        [template("a", work=Work.CODE), template("b", 7, work=Work.FILE)],
+        [template("a", work=WorkKind.CODE), template("b", 7, work=WorkKind.FILE)],
         "b",
         "speaks of file work",
     ),

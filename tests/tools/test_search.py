@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
+from hone.core.trust import Trust
 from hone.tools.search import REACH, _risk, fits, globbed, search_tool
 from tests.allowed import WORK
 from tests.tools.calls import EMPTY, called, perform
@@ -85,7 +86,7 @@ def test_no_pattern_and_no_glob_raises(pattern: str, glob: str) -> None:
 
 def test_without_a_pattern_and_a_glob_there_is_nothing_to_search_for(tmp_path: Path) -> None:
     assert perform(search_tool(tmp_path, WORK)) == Outcome(
-        "Nothing to search for: give a pattern, a glob, or both.", failed=True
+        "Nothing to search for: give a pattern, a glob, or both.", failed=True, trust=Trust.AGENT
     )
 
 

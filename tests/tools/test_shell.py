@@ -168,7 +168,7 @@ def test_a_dangerous_command_asks_and_what_is_shown_is_what_runs(folder: Path, a
         )
         assert question.pattern == f"terminal: {command}"
         if answer == Answer.NO:
-            assert outcome.text == "Not run: The owner said no."
+            assert outcome.text == "Not run. The owner said no."
             assert outcome.trust is Trust.AGENT
         else:
             # The shell's own first argument is the command, byte for byte.
@@ -259,7 +259,7 @@ def test_a_permit_without_the_network_is_no_matter_for_the_owner(folder: Path) -
     async def script(shell: Session) -> None:
         outcome = await shell.terminal("echo ran", network=True)
         assert outcome.failed
-        assert "the network is not permitted here" in outcome.text
+        assert "The network is not permitted here" in outcome.text
         assert owner.asked == []
 
     play(session(folder, owner=owner, permit=permit, network="allow"), script)

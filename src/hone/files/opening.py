@@ -44,6 +44,14 @@ class Place:
     def is_folder(self) -> bool:
         return self.status is not None and stat.S_ISDIR(self.status.st_mode)
 
+    @property
+    def is_file(self) -> bool:
+        return self.status is not None and stat.S_ISREG(self.status.st_mode)
+
+    @property
+    def size(self) -> int:
+        return self.status.st_size if self.status else 0
+
     def read(self, limit: int) -> bytes:
         """Return the content of a regular file. Raises OSError."""
         if self.status is None:
@@ -53,7 +61,7 @@ class Place:
             status = os.fstat(file.fileno())
             insist(status)
             if status.st_size > limit:
-                raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes; the limit is {limit:,}")
+                raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes, and {limit:,} are the most")
             self.status = status
             return file.read()
 
@@ -74,7 +82,7 @@ class Place:
                 file.write(data)
                 sync(file)
                 os.replace(new, self.name, src_dir_fd=parent, dst_dir_fd=parent)
-            with suppress(PermissionError):  # a folder one may write to and not read
+            with suppress(OSError):  # a folder one may write to and not read
                 sync_folder(parent)
 
     def neighbors(self) -> list[str]:
@@ -89,12 +97,12 @@ class Place:
     @contextmanager
     def _parent(self) -> Iterator[int]:
         """Make the missing folders, and open the last one so that it can be listed and synced."""
-        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.folder)
+        here = _open_folder(".", self.folder)
         try:
             for name in self.missing:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=here)
-                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                below = _open_folder(name, here)
                 os.close(here)
                 here = below
             yield here
@@ -108,7 +116,7 @@ def find_path(base: Path, path: str) -> Iterator[Place]:
     files, through too many links or into a folder one may not enter; and ValueError for a zero byte."""
     whole = os.path.join(base, os.path.expanduser(path))
     if "\0" in whole:
-        raise ValueError("a path has no zero byte")
+        raise ValueError("embedded null byte")
     place = _beneath(base, whole) or _walk(whole)
     try:
         yield place
@@ -204,7 +212,7 @@ def _walk(whole: str) -> Place:
             if stat.S_ISLNK(status.st_mode):
                 links += 1
                 if links > _LINKS:
-                    raise OSError(errno.ELOOP, "too many links on its way")
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
                 target = os.readlink(name, dir_fd=here)
                 if target.startswith("/"):
                     while len(way) > 1:
@@ -234,6 +242,14 @@ def _itself(way: Sequence[tuple[int, str]]) -> Place:
     """For a path that ends at a folder it has already entered, such as `a/..` or the root."""
     path = Path("/", *(each for _, each in way[1:]))
     return Place(path, os.dup(way[-1][0]), ".", (), os.fstat(way[-1][0]))
+
+
+def _open_folder(name: str, folder: int) -> int:
+    """Open a folder to list it, or at least to enter it: some can be written and not listed."""
+    try:
+        return os.open(name, os.O_RDONLY | _ENTER & ~getattr(os, "O_PATH", 0), dir_fd=folder)
+    except PermissionError:
+        return os.open(name, _ENTER, dir_fd=folder)
 
 
 def _identity(status: os.stat_result | None) -> tuple[int, ...] | None:

@@ -39,7 +39,10 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 def file_tools(folder: Path, work: Work) -> list[Tool]:
     """Relative paths start at `folder`."""
+    return [_read_tool(folder, work), _write_tool(folder, work), _patch_tool(folder, work)]
 
+
+def _read_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
     async def read_file(
         context: ToolContext,
@@ -57,6 +60,10 @@ def file_tools(folder: Path, work: Work) -> list[Tool]:
         except FILE_ERRORS as error:
             return failure("read", located(folder, path), error)
 
+    return read_file
+
+
+def _write_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.WRITE}, kind=ToolKind.FILE)
     async def write_file(context: ToolContext, path: str, content: str) -> Outcome:
         """Create or overwrite a text file, folders included. For small changes use patch."""
@@ -74,6 +81,10 @@ def file_tools(folder: Path, work: Work) -> list[Tool]:
         verb, was = ("Created", "") if before is None else ("Overwrote", f", before {len(before):,}")
         return Outcome(f"{verb} {shown(path)} ({size}{was}).", trust=Trust.AGENT)
 
+    return write_file
+
+
+def _patch_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.READ, Effect.WRITE}, kind=ToolKind.FILE)
     async def patch(
         context: ToolContext,
@@ -98,7 +109,7 @@ def file_tools(folder: Path, work: Work) -> list[Tool]:
             return failure("patched", located(folder, path), error)
         return Outcome(f"Patched {shown(path)}.\n{difference}", trust=trust)
 
-    return [read_file, write_file, patch]
+    return patch
 
 
 async def permit(context: ToolContext, name: str, action: Action, place: Place, detail: str = "") -> None:

@@ -67,7 +67,7 @@ def search_tool(folder: Path, work: Work) -> Tool:
     return search_files
 
 
-class Rule(Struct, frozen=True):
+class IgnoreRule(Struct, frozen=True):
     """A line of the .gitignore in the folder `base`, which is given in parts."""
 
     base: tuple[str, ...]
@@ -96,7 +96,7 @@ class Search:
         return not self.globs or any(fits(glob, parts) for glob in self.globs)
 
 
-class FoundFile(Struct, frozen=True):
+class SearchedFile(Struct, frozen=True):
     """A file in a folder that is open, with its real path and its path in parts below the start."""
 
     folder: int
@@ -131,7 +131,7 @@ def _search(place: Place, named: str, query: Search, limit: int) -> Outcome:
     return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]), trust=query.trust)
 
 
-def _name(label: str, file: FoundFile) -> str:
+def _name(label: str, file: SearchedFile) -> str:
     return f"{label}{shown('/'.join(file.parts))}".rstrip("/")
 
 
@@ -146,7 +146,7 @@ def _remarks(query: Search) -> Iterator[str]:
         yield f"[{query.clipped:,} long lines were searched in their first {REACH:,} characters only]"
 
 
-def _matches(files: Iterator[FoundFile], label: str, query: Search) -> Iterator[str]:
+def _matches(files: Iterator[SearchedFile], label: str, query: Search) -> Iterator[str]:
     for file in files:
         data = _content(file, query)
         found = False
@@ -162,7 +162,7 @@ def _matches(files: Iterator[FoundFile], label: str, query: Search) -> Iterator[
                 yield f"{_name(label, file)}:{number}: {line[:WIDEST]}{cut}"
 
 
-def _content(file: FoundFile, query: Search) -> bytes | None:
+def _content(file: SearchedFile, query: Search) -> bytes | None:
     try:
         data = read_at(file.folder, file.path.name, LARGEST)
     except OSError:
@@ -184,10 +184,10 @@ def _lines(data: bytes | None, query: Search) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def _files(place: Place, query: Search) -> Iterator[FoundFile]:
+def _files(place: Place, query: Search) -> Iterator[SearchedFile]:
     """Yield each file below a place in the order of names. Links are not followed."""
     if not place.is_folder:
-        yield FoundFile(place.folder, place.path, ())
+        yield SearchedFile(place.folder, place.path, ())
         return
     above, rules = _inherited(place.path)
     yield from _walk(place.scan(), place.path, (), above, rules, query)
@@ -198,9 +198,9 @@ def _walk(
     path: Path,
     parts: tuple[str, ...],
     above: tuple[str, ...],
-    rules: tuple[Rule, ...],
+    rules: tuple[IgnoreRule, ...],
     query: Search,
-) -> Iterator[FoundFile]:
+) -> Iterator[SearchedFile]:
     """Walk a folder that is open, and close it."""
     try:
         entries = _listed(folder, query)
@@ -212,7 +212,7 @@ def _walk(
                 return
             below = (*parts, name)
             if is_file and query.wants(below) and _may_read(path / name, query):
-                yield FoundFile(folder, path / name, below)
+                yield SearchedFile(folder, path / name, below)
         for name, is_folder, _ in kept:
             if is_folder and len(parts) < DEEPEST and _may_read(path / name, query):
                 inner = _entered(folder, name, query)
@@ -250,11 +250,11 @@ def _listed(folder: int, query: Search) -> list[tuple[str, bool, bool]]:
         return []
 
 
-def _inherited(start: Path) -> tuple[tuple[str, ...], tuple[Rule, ...]]:
+def _inherited(start: Path) -> tuple[tuple[str, ...], tuple[IgnoreRule, ...]]:
     """Where `start` lies in its repository, and the rules that come from above it."""
     top = next((each for each in (start, *start.parents) if (each / ".git").exists()), start)
     above = start.relative_to(top).parts
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[IgnoreRule, ...] = ()
     for depth in range(len(above)):
         folder = os.open(top.joinpath(*above[:depth]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -264,7 +264,7 @@ def _inherited(start: Path) -> tuple[tuple[str, ...], tuple[Rule, ...]]:
     return above, rules
 
 
-def _rules(folder: int, base: tuple[str, ...]) -> tuple[Rule, ...]:
+def _rules(folder: int, base: tuple[str, ...]) -> tuple[IgnoreRule, ...]:
     try:
         lines = decoded(read_at(folder, ".gitignore", LARGEST) or b"").splitlines()
     except (OSError, ValueError):
@@ -272,13 +272,13 @@ def _rules(folder: int, base: tuple[str, ...]) -> tuple[Rule, ...]:
     return tuple(_rule(line.strip(), base) for line in lines if line.strip() and not line.startswith("#"))
 
 
-def _rule(line: str, base: tuple[str, ...]) -> Rule:
+def _rule(line: str, base: tuple[str, ...]) -> IgnoreRule:
     pattern = line.removeprefix("!")
     bare = pattern.removeprefix("\\").rstrip("/")
-    return Rule(base, globbed(bare), negated=line.startswith("!"), folders=pattern.endswith("/"))
+    return IgnoreRule(base, globbed(bare), negated=line.startswith("!"), folders=pattern.endswith("/"))
 
 
-def _ignored(parts: tuple[str, ...], is_folder: bool, rules: tuple[Rule, ...]) -> bool:
+def _ignored(parts: tuple[str, ...], is_folder: bool, rules: tuple[IgnoreRule, ...]) -> bool:
     """The last rule that fits decides."""
     for rule in reversed(rules):
         if (is_folder or not rule.folders) and fits(rule.glob, parts[len(rule.base) :]):

@@ -159,7 +159,7 @@ def _terminal(shell: Shell) -> Tool:
         request = CommandRequest("terminal", command, choice, network, shell.place)
         no = await request.refusal(context, shell.danger)
         if no:
-            return refused(f"Not run: {no}")
+            return refused(f"Not run. {no}")
         try:
             launch = shell.workspace.launch(argv, choice, network=network)
             async with AsyncExitStack() as stack:
@@ -214,7 +214,7 @@ def _code(shell: Shell) -> Tool:
         request = CommandRequest("execute_code", code, choice, network, str(workspace.folder))
         no = await request.refusal(context, shell.danger)
         if no:
-            return refused(f"Not run: {no}")
+            return refused(f"Not run. {no}")
         try:
             launch = workspace.launch([workspace.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
             async with shell.around(code, context, network=network):

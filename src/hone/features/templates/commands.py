@@ -17,7 +17,7 @@ from hone.core.visible import one_line, visible
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.features.templates.template_file import examples_digest, to_dict
-from hone.features.templates.values import Template, Work
+from hone.features.templates.values import Template, WorkKind
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
 FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
@@ -71,7 +71,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a template of the calls in SESSION that succeeded."""
-    wish = TemplateOptions(name, Work(work) if work else None, most, description, tags)
+    wish = TemplateOptions(name, WorkKind(work) if work else None, most, description, tags)
     made = with_home(options, lambda hone: hone.part(TemplatesPart).create(session, wish))
     if as_json:
         echo_json(to_dict(made))

@@ -21,7 +21,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.selection import MOST, choose, extract, happened, usable
 from hone.features.templates.store import AUTO, Templates
-from hone.features.templates.values import Template, Work
+from hone.features.templates.values import Template, WorkKind
 from hone.knowledge.skills.similar import words as split
 
 DESCRIPTION = 200
@@ -32,7 +32,7 @@ class TemplateOptions(Struct, frozen=True):
     """What the owner wants of a template; what is left open is found out."""
 
     name: str = ""
-    work: Work | None = None
+    work: WorkKind | None = None
     most: int = MOST
     description: str = ""
     tags: tuple[str, ...] = ()

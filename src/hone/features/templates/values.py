@@ -12,7 +12,7 @@ from hone.core.sealed import TrustWord
 Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
 
 
-class Work(StrEnum):
+class WorkKind(StrEnum):
     """The kind of work that most calls of a session did."""
 
     CODE = "code"
@@ -38,7 +38,7 @@ class Template(Struct, frozen=True, forbid_unknown_fields=True, rename={"work": 
     to harm), None if nobody has measured it."""
 
     name: Word
-    work: Work
+    work: WorkKind
     session: SessionId
     created: Annotated[datetime, Meta(tz=True)]
     description: str

@@ -11,7 +11,7 @@ from hone.core.sensitive import is_secret, is_sensitive
 from hone.runtime.permissions.rules import Rule, RuleSet, deny_command, exact_rules, match_command, match_path
 
 
-class Verdict(StrEnum):
+class Decision(StrEnum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
@@ -20,16 +20,16 @@ class Verdict(StrEnum):
 class Ruling(Struct, frozen=True):
     """`reason` is a sentence; `rules` are what an answer for longer would cover."""
 
-    verdict: Verdict
+    decision: Decision
     reason: str = ""
     rules: tuple[Rule, ...] = ()
 
 
-ALLOW = Ruling(Verdict.ALLOW)
+ALLOW = Ruling(Decision.ALLOW)
 PLANNING = "Plan mode only looks. Say what you would do, and end with the plan."
 
 
-class Places(Struct, frozen=True):
+class PathRules(Struct, frozen=True):
     """The folders that decide about a path: the working folder, Hone's home, and what is open in it. A
     conversation that is `confined` cannot leave its folder at all."""
 
@@ -56,24 +56,24 @@ class Places(Struct, frozen=True):
         return f"Writing it has consequences: {sensitive}." if sensitive else ""
 
 
-def judge_file(request: Request, mode: Mode, rules: RuleSet, places: Places) -> Ruling:
+def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) -> Ruling:
     path, writes = Path(request.subject), request.action is Action.WRITE
     is_open = places.is_open(path, request.action)
     if places.confined and not places.is_inside(path) and not is_open:
-        return Ruling(Verdict.DENY, f"Only what lies below {places.folder} can be read and written here.")
+        return Ruling(Decision.DENY, f"Only what lies below {places.folder} can be read and written here.")
     if path.is_relative_to(places.home) and not is_open:
         hint = "Use memory or skill_manage." if writes else "Use memory, skill_view or session_search."
-        return Ruling(Verdict.DENY, f"Hone's home is closed to file tools. {hint}")
+        return Ruling(Decision.DENY, f"Hone's home is closed to file tools. {hint}")
     denied = match_path(rules.deny, request.tool, path, places.folder)
     if denied:
-        return Ruling(Verdict.DENY, f"A rule denies it: {denied}.")
+        return Ruling(Decision.DENY, f"A rule denies it: {denied}.")
     if writes and mode is Mode.PLAN:
-        return Ruling(Verdict.DENY, PLANNING)
+        return Ruling(Decision.DENY, PLANNING)
     doubt = places.doubt(path, request.action)
     allowed = match_path(_binding(rules.allow, doubt), request.tool, path, places.folder)
     if mode is Mode.FULL or allowed or not (doubt or (writes and mode is Mode.ASK)):
         return ALLOW
-    return Ruling(Verdict.ASK, doubt, (Rule("write_file" if writes else "read_file", str(path)),))
+    return Ruling(Decision.ASK, doubt, (Rule("write_file" if writes else "read_file", str(path)),))
 
 
 def _binding(rules: Sequence[Rule], doubt: str) -> Sequence[Rule]:
@@ -86,12 +86,12 @@ def judge_command(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
     """Judge what a command does apart from the network."""
     denied = deny_command(rules.deny, request.tool, request.subject)
     if denied:
-        return Ruling(Verdict.DENY, f"A rule denies it: {denied}.")
+        return Ruling(Decision.DENY, f"A rule denies it: {denied}.")
     doubts = " ".join(request.doubts)
     if mode is Mode.PLAN:
-        return Ruling(Verdict.DENY, f"{PLANNING} {doubts}") if doubts or request.network else ALLOW
+        return Ruling(Decision.DENY, f"{PLANNING} {doubts}") if doubts or request.network else ALLOW
     if mode is Mode.FULL or match_command(rules.allow, request.tool, request.subject):
         return ALLOW
     if not doubts and mode is not Mode.ASK:
         return ALLOW
-    return Ruling(Verdict.ASK, doubts, exact_rules(request.tool, request.subject))
+    return Ruling(Decision.ASK, doubts, exact_rules(request.tool, request.subject))

@@ -8,7 +8,7 @@ from hone.core.regex import regex
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.runtime.commands import simple_commands
-from hone.runtime.permissions.decide import ALLOW, Ruling, Verdict
+from hone.runtime.permissions.decide import ALLOW, Decision, Ruling
 from hone.runtime.permissions.rules import (
     NETWORK,
     Rule,
@@ -62,9 +62,9 @@ def judge_network(
     hosts = hosts_of(request)
     denied = next(filter(None, (match_host(rules.deny, host) for host in hosts)), None)
     if denied:
-        return Ruling(Verdict.DENY, f"A rule denies it: {denied}.")
+        return Ruling(Decision.DENY, f"A rule denies it: {denied}.")
     if setting == "never":
-        return Ruling(Verdict.DENY, NEVER)
+        return Ruling(Decision.DENY, NEVER)
     if request.follows or setting == "allow" or mode is Mode.FULL or any_host:
         return ALLOW
     if hosts and all(host in consented or match_host(rules.allow, host) for host in hosts):
@@ -73,6 +73,6 @@ def judge_network(
         return ALLOW
     if hosts:
         return Ruling(
-            Verdict.ASK, f"It goes to {', '.join(hosts)}.", tuple(Rule("web_fetch", host) for host in hosts)
+            Decision.ASK, f"It goes to {', '.join(hosts)}.", tuple(Rule("web_fetch", host) for host in hosts)
         )
-    return Ruling(Verdict.ASK, "It wants the network.", exact_rules(NETWORK, request.subject))
+    return Ruling(Decision.ASK, "It wants the network.", exact_rules(NETWORK, request.subject))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hone.core.permissions import Action, Answer, Ask, Mode, Question, Request, nobody
 from hone.core.transcript import Transcript
-from hone.runtime.permissions.decide import ALLOW, Places, Ruling, Verdict, judge_command, judge_file
+from hone.runtime.permissions.decide import ALLOW, Decision, PathRules, Ruling, judge_command, judge_file
 from hone.runtime.permissions.network import judge_network, named_hosts
 from hone.runtime.permissions.rules import Rule, RuleSet
 
@@ -26,7 +26,7 @@ class OwnerPermissions:
 
     def __init__(
         self,
-        places: Places,
+        places: PathRules,
         rules: Callable[[], RuleSet],
         remember: Callable[[Rule], None],
         *,
@@ -48,12 +48,12 @@ class OwnerPermissions:
 
     async def refusal(self, request: Request, transcript: Transcript, *, attended: bool) -> str:
         ruling = self._judge(request, transcript)
-        if ruling.verdict is Verdict.ASK:
+        if ruling.decision is Decision.ASK:
             async with self._turn:
                 ruling = self._judge(request, transcript)  # the last answer may cover this one, too
-                if ruling.verdict is Verdict.ASK:
+                if ruling.decision is Decision.ASK:
                     return await self._consult(request, ruling, attended=attended)
-        return ruling.reason if ruling.verdict is Verdict.DENY else ""
+        return ruling.reason if ruling.decision is Decision.DENY else ""
 
     async def ask(self, question: Question) -> Answer:
         """Ask what no rule covers, once per pattern and session."""
@@ -71,7 +71,7 @@ class OwnerPermissions:
 
         def may_read(path: Path) -> bool:
             request = Request("search_files", Action.READ, str(path))
-            return judge_file(request, self.mode, rules, self._places).verdict is Verdict.ALLOW
+            return judge_file(request, self.mode, rules, self._places).decision is Decision.ALLOW
 
         return may_read
 
@@ -118,11 +118,11 @@ class OwnerPermissions:
 
 def combine(rulings: list[Ruling]) -> Ruling:
     """Denied if one is; else one question about all that is to be asked."""
-    denied = next((each for each in rulings if each.verdict is Verdict.DENY), None)
+    denied = next((each for each in rulings if each.decision is Decision.DENY), None)
     if denied:
         return denied
-    asked = [each for each in rulings if each.verdict is Verdict.ASK]
+    asked = [each for each in rulings if each.decision is Decision.ASK]
     if not asked:
         return ALLOW
     reason = " ".join(filter(None, (each.reason for each in asked)))
-    return Ruling(Verdict.ASK, reason, tuple(rule for each in asked for rule in each.rules))
+    return Ruling(Decision.ASK, reason, tuple(rule for each in asked for rule in each.rules))
