@@ -57,7 +57,7 @@ class Areas:
     def begin(self, folder: Path, session: str) -> bool:
         """Called before a command runs. Tell whether there is anything foreign inside its folder."""
         with self._lock:
-            places = self._places(folder, session)
+            places = self._places(folder, session) if self._folders.trusts(folder) else frozenset()
             area = self._areas.get(folder)
             if area is None or area.places != places:
                 area = self._areas[folder] = _watch(places)

@@ -32,8 +32,8 @@ from hone.runtime.trust import Folders
 from hone.stores.tainted import TaintedText, TaintStore, TrustedContent
 
 UNRECORDED = (
-    "What this command changed could not be recorded ({}). Until Hone ends, every file that has changed since the "
-    "command started counts as foreign."
+    "What this command changed could not be recorded ({}). "
+    "Until Hone ends, every file that has changed since it started counts as foreign."
 )
 
 
@@ -76,6 +76,7 @@ class Provenance:
         self._active: list[Active] = []
         self._writing: dict[tuple[str, Path], Active] = {}
         self._watches: dict[Path, FolderWatch] = {}
+        self._recovered = False
 
     def close(self) -> None:
         for watch in self._watches.values():
@@ -86,14 +87,26 @@ class Provenance:
         self._process.close()
 
     def of_file(self, path: Path, data: bytes) -> Trust:
-        return self._labels.of_file(path, data)
+        return self._labels.of_file(path, data) if self._is_recovered() else Trust.FOREIGN
 
     def of_folder(self, path: Path) -> Trust:
         return self._labels.of_folder(path)
 
     def of_output(self, folder: Path, text: str) -> Trust:
         window = _current.get()
-        return Trust.FOREIGN if window and window.tainted else self._labels.of_output(folder, text)
+        if (window and window.tainted) or not self._is_recovered():
+            return Trust.FOREIGN
+        return self._labels.of_output(folder, text)
+
+    def _is_recovered(self) -> bool:
+        """Look once for what a process left that was killed. Tell whether the database could be read."""
+        try:
+            if not self._recovered:
+                self._recover()
+            self._recovered = True
+        except (HoneError, OSError):
+            return False
+        return True
 
     # Files that tools write
 
@@ -156,7 +169,8 @@ class Provenance:
                 self._store.add([taint_text(active.place, text, active.origin)])
             elif not active.tainted and self._areas.begin(active.place, active.session):
                 self._watch(active)
-            active.snapshot = self._commits.begin(active.place, active.id)
+            if active.tainted or self._is_concerned(active.place):
+                active.snapshot = self._commits.begin(active.place, active.id)
         except HoneError:
             if active.tainted:
                 raise  # without a record it must not run; what a clean command does needs none
@@ -168,7 +182,9 @@ class Provenance:
             return
         try:
             changed = active.watch.drain() if active.watch else Changed()
-            self._store.add(self._texts(active, changed))
+            texts = self._texts(active, changed)
+            if texts:
+                self._store.add(texts)
             self._store.end([active.id], time.time_ns())
         except (HoneError, OSError) as error:
             emit(Notice(UNRECORDED.format(error)))
@@ -183,7 +199,11 @@ class Provenance:
         """Return what a command has tainted."""
         paths = [active.place / each for each in changed.paths]
         origin = active.origin if active.tainted else None
-        texts = self._commits.end(active.snapshot, changed.inside, origin) if active.snapshot else []
+        texts: list[TaintedText] = []
+        if active.snapshot:
+            texts += self._commits.end(active.snapshot, changed.inside, origin)
+        elif self._is_concerned(active.place):  # by another process, in the meantime
+            self._commits.adopt(active.place)
         if origin is None:
             return [*texts, *self._copies(active, paths)]
         wholes = {active.watch.whole(each) for each in changed.inside} if active.watch else set()
@@ -243,11 +263,8 @@ class Provenance:
 
     def _recover(self) -> None:
         """End the windows of processes that died. What changed in them until now is found by time."""
-        dead = [
-            each
-            for each in self._store.windows()
-            if not each.ended and not self._process.is_alive(each.process)
-        ]
+        open_ones = [each for each in self._store.windows() if not each.ended] if self._store.exists else []
+        dead = [each for each in open_ones if not self._process.is_alive(each.process)]
         for each in dead:
             self._commits.adopt(Path(each.place))
             self._process.sweep(each.process)

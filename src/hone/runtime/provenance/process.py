@@ -11,7 +11,7 @@ FOLDER = "provenance"
 
 
 class ProcessMark:
-    """The mark of this process in a home. Where no lock can be held, nobody else can read the marks either."""
+    """The mark of this process in a home. Where no lock can be held, nobody else can read marks either."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
