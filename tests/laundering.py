@@ -1,14 +1,14 @@
-"""Conversations in a trusted folder, made by hand: foreign ones write, later ones read, the owner works beside."""
+"""Conversations in a trusted folder, made by hand: foreign ones write, later ones read."""
 
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from hone.core.ids import SessionId
-from hone.core.messages import Text, answer, assistant, user
+from hone.core.messages import Text, assistant, user
 from hone.core.ports import Header
 from hone.core.tool import Outcome, Tool
 from hone.core.tool_context import ToolContext
@@ -35,7 +35,7 @@ _numbers = count(1)
 
 @dataclass
 class Talk:
-    """A conversation with the real tools. It is foreign from the beginning, or as soon as a result is."""
+    """A conversation with the real tools. What it has seen does not change: a test says what that is."""
 
     shell: Shell
     tools: dict[str, Tool]
@@ -43,8 +43,7 @@ class Talk:
 
     async def call(self, name: str, **arguments: object) -> Outcome:
         tool = self.tools[name]
-        outcome = await tool.run(called(tool, **arguments), self.context)
-        return outcome
+        return await tool.run(called(tool, **arguments), self.context)
 
     async def terminal(self, command: str, **arguments: object) -> Outcome:
         outcome = await self.call("terminal", command=command, **arguments)
@@ -84,13 +83,15 @@ class Place:
         finally:
             await shell.close()
 
-    def again(self) -> "Place":
-        """The same home and folder for another process."""
-        return replace_provenance(self)
-
-
-def replace_provenance(place: Place) -> Place:
-    return Place(place.home, place.folder, Provenance(place.home, Folders(place.home)), place.sandbox)
+    @asynccontextmanager
+    async def later(self) -> AsyncIterator[Talk]:
+        """A later conversation that has seen nothing foreign, as another process would have it."""
+        other = Place(self.home, self.folder, Provenance(self.home, Folders(self.home)), self.sandbox)
+        try:
+            async with other.talk() as talk:
+                yield talk
+        finally:
+            other.provenance.close()
 
 
 def fetched() -> Transcript:
@@ -100,7 +101,9 @@ def fetched() -> Transcript:
 
 
 @asynccontextmanager
-async def place(home: Path, folder: Path, *, git: bool = True, sandbox: Sandbox | None = None) -> AsyncIterator[Place]:
+async def place(
+    home: Path, folder: Path, *, git: bool = True, sandbox: Sandbox | None = None
+) -> AsyncIterator[Place]:
     home.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     Folders(home).trust(folder)
