@@ -53,10 +53,11 @@ from hone.runtime.instructions import FoundInstructions, Instructions, UnusedIns
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
+from hone.runtime.provenance.observer import Provenance
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
-from hone.runtime.trust import FolderLabels, Folders, OwnersList
+from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.view import describe_view
 from hone.settings import Settings, home_folder, read
@@ -104,7 +105,8 @@ class Hone:
         self.tools = tuple(tools)
         self.system = system
         self.notices: list[str] = []
-        self.folders = Folders(OwnersList(self.home / "trusted.json"))
+        self.folders = Folders(self.home)
+        self.provenance = Provenance(self.home, self.folders)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model
@@ -127,6 +129,7 @@ class Hone:
             await self.models.close()
         if "toolboxes" in built:
             await self.toolboxes.close()
+        self.provenance.close()
         if "keeper" in built:
             self.keeper.close()
         if "stores" in built:
@@ -453,9 +456,9 @@ class Hone:
         @cache
         def observers() -> Sequence[WorkObserver]:
             found = (part.observer(folder) for part in self._parts.having("observer"))
-            return [each for each in found if each]
+            return [self.provenance, *(each for each in found if each)]
 
-        return Work(FolderLabels(self.folders), observers)
+        return Work(self.provenance, observers)
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""

@@ -30,7 +30,6 @@ from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.turn import Stop
 from hone.core.visible import one_line, visible
 from hone.runtime.session import Session
-from hone.runtime.trust import Folders, OwnersList
 
 ABOUT = 60
 """Letters of a skill's description beside its name, when Tab offers it."""
@@ -171,12 +170,11 @@ class Chat:
     async def _first_use(self) -> None:
         """A folder that has no answer yet gets one, for good."""
         hone, folder = self._state.hone, Path(self._state.session.header.folder)
-        declined = Folders(OwnersList(hone.home / "untrusted.json"))
-        if hone.folders.trusts(folder) or declined.trusts(folder):
+        if hone.folders.is_answered(folder):
             return
         files = TrustFiles.find(folder)
         if not await ask_trust(folder, files.shown(), self._paint):
-            declined.trust(folder)
+            hone.folders.decline(folder)
             return
         try:
             files.trust(folder, hone.instructions, hone.permissions.approvals)

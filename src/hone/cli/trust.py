@@ -86,7 +86,7 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
     If it holds instructions for agents or permission rules, they are shown, and you are asked about them.
     """
     home = options.home or home_folder()
-    folders = Folders(OwnersList(home / "trusted.json"))
+    folders = Folders(home)
     instructions = Instructions(folders, OwnersList(home / "instructions.json"))
     approvals = ProjectApprovals(OwnersList(home / "approved.json"))
     if listing:
