@@ -58,7 +58,7 @@ async def house(folder: Path, mind: Careful, settings: Settings | None = None) -
             model=Scripted(mind),
             folder=folder,
             tools=[fetch],
-            settings=replace(settings or Settings(), network="allow"),
+            settings=replace(settings or Settings(), sandbox=SandboxSettings(network="allow")),
             clock=ManualClock(),
         ) as hone,
     ):
