@@ -17,7 +17,7 @@ from hone.core.turn import Turn
 from hone.core.value import replace
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
-from hone.settings import Learning, SandboxSettings, Settings
+from hone.settings import Learning, Memory, SandboxSettings, Settings
 from tests.conftest import Figures, Tier
 from tests.story.poison.injected import Honest, Work, honest, turned, works
 from tests.story.poison.obedient import REVIEWED
