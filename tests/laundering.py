@@ -16,6 +16,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.work import Work
+from hone.files.watching import file_time
 from hone.runtime.danger import danger
 from hone.runtime.provenance.observer import Provenance
 from hone.runtime.trust import Folders
@@ -62,7 +63,7 @@ class Place:
 
     @property
     def folders(self) -> Folders:
-        return Folders(self.home)
+        return Folders.of(self.home)
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """The owner's Git, outside Hone."""
@@ -86,7 +87,7 @@ class Place:
     @asynccontextmanager
     async def later(self) -> AsyncIterator[Talk]:
         """A later conversation that has seen nothing foreign, as another process would have it."""
-        other = Place(self.home, self.folder, Provenance(self.home, Folders(self.home)), self.sandbox)
+        other = Place(self.home, self.folder, Provenance(self.home, Folders.of(self.home)), self.sandbox)
         try:
             async with other.talk() as talk:
                 yield talk
@@ -106,18 +107,26 @@ async def place(
 ) -> AsyncIterator[Place]:
     home.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    Folders(home).trust(folder)
-    made = Place(home, folder, Provenance(home, Folders(home)), sandbox or pretended())
+    Folders.of(home).trust(folder)
+    made = Place(home, folder, Provenance(home, Folders.of(home)), sandbox or pretended())
     (folder / "main.py").write_text(OWN_CODE)
     (folder / "README.md").write_text("# Recipes\n\nA small collection of recipes that we like to cook.\n")
     if git:
         made.git("init", "-q", "-b", "main")
         made.git("add", ".")
         made.git("commit", "-qm", "The first recipes")
+    wait_a_tick()
     try:
         yield made
     finally:
         made.provenance.close()
+
+
+def wait_a_tick() -> None:
+    """Until a change would have a later time than all those before."""
+    before = file_time()
+    while file_time() == before:
+        pass
 
 
 OWN_CODE = '''from pathlib import Path

@@ -105,7 +105,7 @@ class Hone:
         self.tools = tuple(tools)
         self.system = system
         self.notices: list[str] = []
-        self.folders = Folders(self.home)
+        self.folders = Folders.of(self.home)
         self.provenance = Provenance(self.home, self.folders)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()

@@ -196,7 +196,7 @@ async def terminal(
 ) -> AsyncIterator[Terminal]:
     columns, lines = size
     if trusted:
-        Folders(Path(env["HONE_HOME"])).trust(folder or Path.cwd())
+        Folders.of(Path(env["HONE_HOME"])).trust(folder or Path.cwd())
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""`hone trust`: list and change the trusted folders, and approve the files of theirs that steer Hone."""
+"""`hone trust`: list and change the trusted folders and files, and approve the files that steer Hone."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
 from hone.runtime.permissions.approval import ProjectApprovals
 from hone.runtime.permissions.project import FILE, ProjectRules, read_project
+from hone.runtime.provenance.trusting import ForeignFile, find_foreign, trust_files, trust_folder
 from hone.runtime.trust import Folders, OwnersList
 from hone.settings import home_folder
 
@@ -19,8 +20,12 @@ MEANING = """\
 What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
 and follows the instructions it finds there (AGENTS.md, CLAUDE.md or .hone/instructions.md, the
 first that is there) as you have seen them: after a change they are not used until you say so
-again. Everything else that tools bring counts as foreign. Trusting a folder sends nothing
-anywhere and gives no further rights, unless a .hone/permissions.toml in it says so and is shown."""
+again. Everything else that tools bring counts as foreign. So does a file that Hone wrote in
+a trusted folder after it had read something foreign, or that a command with network wrote,
+until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere and
+gives no further rights, unless a .hone/permissions.toml in it says so and is shown."""
+LINES = 400
+"""Lines of a file that are shown."""
 
 
 class ShownFile(Struct, frozen=True):
@@ -75,24 +80,29 @@ class TrustFiles(Struct, frozen=True):
 
 
 @click.command(epilog=f"\b\n{MEANING}")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
+@click.argument("paths", metavar="[FOLDER | FILE...]", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--forget", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "listing", is_flag=True, help="Print the trusted folders.")
-@click.option("--yes", is_flag=True, help="Do not ask about the files that are shown.")
+@click.option("--yes", is_flag=True, help="Do not ask about what is shown.")
 @click.pass_obj
-def trust(options: Options, folder: Path | None, forget: bool, listing: bool, yes: bool) -> int:
-    """Trust FOLDER, or the one you are in.
+def trust(options: Options, paths: tuple[Path, ...], forget: bool, listing: bool, yes: bool) -> int:
+    """Trust FOLDER, or the one you are in; or each FILE as it is shown.
 
     If it holds instructions for agents or permission rules, they are shown, and you are asked about them.
     """
     home = options.home or home_folder()
-    folders = Folders(home)
+    named_files = [path for path in paths if not path.is_dir()]
+    if (len(paths) > 1 and named_files != [*paths]) or (forget and named_files):
+        raise click.UsageError("Name one folder, or files to trust.")
+    if named_files and not listing:
+        return _trust_files(home, named_files, yes=yes)
+    folders = Folders.of(home)
     instructions = Instructions(folders, OwnersList(home / "instructions.json"))
     approvals = ProjectApprovals(OwnersList(home / "approved.json"))
     if listing:
         click.echo("\n".join(one_line(each, 500) for each in folders.all()) or "No folder is trusted yet.")
         return 0
-    place = (folder or Path.cwd()).resolve()
+    place = (paths[0] if paths else Path.cwd()).resolve()
     called = one_line(str(place), 500)
     if forget:
         instructions.forget(place)
@@ -104,10 +114,40 @@ def trust(options: Options, folder: Path | None, forget: bool, listing: bool, ye
         click.echo("Nothing was changed.")
         return FAILED
     files.trust(place, instructions, approvals)
+    trust_folder(home, place)
     click.echo(f"{called} is trusted now{_followed(files)}. Take it back with: hone trust --forget")
     for why in files.unused:
         click.echo(why)
     return 0
+
+
+def _trust_files(home: Path, paths: list[Path], *, yes: bool) -> int:
+    """What was shown is what is trusted, by its bytes."""
+    found = [(path, find_foreign(home, path)) for path in paths]
+    for path in [path for path, file in found if file is None]:
+        click.echo(f"{one_line(str(path), 300)} is not foreign.")
+    files = [file for _, file in found if file]
+    if not files:
+        return 0
+    for file in files:
+        click.echo("\n".join(_excerpt(file)))
+    alone = "Nobody can be asked here whether to trust this: say --yes."
+    count = "this file" if len(files) == 1 else f"these {len(files)} files"
+    if not confirm(f"Trust {count} as shown?", alone, yes=yes):
+        click.echo("Nothing was changed.")
+        return FAILED
+    trust_files(home, files)
+    click.echo(f"Trusted {count} as shown. A change by Hone may make it foreign again.")
+    return 0
+
+
+def _excerpt(file: ForeignFile) -> list[str]:
+    """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
+    lines = visible(file.text).rstrip("\n").split("\n")
+    count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+    rows = [f"  │ {line}" for line in lines[:LINES]]
+    more = [f"  … {len(lines) - LINES:,} more lines, which become trusted, too"] if len(lines) > LINES else []
+    return [f"{one_line(str(file.path), 300)}, {count}, {len(file.data):,} bytes:", *rows, *more]
 
 
 def _agreed(files: Sequence[ShownFile], called: str, *, yes: bool) -> bool:

@@ -117,6 +117,18 @@ def select(lines: Sequence[str], unwanted: frozenset[str] = frozenset()) -> froz
     return frozenset(unit for at in wanted for unit in _units(rows, at))
 
 
+def runs(text: str) -> frozenset[int]:
+    """Return every unit that a text contains, wherever it begins."""
+    numbers = [_number(word) for word in _WORD.findall(text)]
+    found = {unit for row in text.split("\n") if (unit := _filling(_row(row))) is not None}
+    for at, first in enumerate(numbers):
+        value = 0
+        for number in numbers[at : at + LONGEST]:
+            value = (value * _BASE + number) % _PRIME
+            found.add(value << 16 | first & _START)
+    return frozenset(found)
+
+
 def lines(text: str) -> set[str]:
     """Return the lines of a text that are units, in every form in which a program may have printed them."""
     found = {line.strip() for form in _forms(text) for line in form.split("\n")}

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from hone.core.errors import StoreError
 from hone.core.trust import Trust
@@ -47,9 +48,14 @@ class Folders:
     of its own, which has no answer until it is given one.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._trusted = OwnersList(home / TRUSTED)
-        self._declined = OwnersList(home / DECLINED)
+    def __init__(self, trusted: OwnersList) -> None:
+        """The list of folders to which the owner said no lies beside the other."""
+        self._trusted = trusted
+        self._declined = OwnersList(trusted.path.with_name(DECLINED))
+
+    @classmethod
+    def of(cls, home: Path) -> Self:
+        return cls(OwnersList(home / TRUSTED))
 
     def label(self, path: Path) -> Trust:
         """By where a path really leads, links followed."""

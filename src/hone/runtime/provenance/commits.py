@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hone.core.fingerprints import fingerprint
+from hone.core.fingerprints import runs
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.files.repository import Commit, Repository
@@ -108,7 +108,7 @@ class Commits:
                 place = name(repository.top / path)
                 found = repository.read(blob) if place in view.paths or blob in view.blobs else None
                 if found:
-                    units = fingerprint(decode(found.data))
+                    units = runs(decode(found.data))
                     yield TrustedContent(digest(found.data), place, "committed", name(root), units)
 
 

@@ -12,7 +12,7 @@ from hone.core.trust import Trust
 from hone.runtime.provenance.areas import Areas, TooMuch
 from hone.runtime.provenance.commits import Commits
 from hone.runtime.provenance.corpus import find_unexplained
-from hone.runtime.provenance.recording import decode, is_trivial
+from hone.runtime.provenance.recording import decode, is_prose, is_trivial
 from hone.runtime.provenance.sweep import Sweeper
 from hone.runtime.provenance.view import View, Views, name
 from hone.runtime.trust import Folders
@@ -60,15 +60,18 @@ class ProvenanceLabels:
 
     def _is_foreign_file(self, path: Path, data: bytes) -> bool:
         root = self._folders.root(path)
-        if root is None or self._views.is_tainted_folder(path):
+        if root is None:
             return True
         view = self._views.get(root)
         windows = self._views.windows(path)
-        if view.is_empty and not windows:
+        inside = self._views.is_tainted_folder(path)
+        if view.is_empty and not windows and not inside:
             return False
         content = digest(data)
         if content in self._views.trusted:
             return False
+        if inside:
+            return True
         changed = _changed(path)
         in_window = any(each.started <= changed <= (each.ended or changed) for each in windows)
         if in_window and content not in view.unchanged.get(name(path), ()):
@@ -109,7 +112,7 @@ class ProvenanceLabels:
         """Tell whether a tainted file in a folder or below is named with a whole sentence."""
         start = f"{name(folder)}/"
         return any(
-            path.startswith(start) and len(path.rpartition("/")[2].split()) > 2
+            path.startswith(start) and is_prose(path.rpartition("/")[2])
             for path in self._views.get(root).paths
         )
 

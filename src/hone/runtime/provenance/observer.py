@@ -20,7 +20,7 @@ from hone.core.messages import digest
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.waiting import uninterrupted
-from hone.files.watching import SLACK, Changed, FolderWatch
+from hone.files.watching import Changed, FolderWatch, file_time
 from hone.runtime.provenance.areas import Areas, TooMuch
 from hone.runtime.provenance.commits import Commits, Snapshot
 from hone.runtime.provenance.labels import ProvenanceLabels
@@ -122,6 +122,7 @@ class Provenance:
         if active.tainted:
             self._taint_session(active.session)
             self._begin(active)
+            self._commits.settle(path, active.id)
         elif before is not None and self._is_concerned(path):
             active.was_foreign = self.of_file(path, before) is Trust.FOREIGN
         self._writing[active.session, path] = active
@@ -275,7 +276,7 @@ class Provenance:
 
 def _activate(place: Path, context: ToolContext, *, network: bool) -> Active:
     tainted = network or context.transcript.trust is Trust.FOREIGN
-    return Active(place, context.header.id, tainted, time.time_ns() - SLACK)
+    return Active(place, context.header.id, tainted, file_time())
 
 
 def _base(active: Active) -> Base:

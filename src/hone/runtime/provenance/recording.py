@@ -35,6 +35,8 @@ def taint_file(path: Path, data: bytes, before: bytes | None, origin: Origin) ->
     """Record what a file holds. Lines that it held before are not new."""
     old = frozenset(line.strip() for line in decode(before).split("\n")) if before else frozenset()
     units = select(decode(data).split("\n"), old) if len(data) <= LARGEST else frozenset()
+    if is_prose(path.name):
+        units |= fingerprint(path.name)
     return _record(path, "file", data, units, origin, complete=len(data) <= LARGEST)
 
 
@@ -86,6 +88,11 @@ def decode(data: bytes) -> str:
 def blob_id(data: bytes) -> str:
     """Return the name that Git gives to a content."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def is_prose(name: str) -> bool:
+    """Tell whether a file's name says more than a name: `ls` prints it."""
+    return len(name.split()) > 2
 
 
 def is_trivial(data: bytes) -> bool:
