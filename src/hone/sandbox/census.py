@@ -59,20 +59,7 @@ class Site(Struct, frozen=True):
         return stat.S_ISLNK(self.mode)
 
 
-class Census(Struct, frozen=True):
-    """`git` are the git folders, `repositories` the folders with a .git in them, `folders` all of them."""
-
-    sites: dict[str, Site] = {}
-    git: frozenset[str] = frozenset()
-    repositories: frozenset[str] = frozenset()
-    folders: Mapping[str, object] = {}
-
-    def matters(self, site: Site) -> bool:
-        """What CI runs counts at the top of the tree and of a repository; elsewhere nothing runs it."""
-        return not site.top or site.top in self.repositories
-
-
-class _Folder(Struct, frozen=True):
+class SeenFolder(Struct, frozen=True):
     """What was found in one folder, and when."""
 
     changed: int
@@ -84,16 +71,29 @@ class _Folder(Struct, frozen=True):
     is_repository: bool
 
 
+class Census(Struct, frozen=True):
+    """`git` are the git folders, `repositories` the folders with a .git in them, `folders` all of them."""
+
+    sites: dict[str, Site] = {}
+    git: frozenset[str] = frozenset()
+    repositories: frozenset[str] = frozenset()
+    folders: Mapping[str, SeenFolder] = {}
+
+    def matters(self, site: Site) -> bool:
+        """What CI runs counts at the top of the tree and of a repository; elsewhere nothing runs it."""
+        return not site.top or site.top in self.repositories
+
+
 class Surveyor:
     """Looks through one tree. `skipped` are paths in it that are not entered."""
 
     def __init__(self, root: str, skipped: Sequence[str] = ()) -> None:
         self.root = root
         self._skipped = {*skipped}
-        self._known: dict[str, _Folder] = {}
+        self._known: dict[str, SeenFolder] = {}
 
     def look(self) -> Census:
-        known, left = dict[str, _Folder](), MOST
+        known, left = dict[str, SeenFolder](), MOST
         queue: deque[tuple[str, Ground]] = deque([("", Ground.WORK)])
         while queue and left:
             path, ground = queue.popleft()
@@ -110,7 +110,7 @@ class Surveyor:
             known,
         )
 
-    def _folder(self, path: str, ground: Ground) -> _Folder | None:
+    def _folder(self, path: str, ground: Ground) -> SeenFolder | None:
         place = f"{self.root}/{path}" if path else self.root
         try:
             status = os.lstat(place)
@@ -137,7 +137,7 @@ class Surveyor:
         inner: dict[str, os.DirEntry[str]],
         status: os.stat_result,
         looked: int,
-    ) -> _Folder:
+    ) -> SeenFolder:
         looks_like_git = {"HEAD", "objects", "refs"} <= inner.keys()  # git minds the contents, not the name
         is_named = ground is Ground.WORK and path.rpartition("/")[2] == ".git"
         if is_named or (ground is Ground.MODULES and looks_like_git):
@@ -152,7 +152,7 @@ class Surveyor:
             elif _is_folder(entry) and f"{self.root}/{full}" not in self._skipped:
                 below += _descend(full, name, ground)
         is_repository = ground is Ground.WORK and ".git" in inner
-        return _Folder(
+        return SeenFolder(
             status.st_ctime_ns, status.st_ino, looked, tuple(sites), tuple(below), is_git, is_repository
         )
 

@@ -105,11 +105,8 @@ def _last_header(line: str) -> str:
 def _is_harmless(setting: Setting, place: Path, root: Path) -> bool:
     if setting.key == "core.worktree":  # of a submodule
         return Path(os.path.normpath(place.parent / setting.value)).is_relative_to(root)
-    if setting.key == "submodule.update" and setting.value.startswith("!"):
-        return False
-    # A transport that is named runs a program of that name.
-    is_address = setting.key in ("remote.url", "remote.pushurl", "submodule.url")
-    return setting.key in _HARMLESS and not (is_address and "::" in setting.value)
+    # "!" begins a command, and an address with "::" runs the program that is named before it.
+    return setting.key in _HARMLESS and not setting.value.startswith("!") and "::" not in setting.value
 
 
 def linked_places(text: str, git: Path, work: Path) -> Iterator[Path]:

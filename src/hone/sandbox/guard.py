@@ -83,7 +83,7 @@ class TreeGuard:
         return findings
 
     def _judge(self, site: Site, now: Census, network: bool) -> Iterator[Finding]:
-        if not now.matters(site) or self._is_vouched(site):
+        if not (now.matters(site) or self._before.matters(site)) or self._is_vouched(site):
             return
         is_new = self._is_new(site)
         if is_directive(site, now):
@@ -107,7 +107,7 @@ class TreeGuard:
         """Whether a place that was there before is this one, moved and unchanged."""
         if (site.inode, site.reason) != (before.inode, before.reason):
             return False
-        if os.path.basename(site.path) != os.path.basename(before.path):
+        if _tail(site.path) != _tail(before.path):
             return False
         kept = self._copies.get(before.path)
         return before.path in self._sealed or _alike(kept, copy(self.root, site.path))
@@ -129,7 +129,10 @@ class TreeGuard:
         return bool(found) and any(_alike(copy(self.root, path), found) for path in same)
 
     def _new_repositories(self, now: Census) -> frozenset[str]:
-        return now.repositories - self._before.repositories - self._before.folders.keys()
+        """The repositories whose folders did not exist before, under any name."""
+        found = now.repositories - self._before.repositories
+        known = {each.inode for each in self._before.folders.values()} if found else set()
+        return frozenset(path for path in found if now.folders[path].inode not in known)
 
     def _is_vouched(self, site: Site) -> bool:
         return any(_touches(site.path, path) for path in self._vouched)
@@ -218,6 +221,13 @@ def _git_folder(site: Site) -> str | None:
     """The git folder that a site may be a directive of."""
     above, _, name = site.path.rpartition("/")
     return above if name in DIRECTIVES else None
+
+
+def _tail(path: str) -> str:
+    """What makes a path sensitive: the names from the first hidden folder on, or else the last one."""
+    names = path.split("/")
+    first = next((at for at, name in enumerate(names) if name.startswith(".")), len(names) - 1)
+    return "/".join(names[first:])
 
 
 def _top(path: str, repositories: Iterable[str]) -> str:
