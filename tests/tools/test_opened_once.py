@@ -53,7 +53,7 @@ class Den:
         return self.root / "work"
 
     def tools(self) -> dict[str, Tool]:
-        folders = Folders(self.root / "lists")
+        folders = Folders.of(self.root / "lists")
         folders.trust(self.work)
         work = Work(FolderLabels(folders))
         return {each.spec.name: each for each in (*file_tools(self.work, work), search_tool(self.work, work))}
