@@ -52,7 +52,8 @@ def open_cache(home: Path, folder: Path) -> Path | None:
     """Make the cache of a folder if there is none; return None if there can be none."""
     place = cache_of(home, folder)
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (place.parent.parent, place.parent, place):
+            each.mkdir(mode=0o700, exist_ok=True)
         place.with_name(MARK).write_bytes(os.fsencode(folder))
     except OSError:
         return None

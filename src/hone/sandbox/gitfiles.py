@@ -84,14 +84,21 @@ def harmless_part(text: str, place: Path, root: Path) -> str:
     kept: list[str] = []
     section = ""
     for line in text.split("\n"):
-        try:
-            settings = read_configuration(f"{section}\n{line}")
-        except ValueError:
-            continue
-        section = _last_header(line) or section
-        if all(_is_harmless(each, place, root) for each in settings):
+        header = _last_header(line)
+        if _is_harmless_line(line, section, place, root):
             kept.append(line)
+        elif header:
+            kept.append(header)  # the lines below belong to it
+        section = header or section
     return "\n".join(kept)
+
+
+def _is_harmless_line(line: str, section: str, place: Path, root: Path) -> bool:
+    try:
+        settings = read_configuration(f"{section}\n{line}")
+    except ValueError:
+        return False
+    return all(_is_harmless(each, place, root) for each in settings)
 
 
 def _last_header(line: str) -> str:

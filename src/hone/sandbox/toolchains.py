@@ -51,8 +51,20 @@ _BESIDE_PROGRAMS = ("lib", "lib64", "libexec", "share", "include")
 _SHEBANG = 256
 _MOST = 500
 """Programs of one folder that are looked at."""
-_DEEP, _ENTRIES = 2, 2_000
+_DEEP, _ENTRIES = 5, 4_000
 """How far secrets are looked for in what is shown."""
+_LIBRARIES = {
+    "lib",
+    "lib64",
+    "libexec",
+    "share",
+    "include",
+    "src",
+    "node_modules",
+    "site-packages",
+    "__pycache__",
+}
+"""Where they are not looked for: programs keep no settings there."""
 
 
 class Toolset(Struct, frozen=True):
@@ -103,9 +115,13 @@ def secrets_in(root: Path) -> Iterator[Path]:
         for folder in level:
             entries = [*islice(_entries(folder), max(left, 0))]
             left -= len(entries)
-            secret = [entry.path for entry in entries if is_secret(os.path.realpath(entry.path))]
-            yield from (Path(path) for path in secret if not os.path.islink(path))
-            below += [entry.path for entry in entries if _is_folder(entry) and entry.path not in secret]
+            for entry in entries:
+                if entry.is_symlink():
+                    continue
+                if is_secret(entry.path):
+                    yield Path(entry.path)
+                elif entry.name not in _LIBRARIES and _is_folder(entry):
+                    below.append(entry.path)
         level = below
 
 
