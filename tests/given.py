@@ -24,7 +24,7 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.templates.seeding import seeded
-from hone.features.templates.values import Example, Template, Work
+from hone.features.templates.values import Example, Template, WorkKind
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -88,12 +88,12 @@ examples = st.builds(Example, tool_names, objects, texts, st.integers(0, 10**6),
 templates = st.builds(
     Template,
     st.sampled_from(["rows", "a-1", "n" * 64]),
-    st.sampled_from(Work),
+    st.sampled_from(WorkKind),
     st.just(SessionId("0a1b2c3d4e")),
     st.just(NOON),
-    st.lists(examples, min_size=1, max_size=4).map(tuple),
     texts,
     st.lists(words, max_size=2).map(tuple),
+    st.lists(examples, min_size=1, max_size=4).map(tuple),
     st.lists(st.sampled_from("abcdef").map(SessionId), max_size=2, unique=True).map(tuple),
     st.none() | st.floats(-1, 1),
 )

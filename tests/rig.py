@@ -18,6 +18,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
 from hone.loop import RunContext, run
 from hone.models.scripted import Scripted, lines
+from tests.allowed import FREE
 from tests.given import NOON
 
 PREFIX = Prefix("openai/scripted", "You are a test.")
@@ -73,9 +74,8 @@ def agent(model: Model, tools: Iterable[Tool] = (), permit: Permit = USER, calls
 
 
 def context(transcript: Transcript | None = None) -> ToolContext:
-    return ToolContext(
-        agent(Scripted(lines("hi"))), asked() if transcript is None else transcript, lambda _: None
-    )
+    said = asked() if transcript is None else transcript
+    return ToolContext(agent(Scripted(lines("hi"))), said, lambda _: None, FREE)
 
 
 def asked(text: str = "do it") -> Transcript:

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     from hone.core.model import TextPiece as TextPiece
     from hone.core.model import Usage as Usage
     from hone.core.part import Part as Part
+    from hone.core.permissions import Action as Action
+    from hone.core.permissions import Answer as Answer
+    from hone.core.permissions import Mode as Mode
+    from hone.core.permissions import Question as Question
+    from hone.core.permissions import Request as Request
     from hone.core.permit import Effect as Effect
     from hone.core.permit import Permit as Permit
     from hone.core.prefix import Prefix as Prefix
     from hone.core.tool import Outcome as Outcome
     from hone.core.tool import Tool as Tool
     from hone.core.tool import ToolKind as ToolKind
-    from hone.core.tool_context import Answer as Answer
-    from hone.core.tool_context import Question as Question
     from hone.core.tool_context import ToolContext as ToolContext
     from hone.core.transcript import Transcript as Transcript
     from hone.core.turn import Origin as Origin
@@ -61,7 +64,8 @@ _HOMES = {
     "hone.core.permit": "Effect Permit",
     "hone.core.prefix": "Prefix",
     "hone.core.tool": "Outcome Tool ToolKind",
-    "hone.core.tool_context": "Answer Question ToolContext",
+    "hone.core.permissions": "Action Answer Mode Question Request",
+    "hone.core.tool_context": "ToolContext",
     "hone.core.transcript": "Transcript",
     "hone.core.turn": "Origin Stop Turn",
     "hone.models.scripted": "Scripted call lines",

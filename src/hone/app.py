@@ -7,7 +7,7 @@ sandbox and no memory backend.
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -23,16 +23,17 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part, SessionSeed
+from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
 from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.recall import Recall
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
-from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.core.value import replace
+from hone.core.work import Work, WorkObserver
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
@@ -49,10 +50,11 @@ from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
+from hone.runtime.permissions.assemble import permissions_for
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
-from hone.runtime.trust import Consent, Folders, OwnersList
+from hone.runtime.trust import FolderLabels, Folders, OwnersList
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
@@ -74,9 +76,10 @@ class Hone:
     tools:   further tools, beside the built-in ones
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
+    mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  every one is a choice of the caller's
         self,
         *,
         home: Path | str | None = None,
@@ -85,6 +88,7 @@ class Hone:
         tools: Iterable[Tool] = (),
         system: str = "",
         ask: Ask = nobody,
+        mode: Mode | str = "",
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -102,6 +106,7 @@ class Hone:
         self._said: set[str] = set()
         self._model = model
         self._ask = ask
+        self.mode = Mode(mode or self.settings.mode)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
@@ -360,12 +365,11 @@ class Hone:
             ToolboxDeps(
                 self.home,
                 self.settings,
-                self.folders,
                 sandbox,
                 self.clock,
                 self.models.http,
                 self._tools,
-                scoped=self.enclosure is not None,
+                self._work,
             )
         )
 
@@ -418,12 +422,24 @@ class Hone:
             guard=self.toolboxes.guard,
             fallback=lambda agent: relieve(agent, spare),
             equip=lambda: self.toolboxes.equip(folder),
-            ask=Consent(self._ask, OwnersList(self.home / "approved.json")),
+            permissions=permissions_for(
+                self.home, folder, self.settings, self._ask, self.mode, confined=self.enclosure is not None
+            ),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
+
+    def _work(self, folder: Path) -> Work:
+        """Return what observes the tools of one conversation in a folder."""
+
+        @cache
+        def observers() -> Sequence[WorkObserver]:
+            found = (part.observer(folder) for part in self._parts.having("observer"))
+            return [each for each in found if each]
+
+        return Work(FolderLabels(self.folders), observers)
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""

@@ -19,10 +19,11 @@ from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
 from hone.core.normalize import normalize
+from hone.core.permissions import NoPermissions, Permissions
 from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_tainted, label
-from hone.core.tool import Outcome, ToolKind
-from hone.core.tool_context import UNNAMED, Ask, Spawn, ToolContext, childless, nobody
+from hone.core.tool import Outcome, ToolKind, refused
+from hone.core.tool_context import UNNAMED, Spawn, ToolContext, childless
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
@@ -73,7 +74,7 @@ class RunContext(Struct, frozen=True):
     emit: Emit
     clock: Clock
     fall_back: Fallback | None = None
-    ask: Ask = nobody
+    permissions: Permissions = NoPermissions()
     spawn: Spawn = childless
     header: Header = UNNAMED
 
@@ -171,7 +172,7 @@ async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Reco
     begun = clock.monotonic()
     context = record.context
     tool_context = ToolContext(
-        agent, record.transcript, emit, context.ask, context.spawn, context.header, call
+        agent, record.transcript, emit, context.permissions, context.spawn, context.header, call
     )
     outcome = refused(fault) if fault else await perform(agent, call, tool_context)
     result = answer(call, sound(outcome.text), failed=outcome.failed)
@@ -189,11 +190,6 @@ async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext) -> Ou
         return await tool.run(call, tool_context)
     except Exception as error:  # noqa: BLE001  the wall: a gate or plugin that raises is a refusal, not a crash
         return refused(f"{call.name} was refused: {type(error).__name__} while it was checked or run")
-
-
-def refused(reason: str) -> Outcome:
-    """In our own words, about the model's own."""
-    return Outcome(reason, failed=True, trust=Trust.AGENT)
 
 
 def allowed(agent: Agent) -> str:

@@ -38,6 +38,14 @@ class Guardrails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     same_result: tuple[int, int] = (2, 5)
 
 
+class PermissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rules of the form `tool: pattern`. What is denied is refused in every mode; what is allowed is not
+    asked about. `hone permissions` explains and lists them."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
 class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Characters each part of the journal may take (0: off), when a conversation hears of changes, and what
     keeps memories by key: null, sqlite, postgres, honcho or a plugin's."""
@@ -105,12 +113,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Characters of a tool's result that the model gets; the rest is kept in a file."""
     sampling: Mapping[str, Any] = {}
     """Sent to the provider as it stands, e.g. temperature or max_tokens."""
+    mode: Literal["plan", "ask", "auto", "full"] = "auto"
+    """How much the agent may do unasked: only look; ask before each write and command; work freely in the
+    folder and the sandbox; everything."""
     network: Literal["ask", "allow", "never"] = "ask"
-    """Whether commands may use the network."""
+    """Whether web_fetch and commands may use the network: after a question per host, always, or never."""
     search: str = ""
     """The address of a SearXNG-compatible server, for web_search."""
     plugins: tuple[str, ...] = ()
     """package.module:function, each called with the Hone and returning a Part."""
+    permissions: PermissionSettings = PermissionSettings()
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
     learning: Learning = Learning()

@@ -6,7 +6,7 @@ from hone import Hone
 from hone.core.messages import ToolResult
 from hone.core.tool import ToolKind
 from hone.features.templates.classes import classify, succeeded
-from hone.features.templates.values import Work
+from hone.features.templates.values import WorkKind
 from hone.models.scripted import Scripted, lines
 
 DECLARED = {
@@ -17,23 +17,23 @@ DECLARED = {
 }
 
 SESSIONS = {
-    "no calls": ("", Work.MIXED),
-    "only others": ("terminal terminal todo", Work.MIXED),
-    "one call": ("execute_code", Work.CODE),
-    "exactly 60 %": ("execute_code execute_code execute_code terminal terminal", Work.MIXED),
-    "exactly 60 % of files": ("read_file read_file read_file web_fetch execute_code", Work.MIXED),
-    "just above 60 %": ("read_file " * 61 + "terminal " * 39, Work.FILE),
-    "60 of 100": ("read_file " * 60 + "terminal " * 40, Work.MIXED),
-    "two of three": ("web_fetch web_fetch todo", Work.RESEARCH),
-    "half and half": ("read_file execute_code", Work.MIXED),
-    "others count in the total": ("execute_code terminal", Work.MIXED),
-    "Claude Code at files": ("Read Edit Grep Bash", Work.FILE),
-    "Claude Code at the web": ("WebSearch WebFetch WebFetch Task", Work.RESEARCH),
-    "Codex": ("apply_patch apply_patch shell", Work.FILE),
-    "Hermes at the web": ("web_search web_extract browser_navigate terminal", Work.RESEARCH),
-    "an interpreter": ("code_interpreter python", Work.CODE),
-    "Gemini at files": ("read_many_files replace run_shell_command", Work.FILE),
-    "names that nobody knows": ("frobnicate frobnicate", Work.MIXED),
+    "no calls": ("", WorkKind.MIXED),
+    "only others": ("terminal terminal todo", WorkKind.MIXED),
+    "one call": ("execute_code", WorkKind.CODE),
+    "exactly 60 %": ("execute_code execute_code execute_code terminal terminal", WorkKind.MIXED),
+    "exactly 60 % of files": ("read_file read_file read_file web_fetch execute_code", WorkKind.MIXED),
+    "just above 60 %": ("read_file " * 61 + "terminal " * 39, WorkKind.FILE),
+    "60 of 100": ("read_file " * 60 + "terminal " * 40, WorkKind.MIXED),
+    "two of three": ("web_fetch web_fetch todo", WorkKind.RESEARCH),
+    "half and half": ("read_file execute_code", WorkKind.MIXED),
+    "others count in the total": ("execute_code terminal", WorkKind.MIXED),
+    "Claude Code at files": ("Read Edit Grep Bash", WorkKind.FILE),
+    "Claude Code at the web": ("WebSearch WebFetch WebFetch Task", WorkKind.RESEARCH),
+    "Codex": ("apply_patch apply_patch shell", WorkKind.FILE),
+    "Hermes at the web": ("web_search web_extract browser_navigate terminal", WorkKind.RESEARCH),
+    "an interpreter": ("code_interpreter python", WorkKind.CODE),
+    "Gemini at files": ("read_many_files replace run_shell_command", WorkKind.FILE),
+    "names that nobody knows": ("frobnicate frobnicate", WorkKind.MIXED),
 }
 
 
@@ -44,8 +44,8 @@ def test_a_session_is_what_strictly_more_than_60_percent_of_its_calls_are(name: 
 
 
 def test_what_a_tool_declares_is_worth_more_than_what_its_name_means_elsewhere() -> None:
-    assert classify(["Read"], {"Read": ToolKind.CODE}) is Work.CODE
-    assert classify(["Read"], {"Read": ToolKind.OTHER}) is Work.MIXED
+    assert classify(["Read"], {"Read": ToolKind.CODE}) is WorkKind.CODE
+    assert classify(["Read"], {"Read": ToolKind.OTHER}) is WorkKind.MIXED
 
 
 async def test_the_tools_that_come_with_hone_declare_their_kind() -> None:

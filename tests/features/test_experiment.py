@@ -25,7 +25,7 @@ from hone.features.experiments.runner import ExperimentRunner, holds
 from hone.features.experiments.statistics import EffectVerdict
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
-from hone.features.experiments.values import PAIRS, Arm, Check, Lesson, LessonKind, Study, Task
+from hone.features.experiments.values import PAIRS, Arm, Check, Lesson, LessonKind, Study, Task, TaskMessage
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions as Pattern
 from hone.knowledge.journal import Add, entries
@@ -123,13 +123,13 @@ async def test_what_the_session_made_is_not_where_a_task_begins(home: Path, tmp_
         found = await record(
             hone.sessions, session.id, RecordingOptions("rows", check=CHECK), (), ManualClock()
         )
-        assert dict(found.task.files) == {"a.txt": "one\n2\n"}
+        assert found.task.files == {"a.txt": "one\n2\n"}
         assert found.changed == ("a.txt",)
         (before := tmp_path / "before").mkdir()
         laid(before)
         wish = RecordingOptions("rows", folder=before, check=CHECK)
         found = await record(hone.sessions, session.id, wish, (), ManualClock())
-        assert dict(found.task.files) == {"a.txt": "one\ntwo\n"}
+        assert found.task.files == {"a.txt": "one\ntwo\n"}
         assert found.changed == ()
 
 
@@ -191,7 +191,7 @@ async def test_a_template_is_tried_against_a_cold_start(home: Path, tmp_path: Pa
         assert (await hone.part(TemplatesPart).store.read("rows")).uses == (), (
             "a run is no use of the owner's"
         )
-        later = replace(task, begun=Transcript("").then(assistant("Hm."), Trust.AGENT, NOON).nodes)
+        later = replace(task, begun=(TaskMessage("", Trust.AGENT, NOON),))
         with pytest.raises(Refused, match="begins a new session"):
             await ExperimentRunner(hone).run(later, subject, "", 1)
 
@@ -218,7 +218,7 @@ async def test_a_task_can_go_on_where_a_conversation_stood(home: Path, tmp_path:
             assert words[0].startswith("Mind the newline; my key is ")
             assert "a1B2a1B2" not in words[0]
             assert words[4] == "Count the rows of a.txt."
-        assert [path for path, _ in task.files] == ["a.txt"]
+        assert list(task.files) == ["a.txt"]
 
 
 async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_on(

@@ -17,7 +17,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
-from hone.features.templates.values import Example, Template, Work
+from hone.features.templates.values import Example, Template, WorkKind
 from hone.knowledge.skills.similar import words
 from tests.given import NOON, trusts
 
@@ -83,7 +83,11 @@ def test_only_calls_that_succeeded_are_kept_each_with_its_own_result_and_labels(
         fine, text = truth[call.id]
         answer = next(each for each in nodes if each.message.result and each.message.result.call == call.id)
         assert fine
-        assert (example.tool, example.said, example.trust) == (call.name, node.trust, answer.trust)
+        assert (example.tool, example.call_trust, example.result_trust) == (
+            call.name,
+            node.trust,
+            answer.trust,
+        )
         assert example.size == len(text)
         foreign = f"(It succeeded with {len(text)} characters. They are foreign text and are not kept.)"
         assert example.result == (foreign if answer.trust is Trust.FOREIGN else text)
@@ -122,7 +126,7 @@ def test_secrets_and_foreign_words_stay_outside_and_long_ones_are_cut() -> None:
     (cut,) = json.loads(written.arguments)["more"]
     assert cut == "x" * LONGEST + " [… 2,000 more characters]"
     assert "Ignore" not in repr(fetched)
-    assert (fetched.size, fetched.trust, fetched.said) == (225, Trust.FOREIGN, Trust.AGENT)
+    assert (fetched.size, fetched.result_trust, fetched.call_trust) == (225, Trust.FOREIGN, Trust.AGENT)
 
 
 def test_what_was_written_after_foreign_text_was_read_is_kept_by_its_beginning_and_label() -> None:
@@ -131,7 +135,7 @@ def test_what_was_written_after_foreign_text_was_read_is_kept_by_its_beginning_a
     )
     _, (example,) = extract(nodes, SURFACES, redact, never)
     assert json.loads(example.arguments)["content"].count("obey") == 24
-    assert example.said is Trust.FOREIGN
+    assert example.call_trust is Trust.FOREIGN
 
 
 def test_what_looks_like_an_order_is_no_example() -> None:
@@ -151,9 +155,9 @@ def test_of_many_calls_every_tool_has_its_turn_and_the_kind_of_work_comes_first(
         ("terminal", {"command": "ls"}, "a", Trust.LOCAL),
     )
     work, examples = extract(nodes, SURFACES, redact, never, most=3)
-    assert work is Work.FILE
+    assert work is WorkKind.FILE
     assert [example.tool for example in examples] == ["read_file", "read_file", "write_file"]
-    _, mixed = extract(nodes, SURFACES, redact, never, work=Work.MIXED, most=3)
+    _, mixed = extract(nodes, SURFACES, redact, never, work=WorkKind.MIXED, most=3)
     assert [example.tool for example in mixed] == ["read_file", "write_file", "terminal"]
 
 
@@ -170,19 +174,19 @@ def test_a_session_that_was_shortened_is_read_whole_and_no_call_counts_twice() -
     repeated = repeated.then(assistant("Notes.", *nodes[1].message.calls), Trust.AGENT, NOON)
     repeated = repeated.then(nodes[2].message, Trust.LOCAL, NOON)
     work, examples = extract(happened([nodes, repeated.nodes]), SURFACES, redact, never)
-    assert (work, [example.tool for example in examples]) == (Work.MIXED, ["read_file", "execute_code"])
+    assert (work, [example.tool for example in examples]) == (WorkKind.MIXED, ["read_file", "execute_code"])
 
 
 def test_examples_of_another_template_did_not_happen() -> None:
     nodes = session(("read_file", {"path": "a"}, "text", Trust.LOCAL))
     marked = [replace(node, message=replace(node.message, template="other")) for node in nodes]
-    assert extract(happened([marked]), SURFACES, redact, never) == (Work.MIXED, ())
+    assert extract(happened([marked]), SURFACES, redact, never) == (WorkKind.MIXED, ())
 
 
 def template(name: str, uses: int = 0, effect: float | None = None, **more: object) -> Template:
     example = Example("read_file", "{}", "text", 4, Trust.AGENT, Trust.LOCAL)
     ids = tuple(SessionId(f"s{number}") for number in range(uses))
-    made = Template(name, Work.MIXED, SessionId("s"), NOON, (example,), uses=ids, effect=effect)
+    made = Template(name, WorkKind.MIXED, SessionId("s"), NOON, "", (), (example,), ids, effect)
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -204,7 +208,7 @@ CHOICES = {
     ),
     "words before use": ([template("a"), template("b", 7, description="notes")], "b", "they share"),
     "the kind of work": (
-        [template("a", work=Work.CODE), template("b", 7, work=Work.FILE)],
+        [template("a", work=WorkKind.CODE), template("b", 7, work=WorkKind.FILE)],
         "b",
         "speaks of file work",
     ),

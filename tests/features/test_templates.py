@@ -19,19 +19,19 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.features.templates.store import Templates
 from hone.features.templates.template_file import filed, from_dict, to_dict, unfiled
-from hone.features.templates.values import Example, Template, Work
+from hone.features.templates.values import Example, Template, WorkKind
 from tests.conftest import Figures, Tier
 from tests.given import templates
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ONE = Template(
     "rows",
-    Work.FILE,
+    WorkKind.FILE,
     SessionId("0a1b"),
     NOW,
-    (Example("read_file", '{"path":"ä.txt"}', "zwölf", 5, Trust.AGENT, Trust.LOCAL),),
     "Rows of files.",
     ("rows", "files"),
+    (Example("read_file", '{"path":"ä.txt"}', "zwölf", 5, Trust.AGENT, Trust.LOCAL),),
 )
 COUNT = """
 import asyncio, sys
@@ -60,7 +60,7 @@ async def test_a_template_is_kept_in_a_file_of_its_own_for_the_owner_only(home: 
     assert await store.read("rows") == ONE
     assert await store.all() == ([ONE], [])
     with pytest.raises(Conflict, match="already"):
-        await store.add(replace(ONE, work=Work.CODE))
+        await store.add(replace(ONE, work=WorkKind.CODE))
     assert await store.read("rows") == ONE
     await store.delete("rows")
     assert not path.exists()

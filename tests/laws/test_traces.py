@@ -171,7 +171,7 @@ def test_a_file_has_exactly_the_leaves_each_content_once_and_comes_back_as_it_wa
             assert now.header in (was.header, replace(was.header, shared=0))
         assert sorted(spoken([json.loads(each) for each in written(await taken(there))])) == sorted(expected)
         again = await compare(there, found.tree, own=True)
-        assert {step.standing for step in again} == {RestoreState.SAME}
+        assert {step.state for step in again} == {RestoreState.SAME}
 
     asyncio.run(whole())
 
@@ -192,8 +192,8 @@ def test_a_later_file_brings_what_came_since_and_an_earlier_one_nothing(
         for each in await past.store.list(None, None):
             head = (await past.store.load(each.header.id)).transcript.head
             assert (await there.load(each.header.id)).transcript.head == head
-        standing = {step.standing for step in await compare(there, second.tree)}
-        assert standing == {RestoreState.SAME}
+        states = {step.state for step in await compare(there, second.tree)}
+        assert states == {RestoreState.SAME}
 
     asyncio.run(whole())
 
@@ -269,7 +269,7 @@ async def test_who_was_quicker_stays_as_it_is_and_is_named() -> None:
     await there.start(Header(SessionId("s0"), NOON), PREFIXES[0], said.nodes)
     assert [step.trace.header.id for step in await restore(there, found.tree, steps)] == ["s0"]
     assert facts((await there.load(SessionId("s0"))).transcript.nodes) == facts(said.nodes)
-    again = {step.trace.header.id: step.standing for step in await compare(there, found.tree)}
+    again = {step.trace.header.id: step.state for step in await compare(there, found.tree)}
     assert again == {"s0": RestoreState.OTHER, "s1": RestoreState.SAME}
 
 
@@ -312,7 +312,7 @@ async def test_an_import_that_breaks_off_leaves_whole_lines_and_the_next_one_end
         assert whole.issuperset(heads)
         there.room = 9
         assert await restore(there, found.tree, await compare(there, found.tree)) == []
-        assert {step.standing for step in await compare(there, found.tree)} == {RestoreState.SAME}
+        assert {step.state for step in await compare(there, found.tree)} == {RestoreState.SAME}
         assert sorted((await taken(there)).leaves()) == sorted(found.tree.leaves())
 
 

@@ -73,9 +73,11 @@ def test_it_is_announced_marked_from_the_first_to_the_last_message_and_the_users
 def test_no_label_is_better_than_it_was(template: Template) -> None:
     nodes = seeded(template, "root", NOON).nodes
     for example, call, result in zip(template.examples, nodes[1:-1:2], nodes[2:-1:2], strict=True):
-        assert call.trust <= example.said
-        assert result.trust == example.trust
-    assert nodes[-1].trust <= lowest(each for x in template.examples for each in (x.said, x.trust))
+        assert call.trust <= example.call_trust
+        assert result.trust == example.result_trust
+    assert nodes[-1].trust <= lowest(
+        each for x in template.examples for each in (x.call_trust, x.result_trust)
+    )
     assert nodes[0].trust is Trust.AGENT
 
 

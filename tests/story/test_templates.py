@@ -17,7 +17,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import HEADING, TemplateOptions
-from hone.features.templates.values import Template, Work
+from hone.features.templates.values import Template, WorkKind
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, rounds, rules
 from hone.runtime.session import Session
@@ -66,9 +66,9 @@ async def test_a_session_becomes_a_template_and_another_begins_with_it_and_says_
     async with Hone(folder=tmp_path, model=Scripted(WORK)) as hone:
         source = await worked(hone, tmp_path)
         made = await hone.part(TemplatesPart).create(source.id, TemplateOptions(tags=("rows",)))
-        assert (made.name, made.work, made.description) == ("count-the-rows", Work.FILE, "count the rows")
+        assert (made.name, made.work, made.description) == ("count-the-rows", WorkKind.FILE, "count the rows")
         assert [example.tool for example in made.examples] == ["read_file", "search_files"]
-        assert [example.trust for example in made.examples] == [Trust.LOCAL, Trust.LOCAL]
+        assert [example.result_trust for example in made.examples] == [Trust.LOCAL, Trust.LOCAL]
         session, events = await begun(hone, "count-the-rows")
         assert told(events) == ["Begins with template count-the-rows: 2 examples from an earlier session."]
         stored = await hone.sessions.load(session.id)
@@ -136,7 +136,9 @@ async def test_examples_of_tools_that_are_not_here_are_left_out(tmp_path: Path) 
     async with Hone(folder=tmp_path, model=Scripted(script), tools=PAGE) as hone:
         source = await worked(hone, tmp_path)
         await hone.part(TemplatesPart).create(source.id, TemplateOptions("both"))
-        await hone.part(TemplatesPart).create(source.id, TemplateOptions("page", most=1, work=Work.RESEARCH))
+        await hone.part(TemplatesPart).create(
+            source.id, TemplateOptions("page", most=1, work=WorkKind.RESEARCH)
+        )
     async with Hone(folder=tmp_path, model=Scripted(QUIET)) as hone:
         session, _ = await begun(hone, "both")
         assert [call.name for message in session.transcript for call in message.calls] == ["read_file"]

@@ -6,16 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hone.core.clock import Clock
+from hone.core.permissions import Answer, Question
 from hone.core.permit import USER, Permit
 from hone.core.tool import Outcome
-from hone.core.tool_context import Answer, Question, ToolContext
+from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import replace
+from hone.core.work import Work
 from hone.runtime.danger import danger
+from hone.runtime.permissions.owner import Network
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice, unconfined
 from hone.sandbox.spec import ALL, Claim, SandboxMode, SandboxSpec
-from hone.tools.doubts import Network
 from hone.tools.shell import Shell, shell_tools
+from tests.allowed import Labels, permissions
 from tests.rig import context
 from tests.tools.calls import called
 
@@ -75,12 +78,12 @@ def session(
         folder,
         sandbox or pretended(),
         lambda command: danger(command, str(folder)),
-        network=network,
-        trust_floor=trust_floor,
+        Work(Labels(trust_floor)),
         clock=clock,
     )
     seen = context()
-    return Session(shell, replace(seen, agent=replace(seen.agent, permit=permit), ask=(owner or Owner()).ask))
+    asked = permissions(folder, ask=(owner or Owner()).ask, network=network)
+    return Session(shell, replace(seen, agent=replace(seen.agent, permit=permit), permissions=asked))
 
 
 def play(session: Session, script: Callable[[Session], Awaitable[None]]) -> None:

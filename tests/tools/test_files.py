@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.trust import Trust
 from hone.core.visible import visible
 from hone.tools import files
 from hone.tools.files import file_tools
 from hone.tools.search import search_tool
 from hone.tools.todo import todo
 from hone.tools.wrappers import SafeTool
+from tests.allowed import WORK
 from tests.tools.calls import perform
 
 NOBODY = 65_534
@@ -30,7 +32,7 @@ NOBODY = 65_534
 
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, Tool]:
-    return {tool.spec.name: tool for tool in file_tools(tmp_path)}
+    return {tool.spec.name: tool for tool in file_tools(tmp_path, WORK)}
 
 
 @contextmanager
@@ -146,19 +148,21 @@ def test_bytes_that_are_no_text_are_not_read_and_not_patched(
     assert (tmp_path / "x").read_bytes() == data
 
 
-def test_a_file_that_is_too_large_is_not_loaded(tools: dict[str, Tool], tmp_path: Path) -> None:
+def test_too_large_a_file_is_neither_loaded_nor_replaced(tools: dict[str, Tool], tmp_path: Path) -> None:
     with open(tmp_path / "huge", "wb") as file:
         file.truncate(files.LARGEST + 1)
     outcome = perform(tools["read_file"], path="huge")
     assert outcome.failed
     assert "67,108,865 bytes" in outcome.text
-    assert not perform(tools["write_file"], path="huge", content="small").failed
+    outcome = perform(tools["write_file"], path="huge", content="small")
+    assert "67,108,865 bytes" in outcome.text
+    assert (tmp_path / "huge").stat().st_size == files.LARGEST + 1
 
 
 @pytest.mark.rights
 def test_without_permission_nothing_is_read_or_changed_and_that_is_said() -> None:
     with as_nobody() as folder:
-        tools = {tool.spec.name: tool for tool in file_tools(folder)}
+        tools = {tool.spec.name: tool for tool in file_tools(folder, WORK)}
         (folder / "secret").write_text("old")
         (folder / "secret").chmod(0)
         (folder / "fixed").write_text("old")
@@ -185,9 +189,9 @@ def test_a_folder_that_can_be_written_but_not_listed_will_do() -> None:
     with as_nobody() as folder:
         (folder / "drop").mkdir()
         (folder / "drop").chmod(0o300)
-        outcome = perform(file_tools(folder)[1], path="drop/x", content="new")
+        outcome = perform(file_tools(folder, WORK)[1], path="drop/x", content="new")
         (folder / "drop").chmod(0o700)
-        assert outcome == Outcome("Created drop/x (3 bytes).")
+        assert outcome == Outcome("Created drop/x (3 bytes).", trust=Trust.AGENT)
         assert content(folder) == {"drop/x": b"new"}
 
 
@@ -248,7 +252,8 @@ def test_a_patch_replaces_one_place_and_shows_the_difference(tools: dict[str, To
     outcome = perform(tools["patch"], path="x", find="line 50\nline 51\n", replace="line fifty\n")
     assert outcome == Outcome(
         "Patched x.\n"
-        "@@ -48,6 +48,5 @@\n line 48\n line 49\n-line 50\n-line 51\n+line fifty\n line 52\n line 53"
+        "@@ -48,6 +48,5 @@\n line 48\n line 49\n-line 50\n-line 51\n+line fifty\n line 52\n line 53",
+        trust=Trust.LOCAL,
     )
     assert (tmp_path / "x").read_text().splitlines()[47:52] == [
         "line 48",
@@ -349,7 +354,7 @@ def test_a_patch_changes_exactly_what_was_found(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x")
         path.write_bytes(text.encode())
-        outcome = perform(file_tools(Path(folder))[2], path="x", find=find, replace=replace)
+        outcome = perform(file_tools(Path(folder), WORK)[2], path="x", find=find, replace=replace)
         now = path.read_bytes().decode()
     if outcome.failed:
         assert now == text
@@ -365,7 +370,7 @@ def test_writing_makes_folders_keeps_the_mode_and_says_what_it_did(
     tools: dict[str, Tool], tmp_path: Path
 ) -> None:
     assert perform(tools["write_file"], path="a/b/c.txt", content="é\n") == Outcome(
-        "Created a/b/c.txt (3 bytes)."
+        "Created a/b/c.txt (3 bytes).", trust=Trust.AGENT
     )
     target = tmp_path / "a/b/c.txt"
     fresh = stat.S_IMODE(target.stat().st_mode)
@@ -373,7 +378,7 @@ def test_writing_makes_folders_keeps_the_mode_and_says_what_it_did(
     assert fresh == stat.S_IMODE((tmp_path / "ordinary").stat().st_mode)
     target.chmod(0o751)
     outcome = perform(tools["write_file"], path=str(target), content="")
-    assert outcome == Outcome(f"Overwrote {target} (0 bytes, before 3).")
+    assert outcome == Outcome(f"Overwrote {target} (0 bytes, before 3).", trust=Trust.AGENT)
     assert stat.S_IMODE(target.stat().st_mode) == 0o751
     assert content(tmp_path) == {"a/b/c.txt": b"", "ordinary": b""}
 
@@ -429,7 +434,8 @@ def test_reading_gives_lines_and_says_how_many_are_left(
     tools: dict[str, Tool], tmp_path: Path, text: str, arguments: dict[str, int], expected: Outcome
 ) -> None:
     (tmp_path / "x").write_bytes(text.encode())
-    assert perform(tools["read_file"], path="x", **arguments) == expected
+    outcome = perform(tools["read_file"], path="x", **arguments)
+    assert (outcome.text, outcome.failed) == (expected.text, expected.failed)
 
 
 def test_what_the_tools_declare_is_what_they_do(tools: dict[str, Tool], tmp_path: Path) -> None:
@@ -439,11 +445,11 @@ def test_what_the_tools_declare_is_what_they_do(tools: dict[str, Tool], tmp_path
         "write_file": ({Effect.WRITE}, False),
         "patch": ({Effect.READ, Effect.WRITE}, False),
     }
-    assert {tool.spec.kind for tool in (*tools.values(), search_tool(tmp_path))} == {ToolKind.FILE}
+    assert {tool.spec.kind for tool in (*tools.values(), search_tool(tmp_path, WORK))} == {ToolKind.FILE}
 
 
 def test_the_first_five_schemas_are_small(tools: dict[str, Tool], tmp_path: Path) -> None:
-    schemas = [tool.spec.schema for tool in (*tools.values(), search_tool(tmp_path), todo)]
+    schemas = [tool.spec.schema for tool in (*tools.values(), search_tool(tmp_path, WORK), todo)]
     assert sum(len(schema.encode()) for schema in schemas) <= 3_500
     assert [json.loads(schema)["name"] for schema in schemas] == [
         *("read_file", "write_file", "patch"),

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
+from hone.core.trust import Trust
 from hone.tools.search import REACH, _risk, fits, globbed, search_tool
+from tests.allowed import WORK
 from tests.tools.calls import EMPTY, called, perform
 
 
@@ -25,7 +27,7 @@ def plant(folder: Path, files: dict[str, str | bytes]) -> None:
 
 
 def found(folder: Path, **arguments: object) -> list[str]:
-    outcome = perform(search_tool(folder), **arguments)
+    outcome = perform(search_tool(folder, WORK), **arguments)
     assert not outcome.failed, outcome.text
     return outcome.text.splitlines()
 
@@ -34,7 +36,7 @@ def found(folder: Path, **arguments: object) -> list[str]:
     "pattern", ["(", "[a", "*a", "a{2,1}", "(?P<n>a)(?P<n>b)", "(?<=a+)b", "\\", "a{99999999999}"]
 )
 def test_a_pattern_that_is_no_regex_is_refused_with_the_reason(tmp_path: Path, pattern: str) -> None:
-    outcome = perform(search_tool(tmp_path), pattern=pattern)
+    outcome = perform(search_tool(tmp_path, WORK), pattern=pattern)
     assert outcome.failed
     assert outcome.text.startswith("The pattern is not a valid Python regex: ")
 
@@ -66,7 +68,7 @@ FINE = [
 @pytest.mark.parametrize("pattern", ENDLESS)
 def test_a_pattern_that_might_never_end_is_refused_before_it_is_used(tmp_path: Path, pattern: str) -> None:
     plant(tmp_path, {"x": "a" * 60 + "!"})
-    outcome = perform(search_tool(tmp_path), pattern=pattern)
+    outcome = perform(search_tool(tmp_path, WORK), pattern=pattern)
     assert outcome.failed
     assert "may never end" in outcome.text
 
@@ -79,12 +81,12 @@ def test_an_ordinary_pattern_is_not_taken_for_an_endless_one() -> None:
 def test_no_pattern_and_no_glob_raises(pattern: str, glob: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         plant(Path(folder), {"ab/b:a": "ab\nba\n", ".gitignore": f"{glob}\n!b\n"})
-        assert isinstance(perform(search_tool(Path(folder)), pattern=pattern, glob=glob), Outcome)
+        assert isinstance(perform(search_tool(Path(folder), WORK), pattern=pattern, glob=glob), Outcome)
 
 
 def test_without_a_pattern_and_a_glob_there_is_nothing_to_search_for(tmp_path: Path) -> None:
-    assert perform(search_tool(tmp_path)) == Outcome(
-        "Nothing to search for: give a pattern, a glob, or both.", failed=True
+    assert perform(search_tool(tmp_path, WORK)) == Outcome(
+        "Nothing to search for: give a pattern, a glob, or both.", failed=True, trust=Trust.AGENT
     )
 
 
@@ -92,7 +94,7 @@ def test_without_a_pattern_and_a_glob_there_is_nothing_to_search_for(tmp_path: P
     ("path", "reason"), [("none", "there is no such file"), ("a\0b", "embedded null byte")]
 )
 def test_a_place_that_is_not_there_is_said_to_be_missing(tmp_path: Path, path: str, reason: str) -> None:
-    outcome = perform(search_tool(tmp_path), pattern="x", path=path)
+    outcome = perform(search_tool(tmp_path, WORK), pattern="x", path=path)
     assert outcome.failed
     assert reason in outcome.text
 
@@ -143,7 +145,7 @@ def test_pipes_links_and_loops_are_passed_by(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real/a")
     (tmp_path / "real/loop").symlink_to("..")
     assert found(tmp_path, pattern="x") == ["real/a:1: x"]
-    outcome = perform(search_tool(tmp_path), pattern="x", path="pipe")
+    outcome = perform(search_tool(tmp_path, WORK), pattern="x", path="pipe")
     assert outcome.text.splitlines() == ["No match in 0 files.", "[1 files or folders could not be read]"]
 
 
@@ -243,7 +245,7 @@ def searching() -> bool:
 def test_a_cancelled_search_stops_its_thread(tmp_path: Path) -> None:
     # Left alone it would take minutes, and the end of the event loop waits for its threads.
     plant(tmp_path, {"slow": ("a" * 80 + "\n") * 12_000})
-    tool = search_tool(tmp_path)
+    tool = search_tool(tmp_path, WORK)
 
     async def cancel() -> None:
         task = asyncio.create_task(tool.run(called(tool, pattern="a*a*a*a*b"), EMPTY))
@@ -259,7 +261,7 @@ def test_a_cancelled_search_stops_its_thread(tmp_path: Path) -> None:
 
 
 def test_what_the_tool_declares() -> None:
-    spec = search_tool(Path()).spec
+    spec = search_tool(Path(), WORK).spec
     assert (spec.name, spec.effects, spec.readonly) == (
         "search_files",
         frozenset({Effect.READ}),

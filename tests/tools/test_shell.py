@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import ManualClock
+from hone.core.permissions import CHOICES, Answer
 from hone.core.permit import USER, Effect, Permit
-from hone.core.tool_context import Answer
 from hone.core.trust import Trust
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
 from hone.sandbox.spec import ALL, Claim
@@ -153,7 +153,7 @@ def test_there_are_not_too_many_in_the_background(folder: Path) -> None:
     play(session(folder), script)
 
 
-@pytest.mark.parametrize("answer", Answer)
+@pytest.mark.parametrize("answer", [*map(Answer, CHOICES)], ids=str)
 def test_a_dangerous_command_asks_and_what_is_shown_is_what_runs(folder: Path, answer: Answer) -> None:
     owner = Owner(answer)
     command = "echo 'é \\ $x'; printf '%s' \"$1\"; git reset --hard; chmod u+s x"
@@ -166,14 +166,9 @@ def test_a_dangerous_command_asks_and_what_is_shown_is_what_runs(folder: Path, a
             f"Run this command in {folder}? It throws away changes that are not committed; "
             "it makes a file run with its owner's rights."
         )
-        assert question.pattern == (
-            "throws away changes that are not committed: git reset --hard; "
-            "makes a file run with its owner's rights: chmod u+s x"
-        )
-        if answer is Answer.NO:
-            assert outcome.text.startswith(
-                "Not run: it needs the owner's consent, and the owner said no. It "
-            )
+        assert question.pattern == f"terminal: {command}"
+        if answer == Answer.NO:
+            assert outcome.text == "Not run. The owner said no."
             assert outcome.trust is Trust.AGENT
         else:
             # The shell's own first argument is the command, byte for byte.
@@ -264,7 +259,7 @@ def test_a_permit_without_the_network_is_no_matter_for_the_owner(folder: Path) -
     async def script(shell: Session) -> None:
         outcome = await shell.terminal("echo ran", network=True)
         assert outcome.failed
-        assert "the network is not permitted here" in outcome.text
+        assert "The network is not permitted here" in outcome.text
         assert owner.asked == []
 
     play(session(folder, owner=owner, permit=permit, network="allow"), script)

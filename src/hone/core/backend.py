@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 LIMIT = 10
-"""Memos that a query gives unless told otherwise."""
+"""Memories that a query gives unless told otherwise."""
 KEYS = 100
 """Keys in a list unless told otherwise."""
 
@@ -34,7 +34,7 @@ class Availability(Struct, frozen=True):
 
 
 class Deleted(StrEnum):
-    """What became of a memo."""
+    """What became of a memory."""
 
     GONE = "gone"
     HIDDEN = "hidden"
@@ -44,7 +44,7 @@ class Deleted(StrEnum):
 
 
 class Backend(Protocol):
-    """Acknowledged is kept: `store` returns when the memo would survive a crash. No method gives one user
+    """Acknowledged is kept: `store` returns when the memory would survive a crash. No method gives one user
     what is another's. They raise BackendError, and Unfit for what will never be taken."""
 
     @property

@@ -12,6 +12,7 @@ from hone.core.model import Connection
 from hone.core.ports import StoredSession
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
+from hone.core.work import WorkObserver
 
 Connect = Callable[[str], Connection]
 """Connects to the model with the name that follows the provider's in `provider/name`."""
@@ -46,6 +47,10 @@ class Part:
     def tools(self, folder: Path, source: Source | None = None) -> Sequence[Tool]:
         """Return tools for sessions in this folder; with a `source`, for the review of that conversation."""
         return ()
+
+    def observer(self, folder: Path) -> WorkObserver | None:
+        """Return what observes the changes that tools make to the files of one conversation's folder."""
+        return None
 
     def models(self) -> Mapping[str, Connect]:
         """Return how to connect to models, by provider name."""

@@ -32,6 +32,11 @@ class Outcome(Struct, frozen=True):
     trust: Trust = Trust.FOREIGN
 
 
+def refused(reason: str) -> Outcome:
+    """Return a refusal: our own words, about the model's own."""
+    return Outcome(reason, failed=True, trust=Trust.AGENT)
+
+
 class ToolSpec(Struct, frozen=True):
     """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters.
     `network_flag` names the boolean argument that lets a call reach the network."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from msgspec import Struct
 
@@ -10,36 +9,13 @@ from hone.core.agent import Agent
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.messages import ToolCall
+from hone.core.permissions import Answer, NoPermissions, Permissions, Question, Request
 from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop, Turn
 
-
-class Answer(StrEnum):
-    NO = "no"
-    ONCE = "once"
-    SESSION = "session"
-    ALWAYS = "always"
-
-
-class Question(Struct, frozen=True):
-    """`detail` is, to the byte, what will be done; `pattern` is what "always" would cover."""
-
-    text: str
-    detail: str
-    pattern: str
-
-
-Ask = Callable[[Question], Awaitable[Answer]]
-
-
 Spawn = Callable[[str, Emit], Awaitable[Turn]]
 """Gives a task to a child of this agent: same prefix, own conversation, own budget, fewer rights."""
-
-
-async def nobody(_: Question) -> Answer:
-    """Where nobody can be asked, the answer is no."""
-    return Answer.NO
 
 
 async def childless(task: str, _: Emit) -> Turn:
@@ -58,10 +34,16 @@ class ToolContext(Struct, frozen=True):
     agent: Agent
     transcript: Transcript
     emit: Emit
-    ask: Ask = nobody
+    permissions: Permissions = NoPermissions()
     spawn: Spawn = childless
     header: Header = UNNAMED
     call: ToolCall = UNASKED
 
-    async def consents(self, question: Question) -> bool:
-        return self.agent.permit.attended and await self.ask(question) is not Answer.NO
+    async def refusal(self, request: Request) -> str:
+        """Return why this may not be done, in a sentence; empty if it may."""
+        attended = self.agent.permit.attended
+        return await self.permissions.refusal(request, self.transcript, attended=attended)
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask the owner something that no rule covers. The answer is no where nobody is there."""
+        return await self.permissions.ask(question) if self.agent.permit.attended else Answer.NO

@@ -52,6 +52,13 @@ class Simple(Struct, frozen=True):
         return frozenset(found)
 
     @property
+    def plain(self) -> bool:
+        """Tell whether every word stands for itself, and nothing is redirected."""
+        return (
+            not self.targets and not self.elevated and not any(set("$`<>*?[~") & set(w) for w in self.words)
+        )
+
+    @property
     def operands(self) -> tuple[str, ...]:
         return tuple(word for word in self.words if not word.startswith("-"))
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.messages import digest
-from hone.files.atomic import open_file
+from hone.files.opening import Place, find_path
 from hone.runtime.trust import Folders, OwnersList
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
@@ -35,35 +35,34 @@ class UnusedInstructions(Struct, frozen=True):
 def look(folder: Path) -> FoundInstructions | UnusedInstructions | None:
     """What is there, trusted or not."""
     for name in NAMES:
-        path = folder / name
         try:
-            data = _read(path, folder)
-        except FileNotFoundError:
-            if path.is_symlink():
-                return UnusedInstructions(f"{name} is a link that leads nowhere and is not used.")
-            continue
+            with find_path(folder.resolve(), name) as place:
+                if not place.exists and not (folder / name).is_symlink():
+                    continue
+                data = _read(place, folder.resolve())
         except NotADirectoryError:
             continue
+        except FileNotFoundError:
+            return UnusedInstructions(f"{name} is a link that leads nowhere and is not used.")
         except Refused as refusal:
             return UnusedInstructions(f"{name} {refusal} and is not used.")
-        except (OSError, RuntimeError):  # the latter: links in circles
+        except OSError:
             return UnusedInstructions(f"{name} cannot be read and is not used.")
         return _understood(name, data)
     return None
 
 
-def _read(path: Path, folder: Path) -> bytes:
-    """Links within the folder may be followed. A race gains nothing: what is used is known by its digest."""
-    real = path.resolve(strict=True)
-    if not real.is_relative_to(folder.resolve()):
+def _read(place: Place, folder: Path) -> bytes:
+    """Links within the folder may be followed."""
+    if not place.path.is_relative_to(folder):
         raise Refused("is a link out of this folder")
-    if not real.is_file():
+    if not place.exists:
+        raise FileNotFoundError
+    if not place.is_file:
         raise Refused("is not a file")
-    with open_file(real) as file:
-        data = file.read(LIMIT + 1)
-    if len(data) > LIMIT:
+    if place.size > LIMIT:
         raise Refused(f"is longer than {LIMIT:,} bytes")
-    return data
+    return place.read(LIMIT)
 
 
 def _understood(name: str, data: bytes) -> FoundInstructions | UnusedInstructions | None:

@@ -20,10 +20,10 @@ from hone.core.jobs import Count, Topic
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
+from hone.core.permissions import NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.tool import Toolbox
-from hone.core.tool_context import Ask, nobody
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
@@ -94,7 +94,7 @@ class SessionDeps(Struct, frozen=True):
     clock: Clock
     guard: Callable[[Toolbox], Toolbox]
     fallback: Callable[[Agent], Agent | None] = lambda _: None
-    ask: Ask = nobody
+    permissions: Permissions = NoPermissions()
     equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
@@ -271,7 +271,9 @@ class Session:
             return (replace(spare, toolbox=toolbox), self.transcript) if spare else None
 
         deps = self._deps
-        context = RunContext(self._keep, emit, deps.clock, fall_back, deps.ask, self._spawn, self.header)
+        context = RunContext(
+            self._keep, emit, deps.clock, fall_back, deps.permissions, self._spawn, self.header
+        )
         return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, context)
 
     async def _fall_back(self, error: ModelError, emit: Emit) -> Agent | None:

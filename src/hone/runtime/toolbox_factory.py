@@ -9,11 +9,11 @@ from msgspec import Struct
 from hone.core.clock import Clock
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
+from hone.core.work import Work
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
-from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings
 from hone.tools.delegate import delegate_tool
@@ -22,7 +22,7 @@ from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
-from hone.tools.wrappers import Capped, FolderScoped, HomeProtected, Labelled, SafeTool
+from hone.tools.wrappers import Capped, SafeTool
 
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
@@ -36,17 +36,16 @@ class Enclosure(Struct, frozen=True):
 
 
 class ToolboxDeps(Struct, frozen=True):
-    """Where the tools stand. `more` gives those that rest on what the home knows; `search` asks the search
-    engine; `scoped` file tools stay in their folder."""
+    """What the tools need. `more` gives those that rest on what the home knows; `search` asks the search
+    engine; `work` observes what tools do to the files of a folder."""
 
     home: Path
     settings: Settings
-    folders: Folders
     sandbox: Sandbox
     clock: Clock
     search: Http
     more: Callable[[Path], Iterable[Tool]]
-    scoped: bool = False
+    work: Callable[[Path], Work]
 
 
 class ToolboxFactory:
@@ -97,23 +96,23 @@ class ToolboxFactory:
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
         deps = self._ground
+        work = deps.work(folder)
         shell = shell_tools(
             folder,
             deps.sandbox,
             lambda command: danger(command, str(folder)),
-            network=deps.settings.network,
-            trust_floor=deps.folders.label(folder),
+            work,
             clock=deps.clock,
         )
         engine = deps.search if deps.settings.search else None
         web = web_tools(self._pages, engine, deps.settings.search, clock=deps.clock)
-        tools = (*self._files(folder), *shell.tools, *web, todo, delegate_tool(), *deps.more(folder))
+        tools = (
+            *file_tools(folder, work),
+            search_tool(folder, work),
+            *shell.tools,
+            *web,
+            todo,
+            delegate_tool(),
+            *deps.more(folder),
+        )
         return {tool.spec.name: self.wall(tool) for tool in tools}, shell
-
-    def _files(self, folder: Path) -> Iterable[Tool]:
-        deps = self._ground
-        local: Iterable[Tool] = (HomeProtected(tool, folder, deps.home) for tool in file_tools(folder))
-        local = (*local, search_tool(folder))
-        if deps.scoped:
-            local = (FolderScoped(tool, (folder, deps.home / "spill")) for tool in local)
-        return (Labelled(tool, folder, deps.folders.label) for tool in local)

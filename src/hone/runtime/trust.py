@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hone.core.errors import StoreError
-from hone.core.tool_context import Answer, Ask, Question
 from hone.core.trust import Trust
 from hone.files.atomic import write
 
@@ -64,22 +63,17 @@ class Folders:
         return self._trusted.items()
 
 
-class Consent:
-    """Asks the owner only what was not answered before, for this session or for always."""
+class FolderLabels:
+    """Labels files, names and output by the folder they come from."""
 
-    def __init__(self, ask: Ask, always: OwnersList) -> None:
-        self._ask = ask
-        self._always = always
-        self._session: set[str] = set()
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
 
-    async def __call__(self, question: Question) -> Answer:
-        if question.pattern in self._session:
-            return Answer.SESSION
-        if question.pattern in self._always.items():
-            return Answer.ALWAYS
-        answer = await self._ask(question)
-        if answer in (Answer.SESSION, Answer.ALWAYS):
-            self._session.add(question.pattern)
-        if answer is Answer.ALWAYS:
-            self._always.add(question.pattern)
-        return answer
+    def of_file(self, path: Path, data: bytes) -> Trust:
+        return self._folders.label(path)
+
+    def of_folder(self, path: Path) -> Trust:
+        return self._folders.label(path)
+
+    def of_output(self, folder: Path, text: str) -> Trust:
+        return self._folders.label(folder)

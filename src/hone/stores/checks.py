@@ -43,11 +43,11 @@ def genuine(contents: Mapping[str, bytes]) -> None:
             raise Corrupt(f"A content is not what its digest {name[:12]} says; nothing was changed.")
 
 
-def settle(about: ChangeId, standing: ChangeState | None, settled: ChangeId | None) -> None:
+def settle(about: ChangeId, state: ChangeState | None, settled: ChangeId | None) -> None:
     """Raises Conflict unless there is such a change and, if it waited, nobody has settled it yet."""
-    if standing is None:
+    if state is None:
         raise Conflict(f"There is no change {about} that this could be about; nothing was changed.")
-    if standing is ChangeState.PENDING and settled is not None:
+    if state is ChangeState.PENDING and settled is not None:
         raise Conflict(f"Change {about} was settled by change {settled} meanwhile; nothing was changed.")
 
 

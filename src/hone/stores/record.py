@@ -80,8 +80,8 @@ def reachable(id: int) -> int:
 
 def _add(connection: apsw.Connection, change: Change, contents: Mapping[str, bytes], at: int) -> Entry:
     if change.about is not None:
-        standing, by = _about(connection, change.about)
-        checks.settle(change.about, standing, by)
+        state, by = _about(connection, change.about)
+        checks.settle(change.about, state, by)
     for name in checks.digests(change):
         if name not in contents and not connection.execute(HAVE_CONTENT, (sound(name),)).get:
             raise checks.unknown(name)

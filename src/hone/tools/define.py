@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, ToolKind, ToolSpec
+from hone.core.tool import Outcome, ToolKind, ToolSpec, refused
 from hone.core.tool_context import ToolContext
 
 Result = str | Outcome
@@ -44,9 +44,7 @@ class FunctionTool(Struct, frozen=True):
         try:
             decoded = self.shape.decoder.decode(call.arguments.strip() or "{}")
         except (ValueError, RecursionError) as error:
-            return Outcome(
-                f"{self.spec.name} was not run: {_complaint(error)}. {self.shape.expected}", failed=True
-            )
+            return refused(f"{self.spec.name} was not run: {_complaint(error)}. {self.shape.expected}")
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
         if self.shape.witness:
             arguments[self.shape.witness] = context

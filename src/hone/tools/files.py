@@ -1,9 +1,9 @@
 """Read, write and patch text files. If anything fails, the old content stays unchanged."""
 
+import asyncio
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
@@ -12,12 +12,20 @@ from typing import Annotated
 
 import msgspec
 
+from hone.core.errors import HoneError, Refused
+from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool import Outcome, Tool, ToolKind, refused
+from hone.core.tool_context import ToolContext
+from hone.core.trust import Trust
 from hone.core.visible import amend
 from hone.core.visible import find as seen
-from hone.files.atomic import draft, open_file, sync, sync_folder
+from hone.core.waiting import uninterrupted
+from hone.core.work import FileLabels, Work
+from hone.files.opening import Place, find_path
 from hone.tools.define import tool
+
+FILE_ERRORS = (OSError, ValueError, HoneError)
 
 LARGEST = 64 * 2**20
 WIDEST = 2_000
@@ -29,34 +37,57 @@ AROUND = 2
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
-def file_tools(folder: Path) -> list[Tool]:
+def file_tools(folder: Path, work: Work) -> list[Tool]:
     """Relative paths start at `folder`."""
+    return [_read_tool(folder, work), _write_tool(folder, work), _patch_tool(folder, work)]
 
+
+def _read_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
-    def read_file(
-        path: str, offset: Annotated[Positive, "first line"] = 1, limit: Positive = 2_000
+    async def read_file(
+        context: ToolContext,
+        path: str,
+        offset: Annotated[Positive, "first line"] = 1,
+        limit: Positive = 2_000,
     ) -> Outcome:
         """Read a text file, or some of its lines."""
         try:
-            return _excerpt(decoded(load(located(folder, path))), offset, limit)
-        except (OSError, ValueError) as error:
+            with find_path(folder, path) as place:
+                await permit(context, "read_file", Action.READ, place)
+                data = await load(place, work.labels)
+                excerpt = _excerpt(decoded(data), offset, limit)
+                return Outcome(excerpt.text, excerpt.failed, await _label(work, place, data))
+        except FILE_ERRORS as error:
             return failure("read", located(folder, path), error)
 
+    return read_file
+
+
+def _write_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.WRITE}, kind=ToolKind.FILE)
-    def write_file(path: str, content: str) -> Outcome:
+    async def write_file(context: ToolContext, path: str, content: str) -> Outcome:
         """Create or overwrite a text file, folders included. For small changes use patch."""
         if path.endswith("/"):
-            return Outcome(f"{shown(path)} was not written: it names a folder.", failed=True)
+            return refused(f"{shown(path)} was not written: it names a folder.")
+        data = content.encode()
         try:
-            before = store(located(folder, path), content.encode())
-        except (OSError, ValueError) as error:
+            with find_path(folder, path) as place:
+                before = await load(place, work.labels) if place.exists else None
+                await permit(context, "write_file", Action.WRITE, place, _change(before, content))
+                await _store(place, before, data, work, context)
+        except FILE_ERRORS as error:
             return failure("written", located(folder, path), error)
-        size = f"{len(content.encode()):,} bytes"
-        verb, was = ("Created", "") if before is None else ("Overwrote", f", before {before:,}")
-        return Outcome(f"{verb} {shown(path)} ({size}{was}).")
+        size = f"{len(data):,} bytes"
+        verb, was = ("Created", "") if before is None else ("Overwrote", f", before {len(before):,}")
+        return Outcome(f"{verb} {shown(path)} ({size}{was}).", trust=Trust.AGENT)
 
+    return write_file
+
+
+def _patch_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.READ, Effect.WRITE}, kind=ToolKind.FILE)
-    def patch(
+    async def patch(
+        context: ToolContext,
         path: str,
         find: Annotated[str, "exact text; must occur once unless all"],
         replace: str,
@@ -64,16 +95,68 @@ def file_tools(folder: Path) -> list[Tool]:
     ) -> Outcome:
         """Replace text in a file. Gives the diff."""
         try:
-            before = decoded(load(located(folder, path)))
-            after = _patched(before, find, replace, everywhere=all)
-            if isinstance(after, Outcome):
-                return after
-            store(located(folder, path), after.encode())
-        except (OSError, ValueError) as error:
+            with find_path(folder, path) as place:
+                await permit(context, "patch", Action.READ, place)
+                data = await load(place, work.labels)
+                before, trust = decoded(data), await _label(work, place, data)
+                after = _patched(before, find, replace, everywhere=all)
+                if isinstance(after, Outcome):
+                    return Outcome(after.text, failed=True, trust=trust)
+                difference = _difference(_lines(before), _lines(after))
+                await permit(context, "patch", Action.WRITE, place, difference)
+                await _store(place, data, after.encode(), work, context)
+        except FILE_ERRORS as error:
             return failure("patched", located(folder, path), error)
-        return Outcome(f"Patched {shown(path)}.\n{_difference(_lines(before), _lines(after))}")
+        return Outcome(f"Patched {shown(path)}.\n{difference}", trust=trust)
 
-    return [read_file, write_file, patch]
+    return patch
+
+
+async def permit(context: ToolContext, name: str, action: Action, place: Place, detail: str = "") -> None:
+    """Raises Refused, which says why."""
+    shown_detail = f"{place.path}\n{detail}" if detail else str(place.path)
+    no = await context.refusal(Request(name, action, str(place.path), shown_detail))
+    if no:
+        raise Refused(no)
+
+
+def _change(before: bytes | None, content: str) -> str:
+    """Return what the owner is shown before a file is written."""
+    try:
+        old = decoded(before) if before is not None else ""
+    except ValueError:
+        return content
+    return _difference(_lines(old), _lines(content)) if old else content
+
+
+async def load(place: Place, labels: FileLabels) -> bytes:
+    """Return the content of a file. Raises OSError, for a missing file with names that are close to it."""
+    if not place.exists:
+        raise Absent(place, labels)
+    return await asyncio.to_thread(place.read, LARGEST)
+
+
+async def _label(work: Work, place: Place, data: bytes) -> Trust:
+    return await asyncio.to_thread(work.labels.of_file, place.path, data)
+
+
+async def _store(place: Place, before: bytes | None, data: bytes, work: Work, context: ToolContext) -> None:
+    await work.before_write(place.path, before, context)
+    await uninterrupted(asyncio.to_thread(place.write, data))
+    await work.after_write(place.path, data, context)
+
+
+class Absent(FileNotFoundError):
+    """There is no such file. `near` are names in its folder that look alike, `trust` is the label of names
+    there."""
+
+    def __init__(self, place: Place, labels: FileLabels) -> None:
+        super().__init__(errno.ENOENT, os.strerror(errno.ENOENT), str(place.path))
+        self.near: list[str] = []
+        with contextlib.suppress(OSError):
+            names = [] if place.missing else place.neighbors()
+            self.near = get_close_matches(place.name, names, n=3)
+        self.trust = labels.of_folder(place.path.parent) if self.near else Trust.AGENT
 
 
 def located(folder: Path, path: str) -> Path:
@@ -87,10 +170,17 @@ def shown(path: str | Path) -> str:
     )
 
 
-def failure(done: str, path: Path, error: OSError | ValueError) -> Outcome:
+def failure(done: str, path: Path, error: OSError | ValueError | HoneError) -> Outcome:
+    """Say in our own words what could not be done."""
+    trust = Trust.AGENT
     match error:
+        case HoneError():
+            return refused(f"{shown(path)} was not {done}. {error}")
+        case Absent():
+            close = f"; close names: {', '.join(map(shown, error.near))}" if error.near else ""
+            reason, trust = f"there is no such file{close}", error.trust
         case FileNotFoundError():
-            reason = f"there is no such file{_nearby(path)}"
+            reason = "there is no such file"
         case FileExistsError() | NotADirectoryError():
             reason = "a part of its path is a file, not a folder"
         case OSError():
@@ -99,74 +189,13 @@ def failure(done: str, path: Path, error: OSError | ValueError) -> Outcome:
             reason = f"it is not UTF-8 text (byte {error.start:,})"
         case _:
             reason = str(error)
-    return Outcome(f"{shown(path)} was not {done}: {reason}.", failed=True)
-
-
-def load(path: Path) -> bytes:
-    """The content of a regular file. Raises OSError, also for what is no file."""
-    _insist(os.stat(path))  # opening a device can already do something
-    # A pipe put there meanwhile must not block; it is turned down below.
-    with open_file(path, follow=True) as file:
-        status = os.fstat(file.fileno())
-        _insist(status)
-        if status.st_size > LARGEST:
-            raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes, and {LARGEST:,} are the most")
-        return file.read()
+    return Outcome(f"{shown(path)} was not {done}: {reason}.", failed=True, trust=trust)
 
 
 def decoded(data: bytes) -> str:
     if b"\0" in data[:8192]:
         raise ValueError(f"it is binary ({len(data):,} bytes)")
     return data.decode()
-
-
-def store(path: Path, data: bytes) -> int | None:
-    """Replaces the file as a whole or not at all; gives the size of what was there. Follows links, keeps mode
-    and owner. Raises OSError."""
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    old = _status(target)
-    if old:
-        _insist(old)
-        # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
-        os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-    with draft(target.parent, 0o600 if old else 0o666) as (file, temporary):
-        if old:
-            _dress(file.fileno(), old)
-        file.write(data)
-        sync(file)
-        temporary.replace(target)
-    with contextlib.suppress(PermissionError):  # a folder one may write to and not read
-        sync_folder(target.parent)
-    return old.st_size if old else None
-
-
-def _insist(status: os.stat_result) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise OSError(errno.EISDIR, "it is a folder")
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a device, a pipe or a socket")
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except FileNotFoundError:
-        return None
-
-
-def _dress(file: int, like: os.stat_result) -> None:
-    with contextlib.suppress(PermissionError):  # somebody else's file in a shared folder becomes ours
-        os.fchown(file, like.st_uid, like.st_gid)
-    os.fchmod(file, stat.S_IMODE(like.st_mode))
-
-
-def _nearby(path: Path) -> str:
-    try:
-        names = get_close_matches(path.name, os.listdir(path.parent), n=3)
-    except OSError:
-        return ""
-    return f"; close names: {', '.join(map(shown, names))}" if names else ""
 
 
 def _lines(text: str) -> list[str]:

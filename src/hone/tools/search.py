@@ -5,7 +5,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import translate
 from itertools import chain, islice, product
@@ -14,16 +14,23 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from hone.core.permissions import Action
 from hone.core.permit import Effect
 from hone.core.regex import regex
-from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool import Outcome, Tool, ToolKind, refused
+from hone.core.tool_context import ToolContext
+from hone.core.trust import Trust
+from hone.core.work import FileLabels, Work
+from hone.files.opening import Place, find_path, read_at
 from hone.tools.define import tool
-from hone.tools.files import Positive, decoded, failure, load, located, shown
+from hone.tools.files import FILE_ERRORS, Absent, Positive, decoded, failure, located, permit, shown
 
 LARGEST = 2**20
 WIDEST = 300
 REACH = 2_000
 """Characters of a line that are searched: patterns that backtrack take long on long lines."""
+DEEPEST = 100
+"""Folders one below the other."""
 IGNORED = frozenset((".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules"))
 CACHE = regex(r"\.\w+_cache")
 _NOTHING = regex(r"(?!)")
@@ -31,29 +38,36 @@ Glob = tuple[re.Pattern[str] | None, ...]
 """One pattern per part of a path; None stands for `**`, any number of parts."""
 
 
-def search_tool(folder: Path) -> Tool:
+def search_tool(folder: Path, work: Work) -> Tool:
     """Relative paths start at `folder`."""
 
     @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
     async def search_files(
+        context: ToolContext,
         pattern: Annotated[str, "Python regex; empty: list files that fit glob"] = "",
         path: str = ".",
         glob: Annotated[str, "like *.py or src/**/*.ts"] = "",
         limit: Positive = 100,
     ) -> Outcome:
         """Search text files line by line, or list files. Leaves out what .gitignore names."""
-        query = _query(pattern, glob)
+        query = _query(pattern, glob, context.permissions.reader(), work.labels)
         if isinstance(query, Outcome):
             return query
         try:
-            return await asyncio.to_thread(_search, located(folder, path), path, query, limit)
+            with find_path(folder, path) as place:
+                await permit(context, "search_files", Action.READ, place)
+                if not place.exists:
+                    raise Absent(place, work.labels)
+                return await asyncio.to_thread(_search, place, path, query, limit)
+        except FILE_ERRORS as error:
+            return failure("searched", located(folder, path), error)
         finally:
             query.stop.set()  # a cancelled task leaves its thread behind; this ends it
 
     return search_files
 
 
-class Rule(Struct, frozen=True):
+class IgnoreRule(Struct, frozen=True):
     """A line of the .gitignore in the folder `base`, which is given in parts."""
 
     base: tuple[str, ...]
@@ -64,47 +78,61 @@ class Rule(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Search:
-    """What is sought, and a count of what was left out."""
+    """What is sought, a count of what was left out, and the label of what was found."""
 
     regex: re.Pattern[str] | None
     globs: tuple[Glob, ...]
+    may_read: Callable[[Path], bool]
+    labels: FileLabels
+    trust: Trust = Trust.LOCAL
     stop: threading.Event = field(default_factory=threading.Event)
     searched: int = 0
     skipped: int = 0
     unreadable: int = 0
+    closed: int = 0
     clipped: int = 0
 
     def wants(self, parts: tuple[str, ...]) -> bool:
         return not self.globs or any(fits(glob, parts) for glob in self.globs)
 
 
-def _query(pattern: str, glob: str) -> Search | Outcome:
+class SearchedFile(Struct, frozen=True):
+    """A file in a folder that is open, with its real path and its path in parts below the start."""
+
+    folder: int
+    path: Path
+    parts: tuple[str, ...]
+
+
+def _query(pattern: str, glob: str, may_read: Callable[[Path], bool], labels: FileLabels) -> Search | Outcome:
     if not pattern and not glob:
-        return Outcome("Nothing to search for: give a pattern, a glob, or both.", failed=True)
+        return refused("Nothing to search for: give a pattern, a glob, or both.")
     risk = _risk(pattern)
     if risk:
-        return Outcome(f"The pattern was not used: {risk}.", failed=True)
+        return refused(f"The pattern was not used: {risk}.")
     try:
         with warnings.catch_warnings(action="ignore"):
             sought = re.compile(pattern) if pattern else None
     except (re.error, RecursionError, OverflowError) as error:
-        return Outcome(f"The pattern is not a valid Python regex: {error}.", failed=True)
-    return Search(sought, tuple(globbed(each) for each in _alternatives(glob)) if glob else ())
+        return refused(f"The pattern is not a valid Python regex: {error}.")
+    globs = tuple(globbed(each) for each in _alternatives(glob)) if glob else ()
+    return Search(sought, globs, may_read, labels)
 
 
-def _search(start: Path, named: str, query: Search, limit: int) -> Outcome:
-    try:
-        os.stat(start)
-    except (OSError, ValueError) as error:
-        return failure("searched", start, error)
+def _search(place: Place, named: str, query: Search, limit: int) -> Outcome:
+    query.trust = min(query.trust, query.labels.of_folder(place.path))
     label = "" if os.path.normpath(named) == "." else f"{shown(named).rstrip('/')}/"
-    files = ((path, f"{label}{shown('/'.join(parts))}".rstrip("/")) for path, parts in _files(start, query))
-    rows = _matches(files, query.regex, query) if query.regex else (name for _, name in files)
+    files = _files(place, query)
+    rows = _matches(files, label, query) if query.regex else (_name(label, file) for file in files)
     found = list(islice(rows, limit + 1))
     if len(found) > limit:
         found[limit:] = [f"[there is more: these are the first {limit}]"]
     nothing = f"No match in {query.searched:,} files." if query.regex else "No file fits."
-    return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]))
+    return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]), trust=query.trust)
+
+
+def _name(label: str, file: SearchedFile) -> str:
+    return f"{label}{shown('/'.join(file.parts))}".rstrip("/")
 
 
 def _remarks(query: Search) -> Iterator[str]:
@@ -112,61 +140,103 @@ def _remarks(query: Search) -> Iterator[str]:
         yield f"[{query.skipped:,} binary or large files were not searched]"
     if query.unreadable:
         yield f"[{query.unreadable:,} files or folders could not be read]"
+    if query.closed:
+        yield f"[{query.closed:,} files or folders may hold secrets and were left out; read_file asks]"
     if query.clipped:
         yield f"[{query.clipped:,} long lines were searched in their first {REACH:,} characters only]"
 
 
-def _matches(files: Iterator[tuple[Path, str]], regex: re.Pattern[str], query: Search) -> Iterator[str]:
-    for path, name in files:
-        for number, line in enumerate(_content(path, query), 1):
+def _matches(files: Iterator[SearchedFile], label: str, query: Search) -> Iterator[str]:
+    for file in files:
+        data = _content(file, query)
+        found = False
+        for number, line in enumerate(_lines(data, query), 1):
             if query.stop.is_set():
                 return
             query.clipped += len(line) > REACH
-            if regex.search(line, 0, REACH):
+            if query.regex and query.regex.search(line, 0, REACH):
+                if not found:
+                    query.trust = min(query.trust, query.labels.of_file(file.path, data or b""))
+                found = True
                 cut = " […]" if len(line) > WIDEST else ""
-                yield f"{name}:{number}: {line[:WIDEST]}{cut}"
+                yield f"{_name(label, file)}:{number}: {line[:WIDEST]}{cut}"
 
 
-def _content(path: Path, query: Search) -> list[str]:
+def _content(file: SearchedFile, query: Search) -> bytes | None:
     try:
-        text = decoded(load(path)) if os.stat(path).st_size <= LARGEST else None
+        data = read_at(file.folder, file.path.name, LARGEST)
     except OSError:
         query.unreadable += 1
+        return None
+    query.skipped += data is None
+    return data
+
+
+def _lines(data: bytes | None, query: Search) -> list[str]:
+    if data is None:
         return []
+    try:
+        text = decoded(data)
     except ValueError:
-        text = None
-    query.skipped += text is None
-    if text is None:
+        query.skipped += 1
         return []
     query.searched += 1
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def _files(start: Path, query: Search) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Each file below `start` with its path in parts, in the order of names. Links are not followed."""
-    if not start.is_dir():
-        yield start, ()
+def _files(place: Place, query: Search) -> Iterator[SearchedFile]:
+    """Yield each file below a place in the order of names. Links are not followed."""
+    if not place.is_folder:
+        yield SearchedFile(place.folder, place.path, ())
         return
-    above, rules = _inherited(start)
-    waiting: list[tuple[tuple[str, ...], tuple[Rule, ...]]] = [((), rules)]
-    while waiting and not query.stop.is_set():
-        parts, rules = waiting.pop()
-        entries = _listed(start.joinpath(*parts), query)
+    above, rules = _inherited(place.path)
+    yield from _walk(place.scan(), place.path, (), above, rules, query)
+
+
+def _walk(
+    folder: int,
+    path: Path,
+    parts: tuple[str, ...],
+    above: tuple[str, ...],
+    rules: tuple[IgnoreRule, ...],
+    query: Search,
+) -> Iterator[SearchedFile]:
+    """Walk a folder that is open, and close it."""
+    try:
+        entries = _listed(folder, query)
         if (".gitignore", False, True) in entries:
-            rules += _rules(start.joinpath(*parts), (*above, *parts))
-        inner = []
-        for name, is_folder, is_file in entries:
+            rules += _rules(folder, (*above, *parts))
+        kept = [each for each in entries if not _ignored((*above, *parts, each[0]), each[1], rules)]
+        for name, _, is_file in kept:
+            if query.stop.is_set():
+                return
             below = (*parts, name)
-            if _ignored((*above, *below), is_folder, rules):
-                continue
-            if is_folder:
-                inner.append((below, rules))
-            elif is_file and query.wants(below):
-                yield start.joinpath(*below), below
-        waiting.extend(reversed(inner))
+            if is_file and query.wants(below) and _may_read(path / name, query):
+                yield SearchedFile(folder, path / name, below)
+        for name, is_folder, _ in kept:
+            if is_folder and len(parts) < DEEPEST and _may_read(path / name, query):
+                inner = _entered(folder, name, query)
+                if inner is not None:
+                    yield from _walk(inner, path / name, (*parts, name), above, rules, query)
+    finally:
+        os.close(folder)
 
 
-def _listed(folder: Path, query: Search) -> list[tuple[str, bool, bool]]:
+def _may_read(path: Path, query: Search) -> bool:
+    may = query.may_read(path)
+    query.closed += not may
+    return may
+
+
+def _entered(folder: int, name: str, query: Search) -> int | None:
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        query.unreadable += 1
+        return None
+
+
+def _listed(folder: int, query: Search) -> list[tuple[str, bool, bool]]:
     """Name, is it a folder, is it a file; neither for a link."""
     try:
         with os.scandir(folder) as entries:
@@ -180,32 +250,35 @@ def _listed(folder: Path, query: Search) -> list[tuple[str, bool, bool]]:
         return []
 
 
-def _inherited(start: Path) -> tuple[tuple[str, ...], tuple[Rule, ...]]:
+def _inherited(start: Path) -> tuple[tuple[str, ...], tuple[IgnoreRule, ...]]:
     """Where `start` lies in its repository, and the rules that come from above it."""
-    whole = start.resolve()
-    top = next((each for each in (whole, *whole.parents) if (each / ".git").exists()), whole)
-    above = whole.relative_to(top).parts
-    rules: tuple[Rule, ...] = ()
+    top = next((each for each in (start, *start.parents) if (each / ".git").exists()), start)
+    above = start.relative_to(top).parts
+    rules: tuple[IgnoreRule, ...] = ()
     for depth in range(len(above)):
-        rules += _rules(top.joinpath(*above[:depth]), above[:depth])
+        folder = os.open(top.joinpath(*above[:depth]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            rules += _rules(folder, above[:depth])
+        finally:
+            os.close(folder)
     return above, rules
 
 
-def _rules(folder: Path, base: tuple[str, ...]) -> tuple[Rule, ...]:
+def _rules(folder: int, base: tuple[str, ...]) -> tuple[IgnoreRule, ...]:
     try:
-        lines = decoded(load(folder / ".gitignore")).splitlines()
+        lines = decoded(read_at(folder, ".gitignore", LARGEST) or b"").splitlines()
     except (OSError, ValueError):
         return ()
     return tuple(_rule(line.strip(), base) for line in lines if line.strip() and not line.startswith("#"))
 
 
-def _rule(line: str, base: tuple[str, ...]) -> Rule:
+def _rule(line: str, base: tuple[str, ...]) -> IgnoreRule:
     pattern = line.removeprefix("!")
     bare = pattern.removeprefix("\\").rstrip("/")
-    return Rule(base, globbed(bare), negated=line.startswith("!"), folders=pattern.endswith("/"))
+    return IgnoreRule(base, globbed(bare), negated=line.startswith("!"), folders=pattern.endswith("/"))
 
 
-def _ignored(parts: tuple[str, ...], is_folder: bool, rules: tuple[Rule, ...]) -> bool:
+def _ignored(parts: tuple[str, ...], is_folder: bool, rules: tuple[IgnoreRule, ...]) -> bool:
     """The last rule that fits decides."""
     for rule in reversed(rules):
         if (is_folder or not rule.folders) and fits(rule.glob, parts[len(rule.base) :]):

@@ -1,8 +1,10 @@
 """The terminal and execute_code: sandboxed commands, a lasting working directory, background processes."""
 
+import asyncio
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
@@ -12,17 +14,19 @@ import msgspec
 from msgspec import Struct
 
 from hone.core.clock import Clock
+from hone.core.errors import HoneError
 from hone.core.messages import sound
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool import Outcome, Tool, ToolKind, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
+from hone.core.work import Work
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
 from hone.sandbox.process import Ended, Running
-from hone.sandbox.spec import PATH, SandboxUnavailable
+from hone.sandbox.spec import PATH, Claim, SandboxUnavailable
 from hone.sandbox.workspace import Workspace
 from hone.tools.define import tool
-from hone.tools.doubts import ApprovalRules, Judge, Network, refused
+from hone.tools.doubts import CommandRequest, Judge
 
 LONGEST = 100_000
 """Bytes of a command; the system takes a little more in one argument."""
@@ -44,7 +48,8 @@ class BackgroundProcess(Struct, frozen=True):
 
     command: str
     running: Running
-    trust: Trust
+    choice: SandboxChoice
+    network: bool
 
     @property
     def state(self) -> str:
@@ -57,19 +62,42 @@ class Shell:
     """The tools that run commands, and what they share. Close it with its session."""
 
     workspace: Workspace
-    rules: ApprovalRules
+    danger: Judge
+    work: Work
     tools: Sequence[Tool] = field(init=False)
     place: str = field(init=False)
     jobs: dict[str, BackgroundProcess] = field(default_factory=dict)
     _last: int = 0
+    _watching: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.place = str(self.workspace.folder)
-        self.tools = (_terminal(self), _process(self), _code(self.workspace, self.rules))
+        self.tools = (_terminal(self), _process(self), _code(self))
 
     async def close(self) -> None:
         self.jobs.clear()
         await self.workspace.close()
+        await asyncio.gather(*self._watching, return_exceptions=True)
+
+    def trust(self, text: str, choice: SandboxChoice, *, network: bool) -> Trust:
+        """Return the best label that a command's output may carry."""
+        if network or Claim.NETWORK not in choice.held:
+            return Trust.FOREIGN
+        return self.work.labels.of_output(self.workspace.folder, text)
+
+    def around(self, text: str, context: ToolContext, *, network: bool) -> AbstractAsyncContextManager[None]:
+        return self.work.around_command(self.workspace.folder, text, context, network=network)
+
+    def observe(self, stack: AsyncExitStack, running: Running) -> None:
+        """Stay around a process in the background until it has ended."""
+
+        async def until_the_end() -> None:
+            async with stack:
+                await running.wait()
+
+        task = asyncio.create_task(until_the_end())
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
 
     def impossible(self, command: str, *, background: bool) -> str:
         if "\0" in command or len(command.encode()) > LONGEST:
@@ -104,12 +132,11 @@ def shell_tools(
     folder: Path,
     sandbox: Sandbox,
     danger: Judge,
+    work: Work,
     *,
-    network: Network = "ask",
-    trust_floor: Trust = Trust.FOREIGN,
     clock: Clock | None = None,
 ) -> Shell:
-    return Shell(Workspace(folder, sandbox, clock), ApprovalRules(danger, network, trust_floor))
+    return Shell(Workspace(folder, sandbox, clock), danger, work)
 
 
 def _terminal(shell: Shell) -> Tool:
@@ -129,20 +156,24 @@ def _terminal(shell: Shell) -> Tool:
             return refused(f"Not run: {impossible}")
         choice = await shell.workspace.choice()
         argv = shell.argv(command)
-        no = await shell.rules.refusal(context, command, choice, place=shell.place, network=network)
+        request = CommandRequest("terminal", command, choice, network, shell.place)
+        no = await request.refusal(context, shell.danger)
         if no:
-            return no
-        trust = shell.rules.trust(choice, network=network)
+            return refused(f"Not run. {no}")
         try:
             launch = shell.workspace.launch(argv, choice, network=network)
-            if background:
-                running = await shell.workspace.start(launch, "process")
-                name = shell.note(BackgroundProcess(command, running, trust))
-                return Outcome(f"Started in the background as {name}.", trust=trust)
-            ended = await shell.workspace.run(launch, "terminal", timeout)
-        except (OSError, ValueError, SandboxUnavailable) as error:
-            return refused(f"Not run: {error}.")
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(shell.around(command, context, network=network))
+                if background:
+                    running = await shell.workspace.start(launch, "process")
+                    name = shell.note(BackgroundProcess(command, running, choice, network))
+                    shell.observe(stack.pop_all(), running)
+                    return Outcome(f"Started in the background as {name}.", trust=Trust.AGENT)
+                ended = await shell.workspace.run(launch, "terminal", timeout)
+        except (OSError, ValueError, SandboxUnavailable, HoneError) as error:
+            return refused(f"Not run: {error}".rstrip(".") + ".")
         place = shell.arrive(ended.report)
+        trust = await asyncio.to_thread(shell.trust, ended.output, choice, network=network)
         return told(ended, choice, timeout, network=network, trust=trust, place=place)
 
     return terminal
@@ -160,12 +191,16 @@ def _process(shell: Shell) -> Tool:
             return refused(f"There is no process {id!r}. There are: {', '.join(shell.jobs) or 'none'}.")
         if action == "stop":
             await job.running.stop()
-        return Outcome(f"{job.running.output.text()}\n[{job.state}]", trust=job.trust)
+        text = job.running.output.text()
+        trust = await asyncio.to_thread(shell.trust, text, job.choice, network=job.network)
+        return Outcome(f"{text}\n[{job.state}]", trust=trust)
 
     return process
 
 
-def _code(workspace: Workspace, rules: ApprovalRules) -> Tool:
+def _code(shell: Shell) -> Tool:
+    workspace = shell.workspace
+
     @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, kind=ToolKind.CODE, network_flag="network")
     async def execute_code(
         context: ToolContext,
@@ -176,16 +211,17 @@ def _code(workspace: Workspace, rules: ApprovalRules) -> Tool:
         """Run Python in a sandbox. Shows what it prints and the value of the last line."""
         code = sound(code)
         choice = await workspace.choice()
-        place = str(workspace.folder)
-        no = await rules.refusal(context, code, choice, place=place, network=network, code=True)
+        request = CommandRequest("execute_code", code, choice, network, str(workspace.folder))
+        no = await request.refusal(context, shell.danger)
         if no:
-            return no
+            return refused(f"Not run. {no}")
         try:
             launch = workspace.launch([workspace.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
-            ended = await workspace.run(launch, "execute_code", timeout, code.encode())
-        except (OSError, ValueError, SandboxUnavailable) as error:
-            return refused(f"Not run: {error}.")
-        trust = rules.trust(choice, network=network)
+            async with shell.around(code, context, network=network):
+                ended = await workspace.run(launch, "execute_code", timeout, code.encode())
+        except (OSError, ValueError, SandboxUnavailable, HoneError) as error:
+            return refused(f"Not run: {error}".rstrip(".") + ".")
+        trust = await asyncio.to_thread(shell.trust, ended.output, choice, network=network)
         return told(ended, choice, timeout, network=network, trust=trust)
 
     return execute_code

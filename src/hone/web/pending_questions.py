@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 from hone.core.clock import Clock
 from hone.core.errors import Missing
-from hone.core.tool_context import Answer, Question
+from hone.core.permissions import Answer, Question
 from hone.web.bus import Bus
 
 PATIENCE = 600.0
@@ -38,7 +38,7 @@ class PendingQuestions:
                     answer = await future
         finally:
             del self._open[session, id]
-            self._bus.publish(session, "answer", {"id": id, "answer": answer})
+            self._bus.publish(session, "answer", {"id": id, "answer": answer.choice})
         return answer
 
     def answer(self, session: str, id: str, answer: Answer) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hone.cli.render import Paint
 from hone.cli.terminal.asking import decide, shown
-from hone.core.tool_context import Answer, Question
+from hone.core.permissions import Answer, Question
 from hone.core.visible import visible
 
 YES = {"y": Answer.ONCE, "s": Answer.SESSION, "a": Answer.ALWAYS}

@@ -18,7 +18,7 @@ from hone.features.backends.part import MemoryPart
 from hone.features.backends.sqlite import SqliteBackend
 from hone.features.imports.plan import TOGETHER
 from hone.features.templates.store import Templates
-from hone.features.templates.values import Example, Template, Work
+from hone.features.templates.values import Example, Template, WorkKind
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
 from hone.models.scripted import Scripted, rounds
@@ -44,7 +44,7 @@ async def shelf(root: Path) -> AsyncIterator[Templates]:
 
 
 def template(name: str) -> Template:
-    return Template(name, Work.FILE, SessionId("5e55"), NOON, (EXAMPLE,))
+    return Template(name, WorkKind.FILE, SessionId("5e55"), NOON, "", (), (EXAMPLE,))
 
 
 templates = Deeds(

@@ -12,8 +12,8 @@ from hone.core.clock import ManualClock
 from hone.core.jobs import State
 from hone.core.ledger import USER
 from hone.core.messages import ToolCall
+from hone.core.permissions import Answer
 from hone.core.skill import SkillOrigin
-from hone.core.tool_context import Answer
 from hone.core.topics import NAMES
 from hone.core.transcript import Node
 from hone.core.trust import Trust

@@ -12,7 +12,7 @@ from hone.cli.render import Paint
 from hone.cli.terminal.keyboard import forget_typed, pressed, unechoed
 from hone.cli.trust import MEANING
 from hone.cli.trust import shown as shown_file
-from hone.core.tool_context import Answer, Question
+from hone.core.permissions import Answer, Question
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions
 

@@ -119,9 +119,9 @@ def show(options: Options, key: str) -> None:
             raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
         return found
 
-    memo = with_home(options, act)
-    click.echo(memo.value)
-    facts = {"stored": moment(memo.updated_at), **memo.metadata}
+    memory = with_home(options, act)
+    click.echo(memory.value)
+    facts = {"stored": moment(memory.updated_at), **memory.metadata}
     click.echo("\n".join(["", *(f"{name}: {value}" for name, value in facts.items())]))
 
 
@@ -181,7 +181,7 @@ def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path 
 @click.argument("key")
 @click.pass_obj
 def probe(options: Options, name: str, key: str) -> None:
-    """Store one memo, say so, and wait to be killed."""
+    """Store one memory, say so, and wait to be killed."""
 
     async def act(hone: Hone) -> None:
         await hone.part(MemoryPart).backing.make(name).store(PROBE, key, "kept")
@@ -193,7 +193,7 @@ def probe(options: Options, name: str, key: str) -> None:
 
 
 async def _survives(hone: Hone, options: Options, name: str) -> bool | None:
-    """Whether a memo is there whose writer was killed as soon as it had said so; None if it never did."""
+    """Whether a memory is there whose writer was killed as soon as it had said so; None if it never did."""
     backend, key = hone.part(MemoryPart).backing.make(name), f"kill-{os.urandom(4).hex()}"
     home = ["--home", str(options.home)] if options.home else []
     child = await asyncio.create_subprocess_exec(

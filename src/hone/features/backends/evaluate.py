@@ -34,7 +34,7 @@ LEFT, BAR, ROW, TOP = 110, 5, 34, 54
 class Measured(Struct, frozen=True):
     """What was seen of a backend. `why` says why it cannot be used, `error` what went wrong on the way;
     `worked` are the operations whose round trip was whole; `times` are the milliseconds each took; `recall`
-    is the share of questions whose answer was among the first three; `durable` whether a memo survived the
+    is the share of questions whose answer was among the first three; `durable` whether a memory survived the
     kill of its writer, None if that was not tried; `calls` are requests to a server for one operation."""
 
     name: str

@@ -88,11 +88,11 @@ async def measure(backend: Backend, clock: Clock) -> Measured:
         for key, value, _ in QUESTIONS:
             await meter.timed("store", backend.store(USER, key, value))
         kept = [await meter.timed("retrieve", backend.retrieve(USER, key)) for key, *_ in QUESTIONS]
-        if [memo.value for memo in kept if memo] == [value for _, value, _ in QUESTIONS]:
+        if [memory.value for memory in kept if memory] == [value for _, value, _ in QUESTIONS]:
             worked |= {"store", "retrieve"}
         for key, _, question in QUESTIONS:
-            memos = await meter.timed("query", backend.query(USER, question))
-            right += key in [memo.key for memo in memos[:FIRST]]
+            memories = await meter.timed("query", backend.query(USER, question))
+            right += key in [memory.key for memory in memories[:FIRST]]
         worked |= {"query"} if right else set()
         for key, *_ in QUESTIONS:
             await meter.timed("delete", backend.delete(USER, key))

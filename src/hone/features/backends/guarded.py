@@ -15,7 +15,7 @@ LONGEST_KEY, LONGEST = 200, 20_000
 
 class GuardedBackend:
     """The same backend, as far as it keeps its word. A backend is anybody's code, or a service anywhere:
-    another user's memo in an answer is an error of it, and so is anything that is no memo."""
+    another user's memory in an answer is an error of it, and so is anything that is no memory item."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -58,10 +58,10 @@ class GuardedBackend:
         found = await self._asked(self._backend.retrieve(user_id, named(key)))
         if found is None:
             return None
-        memo = self._checked(found, user_id)
-        if memo.key != named(key):
+        memory = self._checked(found, user_id)
+        if memory.key != named(key):
             raise BackendError(self._lie("another memo than the one that was asked for"))
-        return memo
+        return memory
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
@@ -135,11 +135,11 @@ def named(key: str) -> str:
     return key
 
 
-def _is_sound(memo: MemoryItem) -> bool:
-    told: object = memo.metadata
+def _is_sound(memory: MemoryItem) -> bool:
+    told: object = memory.metadata
     if not isinstance(told, Mapping):
         return False
-    texts: tuple[object, ...] = (memo.key, memo.value, memo.user_id, *told.keys(), *told.values())
-    times: tuple[object, ...] = (memo.created_at, memo.updated_at)
+    texts: tuple[object, ...] = (memory.key, memory.value, memory.user_id, *told.keys(), *told.values())
+    times: tuple[object, ...] = (memory.created_at, memory.updated_at)
     dated = all(isinstance(each, datetime) and each.tzinfo for each in times)
     return all(isinstance(each, str) for each in texts) and dated

@@ -62,11 +62,11 @@ class HonchoBackend:
         async with self._session(user_id) as session:
             before = await self._live(session, key)
             now = self._clock.now()
-            created = min((_memo(each).created_at for each in before), default=now)
-            memo = MemoryItem(key, value, user_id, created, max(created, now), dict(metadata or {}))
-            await self._say(session, memo, LIVE)
+            created = min((_memory(each).created_at for each in before), default=now)
+            memory = MemoryItem(key, value, user_id, created, max(created, now), dict(metadata or {}))
+            await self._say(session, memory, LIVE)
             await self._retire(session, before)
-            return memo
+            return memory
 
     async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
         """The newest message with this key."""
@@ -75,7 +75,7 @@ class HonchoBackend:
                 session.aio.messages(filters={"metadata": {"key": key}}, size=1, reverse=True)
             )
             found = [each for each in page.items if _is(each, LIVE)]
-        return _memo(found[0]) if found else None
+        return _memory(found[0]) if found else None
 
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
@@ -91,7 +91,7 @@ class HonchoBackend:
             )
         newest = {each.metadata.get("key"): each for each in sorted(found, key=lambda each: each.created_at)}
         kept = {id(each) for each in newest.values()}
-        return [_memo(each) for each in found if id(each) in kept and _is(each, LIVE)]
+        return [_memory(each) for each in found if id(each) in kept and _is(each, LIVE)]
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         keys: dict[str, None] = {}
@@ -99,7 +99,7 @@ class HonchoBackend:
             live = {"metadata": {"state": LIVE}}
             page = await self._counted(session.aio.messages(filters=live, size=PAGE, reverse=True))
             while page is not None and len(keys) < limit:
-                keys.update(dict.fromkeys(_memo(each).key for each in page.items))
+                keys.update(dict.fromkeys(_memory(each).key for each in page.items))
                 page = await self._counted(page.get_next_page())
         return list(keys)[:limit]
 
@@ -131,19 +131,19 @@ class HonchoBackend:
         page = await self._counted(session.aio.messages(filters=wanted, size=PAGE, reverse=True))
         return list(page.items)
 
-    async def _say(self, session: "Session", memo: MemoryItem, state: str) -> None:
+    async def _say(self, session: "Session", memory: MemoryItem, state: str) -> None:
         from honcho.api_types import MessageCreateParams
 
         metadata: dict[str, Any] = {
-            "key": memo.key,
-            "value": memo.value,
+            "key": memory.key,
+            "value": memory.value,
             "state": state,
-            "created_at": memo.created_at.isoformat(),
-            "updated_at": memo.updated_at.isoformat(),
-            "metadata": dict(memo.metadata),
+            "created_at": memory.created_at.isoformat(),
+            "updated_at": memory.updated_at.isoformat(),
+            "metadata": dict(memory.metadata),
         }
-        content = f"{memo.key}: {memo.value}"[:CONTENT] if state == LIVE else f"(forgotten: {memo.key})"
-        said = MessageCreateParams(content=content, peer_id=memo.user_id, metadata=metadata)
+        content = f"{memory.key}: {memory.value}"[:CONTENT] if state == LIVE else f"(forgotten: {memory.key})"
+        said = MessageCreateParams(content=content, peer_id=memory.user_id, metadata=metadata)
         await self._counted(session.aio.add_messages(said))
 
     async def _retire(self, session: "Session", messages: Sequence["Message"]) -> None:
@@ -222,7 +222,7 @@ def _is(message: "Message", state: str) -> bool:
     return bool(message.metadata.get("state") == state)
 
 
-def _memo(message: "Message") -> MemoryItem:
+def _memory(message: "Message") -> MemoryItem:
     """Whose it is says the service: the peer who wrote it."""
     told = message.metadata
     try:

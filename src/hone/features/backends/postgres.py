@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PATIENCE = 5
 """Seconds for a connection, and for a statement."""
 BUDGET = 500
-"""Memos that are scored for one question."""
+"""Memories that are scored for one question."""
 FRESH = 60.0
 """Seconds for which the server's statistics are remembered."""
 LOCK = 0x686F6E65
@@ -49,7 +49,7 @@ SCHEMA = (
     # Enough of the commonest words to know which ones not to look for.
     "ALTER TABLE hone_memos ALTER COLUMN words SET STATISTICS 300",
 )
-# The user is a word of each memo, so that the index itself keeps users apart.
+# The user is a word of each memory, so that the index itself keeps users apart.
 STORE = f"""
 INSERT INTO hone_memos (user_id, key, value, metadata, created_at, updated_at, touched, words)
 VALUES (%(user)s, %(key)s, %(value)s, %(metadata)s, %(now)s, %(now)s, nextval('hone_memos_touched'),
@@ -86,7 +86,7 @@ ORDER BY touched DESC LIMIT %(limit)s
 
 @dataclass(slots=True)
 class _Statistics:
-    """How many memos the commonest words stand in, as the server estimates it."""
+    """How many memories the commonest words stand in, as the server estimates it."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     at: float = float("-inf")

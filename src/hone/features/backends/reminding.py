@@ -21,9 +21,9 @@ QUESTION = 1_000
 """Characters of the user's words that are asked for."""
 MOST = 5
 WIDTH = 400
-"""Characters of one memo."""
+"""Characters of one memory."""
 TRUST, HOME = "trust", "home"
-"""Names in a memo's metadata: what it was worth when it was stored, and whose copy it is."""
+"""Names in a memory's metadata: what it was worth when it was stored, and whose copy it is."""
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class Reminding:
         if not words.strip() or self.clock.monotonic() < self._resting:
             return None, ""
         try:
-            memos = await self._found(self.clean(words[:QUESTION]))
+            memories = await self._found(self.clean(words[:QUESTION]))
             cloud, said = self.backend.is_cloud, reminded(transcript)
-            found = reminder(memos, cloud=cloud, home=await self.home(), said=said)
+            found = reminder(memories, cloud=cloud, home=await self.home(), said=said)
         except (BackendError, StoreError) as error:
             self._resting = self.clock.monotonic() + REST
             return None, self._warning(str(error))
@@ -79,40 +79,40 @@ class Reminding:
         return f"Memory ({self.backend.name}) is left out for now: {error}"
 
 
-def label(memo: MemoryItem, *, cloud: bool) -> Trust:
-    """What a memo is worth now: what it was worth when it was stored, never more than the agent's own words.
+def label(memory: MemoryItem, *, cloud: bool) -> Trust:
+    """Return the trust of a memory now: the label it was stored with, at most that of the agent's own words.
     What comes from elsewhere is foreign, whatever it says of itself."""
-    return Trust.FOREIGN if cloud else min(Trust.AGENT, stored(memo))
+    return Trust.FOREIGN if cloud else min(Trust.AGENT, stored(memory))
 
 
-def stored(memo: MemoryItem) -> Trust:
-    """The label that a memo was stored with; none is the lowest."""
-    named = memo.metadata.get(TRUST, "")
+def stored(memory: MemoryItem) -> Trust:
+    """The label that a memory was stored with; none is the lowest."""
+    named = memory.metadata.get(TRUST, "")
     return next((each for each in Trust if each.name.lower() == named), Trust.FOREIGN)
 
 
 def reminder(
-    memos: Iterable[MemoryItem], *, cloud: bool, home: str, said: Sequence[str] = ()
+    memories: Iterable[MemoryItem], *, cloud: bool, home: str, said: Sequence[str] = ()
 ) -> Reminder | None:
     """What is brought up unasked. Not what was stored from foreign words: it would be before the model in
     every conversation that touches it. Not the copies of what this home knows: the ledger has those, and what
     was withdrawn. Not what was `said` before."""
     fitting = [
-        memo
-        for memo in memos
-        if stored(memo) > Trust.FOREIGN
-        and not (home and memo.metadata.get(HOME) == home)
-        and not any(shown(memo) in each for each in said)
+        memory
+        for memory in memories
+        if stored(memory) > Trust.FOREIGN
+        and not (home and memory.metadata.get(HOME) == home)
+        and not any(shown(memory) in each for each in said)
     ][:MOST]
     if not fitting:
         return None
-    worth = lowest(label(memo, cloud=cloud) for memo in fitting)
+    worth = lowest(label(memory, cloud=cloud) for memory in fitting)
     return Reminder("\n".join(map(shown, fitting)), worth.name.lower())
 
 
-def shown(memo: MemoryItem) -> str:
-    value = memo.value if len(memo.value) <= WIDTH else f"{memo.value[: WIDTH - 1].rstrip()}…"
-    return "\n".join(item(f"{memo.key}: {value}"))
+def shown(memory: MemoryItem) -> str:
+    value = memory.value if len(memory.value) <= WIDTH else f"{memory.value[: WIDTH - 1].rstrip()}…"
+    return "\n".join(item(f"{memory.key}: {value}"))
 
 
 def reminded(messages: Iterable[Message]) -> list[str]:

@@ -20,7 +20,7 @@ from hone.stores.words import question_terms, rarest, spaced
 
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 BUDGET = 500
-"""Memos that are scored for one question: more say little and take long."""
+"""Memories that are scored for one question: more say little and take long."""
 EPOCH = datetime.fromtimestamp(0, UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -132,11 +132,11 @@ def _store(connection: apsw.Connection, draft: _Draft) -> MemoryItem:
     # Clocks jump: what is stored again was not updated before it was made.
     row = (draft.user, draft.key, draft.value, draft.metadata, created, max(created, draft.at))
     connection.execute(INDEX, (connection.execute(PUT, row).get, *draft.words))
-    return _memo((draft.key, draft.value, draft.user, created, max(created, draft.at), draft.metadata))
+    return _memory((draft.key, draft.value, draft.user, created, max(created, draft.at), draft.metadata))
 
 
 def _taken(connection: apsw.Connection, user: str, key: str) -> int | None:
-    """Takes a memo away; gives back when it was made."""
+    """Takes a memory away; gives back when it was made."""
     row: Any = connection.execute(OLD, (user, key)).fetchone()
     if row is None:
         return None
@@ -146,7 +146,7 @@ def _taken(connection: apsw.Connection, user: str, key: str) -> int | None:
 
 def _get(connection: apsw.Connection, user: str, key: str) -> MemoryItem | None:
     row = connection.execute(GET, (user, key)).fetchone()
-    return None if row is None else _memo(row)
+    return None if row is None else _memory(row)
 
 
 def _search(
@@ -156,13 +156,13 @@ def _search(
     wanted = " OR ".join(rarest(counts, BUDGET))
     if not wanted:
         return ()
-    # A word that stands everywhere ranks nothing; to weigh it would mean to read every memo.
+    # A word that stands everywhere ranks nothing; to weigh it would mean to read every memory.
     if min(count for count, _ in counts if count) > BUDGET:
-        return tuple(_memo(row) for row in connection.execute(EVERYWHERE, (wanted, user, limit)))
-    return tuple(_memo(row) for row in connection.execute(SEARCH, (wanted, user, BUDGET, limit)))
+        return tuple(_memory(row) for row in connection.execute(EVERYWHERE, (wanted, user, limit)))
+    return tuple(_memory(row) for row in connection.execute(SEARCH, (wanted, user, BUDGET, limit)))
 
 
-def _memo(row: Sequence[Any]) -> MemoryItem:
+def _memory(row: Sequence[Any]) -> MemoryItem:
     key, value, user, created, updated, metadata = row
     try:
         known = json.loads(metadata)

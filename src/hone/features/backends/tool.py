@@ -25,7 +25,7 @@ from hone.tools.define import tool
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
 
 MOST = 50
-"""Memos in one answer."""
+"""Memories in one answer."""
 
 
 def backend_tool(hone: Hone, backend: Backend, user_id: str, source: Source | None = None) -> Tool:
@@ -87,28 +87,28 @@ class Access(Struct, frozen=True):
         trust = Trust.FOREIGN if found.flags else self._ground(context)
         await self._protect(key, trust)
         facts = {**more, **described(_author(context)), TRUST: trust.name.lower()}
-        memo = await self.backend.store(self.user_id, key, value, facts)
-        again = "" if memo.created_at == memo.updated_at else " in the place of what was there"
-        return answer(f"Stored under {memo.key!r}{again}.")
+        memory = await self.backend.store(self.user_id, key, value, facts)
+        again = "" if memory.created_at == memory.updated_at else " in the place of what was there"
+        return answer(f"Stored under {memory.key!r}{again}.")
 
     async def retrieve(self, key: str) -> Outcome:
         found = await self.backend.retrieve(self.user_id, key)
         return self._told([found] if found else [], f"There is nothing under {key!r}.")
 
     async def query(self, words: str, limit: int, *, dialectic: bool) -> Outcome:
-        memos = await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
-        return self._told(memos, "Nothing fits these words.")
+        memories = await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
+        return self._told(memories, "Nothing fits these words.")
 
     async def keys(self) -> Outcome:
         """A key is text as well: here, those that were made of foreign words are counted and not shown."""
         keys = await self.backend.list_keys(self.user_id)
         if self.backend.is_cloud:
             return Outcome("\n".join(keys) or "Nothing is stored.", trust=Trust.FOREIGN)
-        memos = [memo for key in keys if (memo := await self.backend.retrieve(self.user_id, key))]
-        own = [memo for memo in memos if stored(memo) > Trust.FOREIGN]
-        foreign = len(memos) - len(own)
+        memories = [memory for key in keys if (memory := await self.backend.retrieve(self.user_id, key))]
+        own = [memory for memory in memories if stored(memory) > Trust.FOREIGN]
+        foreign = len(memories) - len(own)
         more = [f"({foreign:,} more, stored from foreign words; query finds them)"] if foreign else []
-        listed = "\n".join([*(memo.key for memo in own), *more]) or "Nothing is stored."
+        listed = "\n".join([*(memory.key for memory in own), *more]) or "Nothing is stored."
         return Outcome(listed, trust=min(Trust.AGENT, lowest(map(stored, own))))
 
     async def delete(self, context: ToolContext, key: str) -> Outcome:
@@ -125,9 +125,9 @@ class Access(Struct, frozen=True):
     def worth(self, best: Trust) -> Trust:
         return Trust.FOREIGN if self.backend.is_cloud else best
 
-    def _told(self, memos: Sequence[MemoryItem], nothing: str) -> Outcome:
-        least = lowest(label(memo, cloud=self.backend.is_cloud) for memo in memos)
-        text = "\n\n".join(map(_shown, memos)) or nothing
+    def _told(self, memories: Sequence[MemoryItem], nothing: str) -> Outcome:
+        least = lowest(label(memory, cloud=self.backend.is_cloud) for memory in memories)
+        text = "\n\n".join(map(_shown, memories)) or nothing
         return Outcome(text, trust=self.worth(min(Trust.AGENT, least)))
 
     def _ground(self, context: ToolContext) -> Trust:
@@ -156,6 +156,6 @@ def _author(context: ToolContext) -> Author:
     return Author(actor, header.id, header.parent or NO_SESSION, context.call.name, context.call.id)
 
 
-def _shown(memo: MemoryItem) -> str:
-    when = memo.updated_at.date().isoformat()
-    return f"{memo.key} ({when}, label {memo.metadata.get(TRUST, 'foreign')})\n{memo.value}"
+def _shown(memory: MemoryItem) -> str:
+    when = memory.updated_at.date().isoformat()
+    return f"{memory.key} ({when}, label {memory.metadata.get(TRUST, 'foreign')})\n{memory.value}"

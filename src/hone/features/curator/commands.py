@@ -71,11 +71,11 @@ def dry_run(options: Options, again: bool) -> int:
 
 def previewed(preview: Preview, paint: Paint) -> Iterator[str]:
     yield visible(report(preview.thought, [each.change for each in preview.entries], preview.refused))
-    standing = {each.change.target: each.change.standing for each in preview.entries}
+    states = {each.change.target: each.change.standing for each in preview.entries}
     for batch in preview.thought.batches:
         for move in batch.moves:
-            if skill(move.name) in standing:
-                waits = standing[skill(move.name)] is ChangeState.PENDING
+            if skill(move.name) in states:
+                waits = states[skill(move.name)] is ChangeState.PENDING
                 yield f"\n{paint.bold(f'{move.name}, {move.kind}')}{' (would wait for you)' if waits else ''}"
                 yield from indented(diff(skill(move.name), steps(move.before, move.after), paint))
     yield "\nNothing was changed."

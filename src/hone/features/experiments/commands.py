@@ -303,7 +303,7 @@ def _summary(task: Task) -> dict[str, Any]:
         "name": task.name,
         "session": task.session,
         "request": task.request,
-        "files": [path for path, _ in task.files],
+        "files": list(task.files),
     }
 
 
@@ -311,7 +311,7 @@ def _told(task: Task) -> list[str]:
     check = task.check
     rows = [f"{task.name}, from session {task.session}", f"request: {one_line(task.request, 500)}"]
     rows += [f"after {len(task.begun)} messages"] if task.begun else []
-    files = ", ".join(visible(path) for path, _ in task.files)
+    files = ", ".join(map(visible, task.files))
     rows.append(f"files: {files or 'none'}")
     rows += [f"check: the answer has {one_line(check.text, 200)!r} in it"] if check.text else []
     for path, words in check.files:

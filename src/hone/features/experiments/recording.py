@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused
-from hone.core.messages import Message, Role, Text
+from hone.core.messages import Message, Role, Text, encode
 from hone.core.ports import Sessions
 from hone.core.screen import screen
 from hone.core.secrets import redact
-from hone.core.transcript import Node, Transcript
+from hone.core.transcript import Node
 from hone.core.visible import one_line
-from hone.features.experiments.values import Check, Task
+from hone.features.experiments.values import Check, Task, TaskMessage
 from hone.features.templates.seeding import free_name, slug
 from hone.files.atomic import open_file
 
@@ -58,9 +58,9 @@ async def record(
     own, after = Path(stored.header.folder), nodes[at:]
     folder = options.folder or own
     wanted = _matching(folder, options.files) if options.files else _begun_with(after, own)
-    files = tuple(_read(folder, [each for each in wanted if (folder / each).is_file()]))
-    _undone(options.check, dict(files))
-    changed = () if options.folder else (path for path, _ in files if path in _named(after, own, _CHANGING))
+    files = dict(_read(folder, [each for each in wanted if (folder / each).is_file()]))
+    _undone(options.check, files)
+    changed = () if options.folder else (path for path in files if path in _named(after, own, _CHANGING))
     task = Task(
         options.name or free_name(slug(nodes[at].message.text) or f"task-{stored.header.id[:6]}", taken),
         stored.header.id,
@@ -69,7 +69,7 @@ async def record(
         redact(nodes[at].message.text),
         options.check,
         files,
-        _before(nodes[:at]),
+        tuple(_before(nodes[:at])),
     )
     return Recorded(task, tuple(changed))
 
@@ -86,15 +86,13 @@ def _asking(nodes: Sequence[Node], at: int) -> int:
     return at - 1 if at else spoken[0]
 
 
-def _before(nodes: Sequence[Node]) -> tuple[Node, ...]:
+def _before(nodes: Sequence[Node]) -> Iterator[TaskMessage]:
     """What was said, without secrets in the owner's words and without Hone's notes on what it knew then."""
-    begun = Transcript("")
     for node in nodes:
         message = node.message
         if message.role is Role.USER:
             message = Message(message.role, (Text(redact(message.text) or "(an image)"),))
-        begun = begun.then(message, node.trust, node.at)
-    return begun.nodes
+        yield TaskMessage(encode(message).decode(), node.trust, node.at)
 
 
 def _undone(check: Check, files: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """Run a task with and without a lesson, pair by pair, each run from the same initial state."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from hone.core.errors import ModelError, Refused
 from hone.core.messages import Role
 from hone.core.model import Usage
 from hone.core.ports import Header
-from hone.core.transcript import Transcript
 from hone.core.turn import Stop, Turn
 from hone.core.value import replace
 from hone.features.experiments.scratch_home import alter, copy_trust, furnish, gather
@@ -129,7 +128,7 @@ class ExperimentRunner:
         if not task.begun:
             return session
         prefix = session.agent.prefix
-        said = Transcript("", task.begun).rooted(prefix.digest)
+        said = task.transcript().rooted(prefix.digest)
         header = Header(new_id(), self._clock.now(), folder=str(work))
         await hone.sessions.start(header, prefix, said.nodes)
         return await hone.resume(header.id, model)
@@ -152,13 +151,13 @@ class RunPlace(Struct, frozen=True):
     def kept(self, arm: Arm) -> Path:
         return self.root / "kept" / arm
 
-    def renew(self, files: Sequence[tuple[str, str]], arm: Arm) -> None:
+    def renew(self, files: Mapping[str, str], arm: Arm) -> None:
         for folder in (self.home, self.work):
             if folder.exists():
                 cleared(folder)
         shutil.copytree(self.kept(arm), self.home)
         self.work.mkdir()
-        for path, text in files:
+        for path, text in files.items():
             place = self.work / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, "utf-8")

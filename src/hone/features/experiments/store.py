@@ -19,11 +19,11 @@ from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, Sto
 from hone.core.ids import SessionId
 from hone.core.messages import canonical, digest
 from hone.core.regex import regex
+from hone.core.sealed import sealed, to_json
 from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import to_dict, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
-from hone.features.templates.template_file import sealed
 from hone.files.atomic import append_durably, write
 from hone.files.locks import acquire, release
 from hone.sandbox.workspace import cleared
@@ -190,9 +190,9 @@ def _line(value: Run | dict[str, Any]) -> bytes:
 
 
 def _head(study: Study) -> bytes:
-    head = msgspec.to_builtins(replace(study, runs=()))
+    head = to_json(study)
     del head["runs"]
-    return _line(head | {"begun": study.begun.isoformat()})
+    return _line(head)
 
 
 def _read(path: Path) -> Study:

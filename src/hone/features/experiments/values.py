@@ -6,7 +6,9 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hone.core.ids import SessionId
-from hone.core.transcript import Node
+from hone.core.messages import decode
+from hone.core.sealed import TrustWord
+from hone.core.transcript import Transcript
 
 PAIRS = 20
 """Pairs of runs, unless the owner wants more; with fewer nothing is concluded."""
@@ -26,7 +28,15 @@ class Check(Struct, frozen=True):
         return bool(self.script or self.text or self.files)
 
 
-class Task(Struct, frozen=True):
+class TaskMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    """`message` is its canonical text."""
+
+    message: str
+    trust: TrustWord
+    at: datetime
+
+
+class Task(Struct, frozen=True, forbid_unknown_fields=True):
     """What is tried again and again: files in a folder, a conversation that may have begun, a request, and
     the owner's check. `folder` is where it comes from."""
 
@@ -36,8 +46,15 @@ class Task(Struct, frozen=True):
     folder: str
     request: str
     check: Check
-    files: tuple[tuple[str, str], ...] = ()
-    begun: tuple[Node, ...] = ()
+    files: dict[str, str] = {}
+    begun: tuple[TaskMessage, ...] = ()
+
+    def transcript(self) -> Transcript:
+        """Return what was said before the request. Raises KeyError for a message that cannot be read."""
+        said = Transcript("")
+        for each in self.begun:
+            said = said.then(decode(each.message.encode()), each.trust, each.at)
+        return said
 
 
 class LessonKind(StrEnum):

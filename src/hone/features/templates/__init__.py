@@ -2,5 +2,5 @@
 
 - Example: a call with its own result; it never happened in the conversation that shows it.
 - Template: the examples from one session, under a name.
-- Work: the kind that most calls of a session did: code, file, research, or mixed.
+- WorkKind: the kind that most calls of a session did: code, file, research, or mixed.
 """

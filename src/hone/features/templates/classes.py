@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from hone.core.messages import ToolResult
 from hone.core.regex import regex
 from hone.core.tool import ToolKind
-from hone.features.templates.values import Work
+from hone.features.templates.values import WorkKind
 
 SHARE = (6, 10)
 """One kind of work names the session if it has strictly more than this share of its calls."""
@@ -39,14 +39,14 @@ def kind_of(name: str, declared: Mapping[str, ToolKind]) -> ToolKind:
     return ToolKind.RESEARCH if _BROWSING.fullmatch(name) else KNOWN.get(name, ToolKind.OTHER)
 
 
-def classify(names: Iterable[str], declared: Mapping[str, ToolKind]) -> Work:
+def classify(names: Iterable[str], declared: Mapping[str, ToolKind]) -> WorkKind:
     """From the tools that were called, once for each call."""
     counts = Counter(kind_of(name, declared) for name in names)
     part, whole = SHARE
     for kind in (ToolKind.CODE, ToolKind.FILE, ToolKind.RESEARCH):
         if counts[kind] * whole > counts.total() * part:
-            return Work(kind)
-    return Work.MIXED
+            return WorkKind(kind)
+    return WorkKind.MIXED
 
 
 _OPENING = regex(

@@ -17,7 +17,7 @@ from hone.core.visible import one_line, visible
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.features.templates.template_file import examples_digest, to_dict
-from hone.features.templates.values import Template, Work
+from hone.features.templates.values import Template, WorkKind
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
 FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
@@ -71,14 +71,14 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a template of the calls in SESSION that succeeded."""
-    wish = TemplateOptions(name, Work(work) if work else None, most, description, tags)
+    wish = TemplateOptions(name, WorkKind(work) if work else None, most, description, tags)
     made = with_home(options, lambda hone: hone.part(TemplatesPart).create(session, wish))
     if as_json:
         echo_json(to_dict(made))
         return
     click.echo(f"Made template {made.name} ({made.work}, {number_of(len(made.examples), 'example')}):")
     click.echo("\n".join(_briefly(made)))
-    if any(Trust.FOREIGN in (each.said, each.trust) for each in made.examples):
+    if any(Trust.FOREIGN in (each.call_trust, each.result_trust) for each in made.examples):
         click.echo(FOREIGN)
     click.echo(f"Begin with it: hone --template {made.name}")
 
@@ -199,10 +199,10 @@ def _briefly(template: Template) -> Iterator[str]:
     """One line a call; whole where the model had read foreign text before it wrote the arguments."""
     for example in template.examples:
         call = describe(ToolCall("", example.tool, example.arguments))
-        if example.said is Trust.FOREIGN:
+        if example.call_trust is Trust.FOREIGN:
             call = visible(f"{example.tool} {example.arguments}")
         unkept = f"{example.size:,} characters of foreign text, not kept"
-        yield f"  → {call}: {unkept if example.trust is Trust.FOREIGN else extent(example.result)}"
+        yield f"  → {call}: {unkept if example.result_trust is Trust.FOREIGN else extent(example.result)}"
 
 
 def _wholly(template: Template) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _wholly(template: Template) -> Iterator[str]:
         yield ""
         yield from folded(f"→ {example.tool} {example.arguments}", full=True)
         yield from (f"  {line}" for line in folded(example.result, full=True))
-        labels = f"call {example.said.name.lower()}, result {example.trust.name.lower()}"
+        labels = f"call {example.call_trust.name.lower()}, result {example.result_trust.name.lower()}"
         yield f"  ({example.size:,} characters; {labels})"
 
 

@@ -21,7 +21,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.selection import MOST, choose, extract, happened, usable
 from hone.features.templates.store import AUTO, Templates
-from hone.features.templates.values import Template, Work
+from hone.features.templates.values import Template, WorkKind
 from hone.knowledge.skills.similar import words as split
 
 DESCRIPTION = 200
@@ -32,7 +32,7 @@ class TemplateOptions(Struct, frozen=True):
     """What the owner wants of a template; what is left open is found out."""
 
     name: str = ""
-    work: Work | None = None
+    work: WorkKind | None = None
     most: int = MOST
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ async def make(
     taken = await asyncio.to_thread(templates.names)
     named = slug(about) if about.isascii() else ""
     name = options.name or free_name(named or f"{work}-{session[:6]}", {*taken, AUTO})
-    made = Template(name, work, session, clock.now(), examples, about, options.tags)
+    made = Template(name, work, session, clock.now(), about, options.tags, examples)
     await templates.add(made)
     return made
 
@@ -154,8 +154,8 @@ def seeded(template: Template, root: str, now: datetime) -> Transcript:
     say(Message(Role.USER, (SystemNote(announcement(template)),)), Trust.AGENT)
     for number, example in enumerate(template.examples, 1):
         call = ToolCall(f"example_{number}", example.tool, example.arguments)
-        say(assistant(call), min(example.said, Trust.AGENT, chain.trust))
-        say(answer(call, example.result), min(example.trust, Trust.AGENT))
+        say(assistant(call), min(example.call_trust, Trust.AGENT, chain.trust))
+        say(answer(call, example.result), min(example.result_trust, Trust.AGENT))
     ending = f"(End of the examples from template {template.name}. The conversation begins here.)"
     say(assistant(ending), min(Trust.AGENT, chain.trust))
     return chain

@@ -17,7 +17,7 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.templates.classes import classify, kind_of, succeeded
-from hone.features.templates.values import Example, Template, Work
+from hone.features.templates.values import Example, Template, WorkKind
 
 MOST = 10
 """Examples of a template."""
@@ -77,9 +77,9 @@ def extract(
     clean: Clean,
     is_odd: Callable[[str], bool],
     *,
-    work: Work | None = None,
+    work: WorkKind | None = None,
     most: int = MOST,
-) -> tuple[Work, tuple[Example, ...]]:
+) -> tuple[WorkKind, tuple[Example, ...]]:
     """The kind of work, and the calls that succeeded: first those of that kind, and of each tool some. What
     looks like an order to whoever reads it is left out."""
     declared = {name: spec.kind for name, spec in specs.items()}
@@ -97,13 +97,13 @@ def _shows_work(call: ToolCall, specs: Mapping[str, ToolSpec]) -> bool:
 
 
 def _some(
-    examples: Sequence[Example], work: Work, declared: Mapping[str, ToolKind], most: int
+    examples: Sequence[Example], work: WorkKind, declared: Mapping[str, ToolKind], most: int
 ) -> Iterator[Example]:
     """In the order they happened in. Of many calls of one tool the first, and every tool has its turn."""
     seen: Counter[str] = Counter()
     ranked = []
     for place, each in enumerate(examples):
-        other = work is not Work.MIXED and kind_of(each.tool, declared).value != work.value
+        other = work is not WorkKind.MIXED and kind_of(each.tool, declared).value != work.value
         ranked.append((other, seen[each.tool], place))
         seen[each.tool] += 1
     chosen = {place for _, _, place in sorted(ranked)[:most]}
@@ -149,10 +149,10 @@ class TemplateChoice(Struct, frozen=True):
     why: str
 
 
-_TOPICS: Mapping[Work, str] = {
-    Work.CODE: "code script python function compute calculate program run plot simulate bug",
-    Work.FILE: "file folder directory rename edit read write document line",
-    Work.RESEARCH: "web website search research online page article source news url",
+_TOPICS: Mapping[WorkKind, str] = {
+    WorkKind.CODE: "code script python function compute calculate program run plot simulate bug",
+    WorkKind.FILE: "file folder directory rename edit read write document line",
+    WorkKind.RESEARCH: "web website search research online page article source news url",
 }
 """Words of a task that speak of such work."""
 

@@ -2,14 +2,17 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hone.core.ids import SessionId
-from hone.core.trust import Trust
+from hone.core.sealed import TrustWord
+
+Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
 
 
-class Work(StrEnum):
+class WorkKind(StrEnum):
     """The kind of work that most calls of a session did."""
 
     CODE = "code"
@@ -18,28 +21,28 @@ class Work(StrEnum):
     MIXED = "mixed"
 
 
-class Example(Struct, frozen=True):
-    """A call and its own result. `size` is how long the result was; `said` and `trust` are the labels that
-    the call and the result had where they happened."""
+class Example(Struct, frozen=True, forbid_unknown_fields=True):
+    """A call and its own result, with the labels they had where they happened. `size` is how long the result
+    was."""
 
-    tool: str
+    tool: Word
     arguments: str
     result: str
-    size: int
-    said: Trust
-    trust: Trust
+    size: Annotated[int, Meta(ge=0)]
+    call_trust: TrustWord
+    result_trust: TrustWord
 
 
-class Template(Struct, frozen=True):
+class Template(Struct, frozen=True, forbid_unknown_fields=True, rename={"work": "type"}):
     """`uses` are the sessions that began with it; `effect` is by how much it was measured to help (negative:
     to harm), None if nobody has measured it."""
 
-    name: str
-    work: Work
+    name: Word
+    work: WorkKind
     session: SessionId
-    created: datetime
+    created: Annotated[datetime, Meta(tz=True)]
+    description: str
+    tags: tuple[str, ...]
     examples: tuple[Example, ...]
-    description: str = ""
-    tags: tuple[str, ...] = ()
     uses: tuple[SessionId, ...] = ()
     effect: float | None = None

@@ -111,7 +111,7 @@ def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None
     click.echo(f"Found {_contents(found.tree)}.")
     ids: dict[RestoreState, list[str]] = defaultdict(list)
     for step in steps:
-        ids[step.standing].append(step.trace.header.id)
+        ids[step.state].append(step.trace.header.id)
     news, longer, same, other = (ids[each] for each in RestoreState)
     click.echo(f"{len(news):,} new, {len(longer):,} longer than here, {len(same):,} here already.")
     if other:
@@ -130,7 +130,7 @@ def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None
 
 
 async def _store(hone: Hone, found: FoundTrace, steps: Sequence[RestoreStep], *, yes: bool) -> int:
-    due = [step for step in steps if step.standing in (RestoreState.NEW, RestoreState.LONGER)]
+    due = [step for step in steps if step.state in (RestoreState.NEW, RestoreState.LONGER)]
     count = number_of(len(due), "session")
     if not due:
         click.echo("There is nothing to store.")

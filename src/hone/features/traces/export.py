@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from hone.core.errors import Corrupt, Missing
 from hone.core.ids import SessionId
@@ -68,17 +69,6 @@ class Label(Struct):
     at: Moment
 
 
-class Cost(Struct):
-    at: Moment
-    model: str
-    origin: Origin
-    input: int
-    cached: int
-    written: int
-    output: int
-    cost: float | None
-
-
 class Left(Struct, omit_defaults=True):
     """A line that a session has left, by the hash of its end."""
 
@@ -86,7 +76,7 @@ class Left(Struct, omit_defaults=True):
     labels: list[Label] = []
 
 
-class TraceChange(Struct, omit_defaults=True):
+class TraceSession(Struct, omit_defaults=True):
     """A session that ends on a leaf, after `messages` of it."""
 
     session: str
@@ -99,7 +89,7 @@ class TraceChange(Struct, omit_defaults=True):
     shared: int = 0
     former: list[Left] = []
     labels: list[Label] = []
-    usage: list[Cost] = []
+    usage: list[dict[str, Any]] = []
 
 
 class Leaf(Struct, tag_field="kind", tag="leaf"):
@@ -111,7 +101,7 @@ class Leaf(Struct, tag_field="kind", tag="leaf"):
     after: str | None
     shared: int
     messages: list[TraceMessage]
-    sessions: list[TraceChange]
+    sessions: list[TraceSession]
 
 
 Labels = Mapping[str, tuple[Trust, datetime]]
@@ -289,9 +279,9 @@ def _content(node: Node, *, redacted: bool) -> Content:
     return Content(node.digest, node.message.role, raw["parts"], redacted, node.message.template)
 
 
-def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> TraceChange:
+def _entry(trace: Trace, places: Mapping[str, tuple[int, str]]) -> TraceSession:
     header, (*left, (head, labels)) = trace.header, trace.lines
-    return TraceChange(
+    return TraceSession(
         session=header.id,
         origin=header.origin,
         created=header.created,
@@ -310,9 +300,8 @@ def _labels(labels: Labels) -> list[Label]:
     return [Label(hash, label(trust), at) for hash, (trust, at) in labels.items()]
 
 
-def _cost(spent: Spending) -> Cost:
-    use = spent.usage
-    return Cost(spent.at, spent.model, spent.origin, use.input, use.cached, use.written, use.output, use.cost)
+def _cost(spent: Spending) -> dict[str, Any]:
+    return {"at": spent.at, "model": spent.model, "origin": spent.origin, **asdict(spent.usage)}
 
 
 def _line(value: Struct) -> str:

@@ -31,7 +31,7 @@ from hone.features.traces.export import (
     Root,
     Top,
     Trace,
-    TraceChange,
+    TraceSession,
     Tree,
 )
 from hone.runtime.export import lineage
@@ -155,7 +155,7 @@ def _grow(leaf: Leaf, tree: Tree, messages: Mapping[str, Message]) -> None:
     tree.traces.update((trace.header.id, trace) for trace in traces)
 
 
-def _trace(entry: TraceChange, path: Sequence[Node]) -> Trace:
+def _trace(entry: TraceSession, path: Sequence[Node]) -> Trace:
     if not fullmatch(r"[A-Za-z0-9_-]{1,64}", entry.session):
         raise ValueError("a session's id is made of letters and digits")
     if not 1 <= entry.messages <= len(path) or not 0 <= entry.shared <= entry.messages:
@@ -190,7 +190,7 @@ def _resolve(found: FoundTrace) -> None:
 class RestoreStep(Struct, frozen=True):
     trace: Trace
     lines: tuple[Transcript, ...]
-    standing: RestoreState
+    state: RestoreState
 
 
 async def compare(store: Sessions, tree: Tree, *, own: bool = False) -> list[RestoreStep]:
@@ -199,7 +199,7 @@ async def compare(store: Sessions, tree: Tree, *, own: bool = False) -> list[Res
     steps = []
     for trace in _ordered(tree):
         lines = _replayable([_transcript(tree, *line, own=own) for line in trace.lines])
-        steps.append(RestoreStep(trace, lines, await _standing(store, trace.header.id, lines)))
+        steps.append(RestoreStep(trace, lines, await _state(store, trace.header.id, lines)))
     return steps
 
 
@@ -232,7 +232,7 @@ def _digests(transcript: Transcript) -> list[str]:
     return [node.digest for node in transcript.nodes]
 
 
-async def _standing(store: Sessions, session: SessionId, lines: Sequence[Transcript]) -> RestoreState:
+async def _state(store: Sessions, session: SessionId, lines: Sequence[Transcript]) -> RestoreState:
     try:
         there = (await store.load(session)).transcript
     except Missing:
@@ -258,7 +258,7 @@ async def restore(store: Sessions, tree: Tree, steps: Iterable[RestoreStep]) -> 
     whole; one with lines it has left goes through them, and another try goes on where this one ended."""
     failed = []
     for step in steps:
-        if step.standing not in (RestoreState.NEW, RestoreState.LONGER):
+        if step.state not in (RestoreState.NEW, RestoreState.LONGER):
             continue
         try:
             await _restore(store, tree, step)
@@ -269,7 +269,7 @@ async def restore(store: Sessions, tree: Tree, steps: Iterable[RestoreStep]) -> 
 
 async def _restore(store: Sessions, tree: Tree, step: RestoreStep) -> None:
     id, lines = step.trace.header.id, step.lines
-    if step.standing is RestoreState.NEW:
+    if step.state is RestoreState.NEW:
         header = await _attached(store, step.trace.header, lines[0])
         await store.start(header, tree.prefixes[lines[0].root], lines[0].nodes[header.shared :])
         index = 0

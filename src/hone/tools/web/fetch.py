@@ -12,9 +12,12 @@ from msgspec import Struct
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.loading import import_object
+from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
 from hone.core.regex import regex
-from hone.core.tool import Outcome, Tool, ToolKind
+from hone.core.tool import Outcome, Tool, ToolKind, refused
+from hone.core.tool_context import ToolContext
+from hone.core.trust import Trust
 from hone.tools.define import tool
 from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, check, follow
 from hone.tools.web.layout import Readable
@@ -73,17 +76,26 @@ def web_tools(
 def _fetching(getter: Getter, clock: Clock, limits: PageLimits) -> Tool:
     @tool(effects={Effect.NETWORK}, readonly=True, kind=ToolKind.RESEARCH)
     async def web_fetch(
+        context: ToolContext,
         url: Annotated[str, "http:// or https://, on the public internet"],
         offset: Annotated[int, "first character of the text to show", msgspec.Meta(ge=0)] = 0,
     ) -> Outcome:
         """Read a web page as text. A long one comes in pieces; the result says the offset of the next."""
+
+        async def admit(hop: str) -> str:
+            return await context.refusal(Request("web_fetch", Action.FETCH, hop, hop, follows=True))
+
         try:
+            no = await context.refusal(Request("web_fetch", Action.FETCH, check(url), url))
+            if no:
+                return refused(f"Not fetched. {no}")
             async with clock.timeout(limits.seconds):
-                answer = await follow(getter, url, limits.size)
+                answer = await follow(getter, url, limits.size, admit)
         except Unfetched as reason:
-            return Outcome(f"Not fetched. {reason}", failed=True)
+            trust = Trust.FOREIGN if reason.quotes else Trust.AGENT
+            return Outcome(f"Not fetched. {reason}", failed=True, trust=trust)
         except TimeoutError:
-            return Outcome(f"Not fetched. It took longer than {limits.seconds:g} seconds.", failed=True)
+            return refused(f"Not fetched. It took longer than {limits.seconds:g} seconds.")
         return await asyncio.to_thread(_shown, answer, offset, limits)
 
     return web_fetch

@@ -4,7 +4,7 @@ The getter decides which addresses may be connected to, for every socket it open
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
@@ -40,7 +40,11 @@ class Getter(Protocol):
 
 
 class Unfetched(Exception):
-    """There is no answer. The text says why, in sentences."""
+    """There is no answer. The text says why, in sentences. Some of them quote the server."""
+
+    def __init__(self, text: str, *, quotes: bool = False) -> None:
+        super().__init__(text)
+        self.quotes = quotes
 
 
 class FetchedPage(Struct, frozen=True):
@@ -69,7 +73,11 @@ _TEXT = regex(
 )
 
 
-async def follow(getter: Getter, url: str, size: int) -> FetchedPage:
+Admit = Callable[[str], Awaitable[str]]
+"""Tells why a redirect may not be followed; empty if it may."""
+
+
+async def follow(getter: Getter, url: str, size: int, admit: Admit) -> FetchedPage:
     """Raises Unfetched. At most `size` bytes of the answer are read."""
     url = check(url)
     for hop in range(_HOPS + 1):
@@ -80,9 +88,12 @@ async def follow(getter: Getter, url: str, size: int) -> FetchedPage:
                     return await _receive(exchange, url, size)
         except HoneError as error:
             way = f"It redirects to {url}. " if hop else ""
-            raise Unfetched(f"{way}{error}") from error
+            raise Unfetched(f"{way}{error}", quotes=hop > 0) from error
         url = _next(url, location)
-    raise Unfetched(f"There are more than {_HOPS} redirects, the last one to {url}.")
+        no = await admit(url)
+        if no:
+            raise Unfetched(f"It redirects to {url}. {no}", quotes=True)
+    raise Unfetched(f"There are more than {_HOPS} redirects, the last one to {url}.", quotes=True)
 
 
 def check(url: str) -> str:
@@ -124,11 +135,11 @@ def _next(url: str, location: str) -> str:
     try:
         target = check(urljoin(url, location))
     except ValueError:
-        raise Unfetched(f"It redirects to {location[:200]!r}, which cannot be read.") from None
+        raise Unfetched(f"It redirects to {location[:200]!r}, which cannot be read.", quotes=True) from None
     except Unfetched as refused:
-        raise Unfetched(f"It redirects to {location[:200]!r}. {refused}") from None
+        raise Unfetched(f"It redirects to {location[:200]!r}. {refused}", quotes=True) from None
     if url.startswith("https:") and not target.startswith("https:"):
-        raise Unfetched(f"It redirects from https to {target}, which is not encrypted.")
+        raise Unfetched(f"It redirects from https to {target}, which is not encrypted.", quotes=True)
     return target
 
 

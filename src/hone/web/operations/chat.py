@@ -1,13 +1,13 @@
 """Chat on the page: a message starts a turn, and the event stream of the session shows it."""
 
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from starlette.responses import StreamingResponse
 
 from hone.core.errors import Refused
-from hone.core.tool_context import Answer
+from hone.core.permissions import Answer
 from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
@@ -36,8 +36,11 @@ class ChatMessage(msgspec.Struct, frozen=True):
 
 
 class AnswerRequest(msgspec.Struct, frozen=True):
+    """`reason` is for a no: the model is told."""
+
     question: str
-    answer: Answer
+    answer: Literal["no", "once", "session", "any-host", "always"]
+    reason: str = ""
 
 
 async def begin(call: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
@@ -70,8 +73,9 @@ async def interrupt(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 async def reply(call: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     """Answers a question that the agent asks before something dangerous."""
     id = await call.state.hone.sessions.find(call.path["session"])
-    call.state.questions.answer(id, call.body.question, call.body.answer)
-    return {"answer": call.body.answer}
+    answer = Answer(call.body.answer, call.body.reason)
+    call.state.questions.answer(id, call.body.question, answer)
+    return {"answer": answer.choice}
 
 
 class Since(msgspec.Struct, frozen=True):

@@ -1,0 +1,145 @@
+"""Allow and deny rules: `tool: pattern`, such as `write_file: src/**` or `terminal: git status`.
+
+A path pattern starts at the working folder, at `~` or at `/`. A command pattern matches one simple command
+word by word; a last word `*` stands for any further words. A host pattern may begin with `*.`.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from hone.core.errors import Refused
+from hone.runtime.commands import Simple, simple_commands
+
+FAMILIES = {"patch": "write_file", "search_files": "read_file", "web_search": "web_fetch"}
+"""A rule for the second tool holds for the first one, too."""
+NETWORK = "network"
+"""The tool of a rule that lets a command use the network."""
+
+
+class Rule(Struct, frozen=True, order=True):
+    tool: str
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{self.tool}: {self.pattern}"
+
+    @property
+    def is_wide(self) -> bool:
+        return "*" in self.pattern or "?" in self.pattern
+
+    def names(self, tool: str) -> bool:
+        return self.tool in (tool, FAMILIES.get(tool, tool), "*")
+
+
+class RuleSet(Struct, frozen=True):
+    allow: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+
+    def __or__(self, other: "RuleSet") -> "RuleSet":
+        return RuleSet((*self.allow, *other.allow), (*self.deny, *other.deny))
+
+
+def parse_rule(text: str) -> Rule:
+    """Raises Refused for what is no rule."""
+    tool, colon, pattern = text.partition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z0-9_-]+|\*", tool.strip()) or not pattern.strip():
+        raise Refused(f"{text!r} is no rule. Write it as `tool: pattern`, e.g. `terminal: git push *`.")
+    return Rule(tool.strip(), pattern.strip())
+
+
+def parse_rules(allow: Iterable[str], deny: Iterable[str]) -> RuleSet:
+    return RuleSet(tuple(map(parse_rule, allow)), tuple(map(parse_rule, deny)))
+
+
+def match_path(rules: Iterable[Rule], tool: str, path: Path, folder: Path) -> Rule | None:
+    """Return the first rule that covers this real path."""
+    return next((rule for rule in rules if rule.names(tool) and _covers(rule.pattern, path, folder)), None)
+
+
+def _covers(pattern: str, path: Path, folder: Path) -> bool:
+    whole = os.path.join(folder, os.path.expanduser(pattern))
+    if pattern.endswith("/"):
+        whole += "**"
+    return _glob(os.path.normpath(whole)).fullmatch(str(path)) is not None
+
+
+@cache
+def _glob(pattern: str) -> re.Pattern[str]:
+    """`*` and `?` stay within a folder; `**` crosses folders, and `x/**` covers x itself."""
+    parts = re.split(r"(/\*\*(?:/|$)|\*+|\?)", pattern)
+    said = {"/**": "(?:/.*)?", "/**/": "/(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    texts = (said.get(part, "[^/]*" if part.startswith("*") else re.escape(part)) for part in parts)
+    return re.compile("".join(texts), re.DOTALL)
+
+
+def match_command(rules: Sequence[Rule], tool: str, text: str) -> tuple[Rule, ...]:
+    """Return the rules that together cover a command; none if a part of it is not covered.
+
+    A rule covers the whole text if it is the same to the letter. Else every simple command of the text must
+    be plain, without redirection, substitution or variable, and covered by a rule."""
+    named = [rule for rule in rules if rule.names(tool)]
+    exact = next((rule for rule in named if rule.pattern == text.strip()), None)
+    if exact:
+        return (exact,)
+    found: list[Rule] = []
+    for command in simple_commands(text):
+        rule = next((rule for rule in named if command.plain and _fits(rule.pattern, command)), None)
+        if rule is None:
+            return ()
+        found.append(rule)
+    return tuple(dict.fromkeys(found))
+
+
+def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
+    """Return the first rule that covers any part of a command, plain or not."""
+    named = [rule for rule in rules if rule.names(tool)]
+    commands = [*simple_commands(text)]
+    return next(
+        (
+            rule
+            for rule in named
+            if rule.pattern in ("*", text.strip()) or any(_fits(rule.pattern, each) for each in commands)
+        ),
+        None,
+    )
+
+
+def _fits(pattern: str, command: Simple) -> bool:
+    wanted, words = pattern.split(), (command.program, *command.words)
+    if wanted[-1:] == ["*"]:
+        return list(words[: len(wanted) - 1]) == wanted[:-1]
+    return list(words) == wanted
+
+
+def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
+    """Return the rules that an answer for always adds: each simple command, or else the very text."""
+    commands = [*simple_commands(text)]
+    if commands and all(each.plain and " " not in "".join(each.words) for each in commands):
+        lines = (" ".join((each.program, *each.words)) for each in commands)
+        return tuple(Rule(tool, line) for line in dict.fromkeys(lines))
+    return (Rule(tool, text.strip()),)
+
+
+def match_host(rules: Iterable[Rule], host: str) -> Rule | None:
+    return next((rule for rule in rules if rule.names("web_fetch") and _is_host(rule.pattern, host)), None)
+
+
+def _is_host(pattern: str, host: str) -> bool:
+    wanted = (urlsplit(pattern).hostname or "") if "://" in pattern else pattern.lower().rstrip(".")
+    if wanted.startswith("*."):
+        return host == wanted[2:] or host.endswith(wanted[1:])
+    return wanted in (host, "*")
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL; empty if there is none."""
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
