@@ -201,6 +201,7 @@ class WatchedTree:
         if self._inotify:
             for _ in self._inotify.read():  # older than what is looked at now
                 pass
+            self._watches.clear()  # names may be wrong by now; the walk finds them again
         paths = list(self._walk(""))
         return {path for path in paths if (state := self._state(path)) and state[1] >= since}
 
