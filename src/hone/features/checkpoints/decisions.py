@@ -16,11 +16,7 @@ States = Mapping[Path, PathState | None]
 
 def find_turns(transcript: Transcript) -> list[Node]:
     """Return the user's messages, without the examples of a template."""
-    return [
-        node
-        for node in transcript.nodes
-        if node.message.role is Role.USER and not node.message.template
-    ]
+    return [node for node in transcript.nodes if node.message.role is Role.USER and not node.message.template]
 
 
 def anchor_of(node: Node) -> str:
@@ -40,7 +36,8 @@ def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[Step, ...]:
 def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> Step | None:
     """Follow the changes of a path back as far as each left what the next one, or the disk, has. So whatever
     somebody else wrote in between is where it ends. None if there is nothing to do and nothing to say."""
-    state, undone = now, []
+    state = now
+    undone: list[int] = []
     for change in reversed(changes):
         left = _obstacle(change, state)
         if left:

@@ -1,7 +1,7 @@
-"""The part that adds checkpoints to a Hone. What it needs is loaded with the first change of a file."""
+"""The part that adds checkpoints to a Hone. The rest is loaded with the first change of a file."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,33 +12,12 @@ from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.loading import import_object
 from hone.core.part import Part
-from hone.core.tool_context import ToolContext
 from hone.core.work import WorkObserver
 
 if TYPE_CHECKING:
     from hone.features.checkpoints.service import CheckpointService
 
 SERVICE = "hone.features.checkpoints.service:CheckpointService"
-
-
-class LazyObserver:
-    """Loads an observer when a tool first has something to observe."""
-
-    def __init__(self, load: Callable[[], WorkObserver]) -> None:
-        self._load = load
-
-    async def before_write(self, path: Path, before: bytes | None, context: ToolContext) -> None:
-        await self._load().before_write(path, before, context)
-
-    async def after_write(self, path: Path, data: bytes, context: ToolContext) -> None:
-        await self._load().after_write(path, data, context)
-
-    @asynccontextmanager
-    async def around_command(
-        self, folder: Path, text: str, context: ToolContext, *, network: bool
-    ) -> AsyncIterator[None]:
-        async with self._load().around_command(folder, text, context, network=network):
-            yield
 
 
 class CheckpointsPart(Part):
@@ -57,7 +36,7 @@ class CheckpointsPart(Part):
         # Nobody rewinds what an experiment does in its scratch folder.
         if not self._hone.settings.checkpoints.enabled or self._hone.enclosure is not None:
             return None
-        return LazyObserver(lambda: self.service.observer)
+        return self.service.observer
 
     async def tend(self, emit: Emit) -> None:
         if self._is_used:

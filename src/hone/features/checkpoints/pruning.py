@@ -1,6 +1,7 @@
 """Keep the store of checkpoints small: by age, by size, and session by session."""
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import apsw
 
@@ -64,6 +65,5 @@ def examine(connection: apsw.Connection) -> tuple[int, int, int]:
 
 
 def _oldest(connection: apsw.Connection, needed: Collection[SessionId]) -> Iterator[Turn]:
-    for session, turn in connection.execute(OLDEST).fetchall():
-        if session not in needed:
-            yield session, turn
+    rows: list[Any] = connection.execute(OLDEST).fetchall()
+    yield from (row for row in rows if row[0] not in needed)

@@ -69,7 +69,7 @@ class Rewinder:
 
     async def _apply(self, plan: RewindPlan) -> RewindPlan:
         taking = [step for step in plan.steps if step.undoes]
-        if not taking:
+        if not taking and not plan.redoes:
             return plan
         with self._alone():
             await self._settle()

@@ -49,7 +49,9 @@ def change_of(row: Sequence[Any]) -> FileChange:
             taken_back,
         )
     except (ValueError, TypeError, OverflowError) as error:
-        raise Corrupt(f"A checkpoint is damaged ({error}). Delete the session's: hone rewind --forget.") from error
+        raise Corrupt(
+            f"A checkpoint is damaged ({error}). Delete those of the session: hone rewind SESSION --forget."
+        ) from error
 
 
 def rewind_of(row: Sequence[Any]) -> Rewind:

@@ -1,10 +1,12 @@
 """All of checkpoints for one Hone: what observes, what rewinds, and what keeps the store small."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 from hone.core.clock import Clock
+from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.ports import Sessions
 from hone.features.checkpoints import pruning
@@ -43,7 +45,7 @@ class CheckpointService:
     async def leftovers(self, sessions: Sequence[SessionId]) -> list[str]:
         counts = {each: await self.store.run(pruning.count_of, each) for each in sessions}
         return [
-            f"Files as they were before its changes are still kept. Delete them, too: hone rewind {id} --forget"
+            f"Old versions of files it changed are still kept. Delete them, too: hone rewind {id} --forget"
             for id, count in counts.items()
             if count
         ]
@@ -55,8 +57,9 @@ class CheckpointService:
         return [(True, f"checkpoints: all can be read ({count:,} changes, {size / MEBIBYTE:,.1f} MiB)")]
 
     async def close(self) -> None:
-        """What was used is pruned first: a program that runs one task tends nothing."""
+        """Prune after changes: a program that does one task has no time to tend anything."""
         await self.observer.close()
         if self.observer.used:
-            self.observer.used.clear()
+            with suppress(StoreError):  # the next one does it
+                await self.prune()
         await self.store.close()

@@ -150,11 +150,11 @@ class FolderSnapshot:
 
     def _update(self, paths: Iterable[str]) -> None:
         """Hold aside what is at these paths now."""
-        unknown, known = set(), set()
-        for path in paths:
-            (known if path in self._held else unknown).add(path)
+        whole = set(paths)
+        known = whole & self._held.keys()
+        for path in known:
             self._drop(path)
-        there = {path for path in unknown if self._status(path)}
+        there = {path for path in whole - known if self._status(path)}
         ignored = self._git.ignored(there) if self._git else set()
         self._hold_all(known | (there - ignored))
 
@@ -188,8 +188,8 @@ class FolderSnapshot:
         except FileNotFoundError:
             return None
         except OSError:
-            status = self._status(path)
-            return Held(_signature(status), lost=CLOSED) if status else None
+            closed = self._status(path)
+            return Held(_signature(closed), lost=CLOSED) if closed else None
         if len(data) != signature[2]:  # written this very moment
             return Held(signature, lost=CLOSED)
         return Held(signature, digest(data), self._spool.put(data))

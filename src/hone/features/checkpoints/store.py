@@ -60,7 +60,7 @@ UNFINISHED = f"SELECT {REWIND} FROM rewinds WHERE finished = 0 ORDER BY id"
 AGAIN = "UPDATE changes SET taken_back = 0 WHERE taken_back = ? AND path = ?"
 LAST_REWIND = (
     f"SELECT {REWIND} FROM rewinds AS r WHERE session = ? AND finished = 1 AND redoes = 0 AND EXISTS"
-    " (SELECT 1 FROM changes WHERE rewind = r.id AND taken_back = 0) ORDER BY id DESC LIMIT 1"
+    " (SELECT 1 FROM changes WHERE rewind = r.id) ORDER BY id DESC LIMIT 1"
 )
 
 
@@ -314,6 +314,7 @@ def _finish_rewind(connection: apsw.Connection, rewind: int, done: Collection[Pa
         if again:
             connection.execute(AGAIN, (again, path))
     connection.execute("UPDATE rewinds SET finished = 1 WHERE id = ?", (rewind,))
+    connection.execute("UPDATE rewinds SET finished = 2 WHERE id = ?", (redoes,))
 
 
 def _unfinished(connection: apsw.Connection) -> list[tuple[Rewind, list[FileChange]]]:
@@ -321,12 +322,9 @@ def _unfinished(connection: apsw.Connection) -> list[tuple[Rewind, list[FileChan
     return [(each, _rows(connection, OF_REWIND, (each.id,))) for each in found]
 
 
-def _last_rewind(
-    connection: apsw.Connection, session: SessionId
-) -> tuple[Rewind, list[FileChange]] | None:
+def _last_rewind(connection: apsw.Connection, session: SessionId) -> tuple[Rewind, list[FileChange]] | None:
     row = connection.execute(LAST_REWIND, (session,)).fetchone()
     if row is None:
         return None
     rewind = rewind_of(row)
-    changes = _rows(connection, OF_REWIND, (rewind.id,))
-    return rewind, [change for change in changes if not change.taken_back]
+    return rewind, _rows(connection, OF_REWIND, (rewind.id,))

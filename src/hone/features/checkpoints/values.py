@@ -92,7 +92,7 @@ class Step(Struct, frozen=True):
 
 
 class RewindPlan(Struct, frozen=True):
-    """What a rewind to the state before a turn does. `redoes` is the rewind that it takes back, if it does."""
+    """What a rewind to the state before a turn does. `redoes` is the rewind that it takes back, if any."""
 
     session: SessionId
     turn: int

@@ -6,8 +6,8 @@ CREATE TABLE blobs (
     data BLOB NOT NULL
 ) STRICT;
 
--- A rewind is stored before it touches a file, and finished when it is known what it did. `redoes` is another
--- rewind that it takes back, or 0.
+-- A rewind is stored before it touches a file. `finished` is 0 until it is known what it did, then 1, and 2 once
+-- it was redone. `redoes` is the rewind that this one takes back, or 0.
 CREATE TABLE rewinds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     session TEXT NOT NULL,
