@@ -121,6 +121,13 @@ class World:
 
 async def live(world: World, oracle: Oracle, history: Sequence[Op]) -> int:
     """Live through a history; returns how many rewinds were compared."""
+    try:
+        return await _live(world, oracle, history)
+    finally:
+        await world.service.close()
+
+
+async def _live(world: World, oracle: Oracle, history: Sequence[Op]) -> int:
     await world.say()
     compared = 0
     for op in history:
@@ -154,7 +161,6 @@ async def live(world: World, oracle: Oracle, history: Sequence[Op]) -> int:
                     assert await world.redo() == redone
                 compared += 1
     assert not world.events, world.events
-    await world.service.close()
     return compared
 
 

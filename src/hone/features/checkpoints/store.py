@@ -48,6 +48,10 @@ UNMADE = (
     " AND before_kind IS ? AND before_mode IS ? AND before_digest IS ?"
 )
 FINISH = "UPDATE changes SET open = 0, after_kind = ?, after_mode = ?, after_digest = ? WHERE id = ?"
+SAME = (
+    "DELETE FROM changes WHERE id = ? AND before_kind IS after_kind AND before_mode IS after_mode"
+    " AND before_digest IS after_digest"
+)
 KNOWN = (
     "SELECT EXISTS (SELECT 1 FROM changes WHERE path = ? AND id > ? AND"
     " (open = 1 OR (after_kind IS ? AND after_mode IS ? AND after_digest IS ?)))"
@@ -231,6 +235,7 @@ def _put(
 
 def _finish(connection: apsw.Connection, states: Mapping[int, PathState | None]) -> None:
     connection.executemany(FINISH, [(*cells(state), id) for id, state in states.items()])
+    connection.executemany(SAME, [(id,) for id in states])
 
 
 def _record(
