@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 
 from hone.core.regex import regex
-from hone.runtime.commands import Simple, simple_commands
+from hone.runtime.commands import simple_commands
+from hone.runtime.simple import Simple
 from hone.tools.doubts import Danger
 
 

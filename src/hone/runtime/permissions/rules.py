@@ -6,6 +6,7 @@ word by word; a last word `*` stands for any further words. A host pattern may b
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.runtime.commands import Simple, simple_commands
+from hone.runtime.commands import simple_commands
+from hone.runtime.simple import Simple
 
 FAMILIES = {"patch": "write_file", "search_files": "read_file", "web_search": "web_fetch"}
 """A rule for the second tool holds for the first one, too."""
@@ -111,18 +113,26 @@ def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
 
 
 def _fits(pattern: str, command: Simple) -> bool:
-    wanted, words = pattern.split(), (command.program, *command.words)
-    if wanted[-1:] == ["*"]:
-        return list(words[: len(wanted) - 1]) == wanted[:-1]
-    return list(words) == wanted
+    """Compare word by word; only an asterisk that stands alone, unquoted, at the end is a wildcard."""
+    forms = (command.argv, (command.program, *command.words))
+    if pattern == "*" or pattern.endswith(" *"):
+        wanted = _words(pattern.removesuffix("*"))
+        return any(form[: len(wanted)] == wanted for form in forms)
+    return _words(pattern) in forms
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return tuple(text.split())
 
 
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
     """Return the rules that an answer for always adds: each simple command, or else the very text."""
     commands = [*simple_commands(text)]
-    if commands and all(each.plain and " " not in "".join(each.words) for each in commands):
-        lines = (" ".join((each.program, *each.words)) for each in commands)
-        return tuple(Rule(tool, line) for line in dict.fromkeys(lines))
+    if commands and all(each.plain for each in commands):
+        return tuple(Rule(tool, line) for line in dict.fromkeys(shlex.join(each.argv) for each in commands))
     return (Rule(tool, text.strip()),)
 
 
