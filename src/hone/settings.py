@@ -146,7 +146,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if min(self.learning.turns, self.learning.iterations, self.learning.daily) < 0:
             raise ValueError("turns, iterations and daily of learning must be 0 or more")
         if self.checkpoints.size < 1 or self.checkpoints.days < 1:
-            raise ValueError("size and days of checkpoints must be at least 1; enabled = false turns them off")
+            raise ValueError(
+                "size and days of checkpoints must be at least 1; enabled = false turns them off"
+            )
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:

@@ -24,7 +24,7 @@ NAMES = ("a", "b.txt", "d", "d/a", "d/ü", "d/e", "d/e/f", "d/e/g", "h/i", "h/x.
 
 @dataclass(frozen=True)
 class Deed:
-    """Something done to a file, by whomever. One that is not possible does nothing, like a command that fails."""
+    """Something done to a file. A deed that is not possible does nothing, like a command that fails."""
 
     kind: str
     path: str

@@ -16,6 +16,7 @@ from hone.core.work import WorkObserver
 
 if TYPE_CHECKING:
     from hone.features.checkpoints.service import CheckpointService
+    from hone.features.checkpoints.values import RewindPlan
 
 SERVICE = "hone.features.checkpoints.service:CheckpointService"
 
@@ -25,6 +26,7 @@ class CheckpointsPart(Part):
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
+        self._shown: tuple[str, RewindPlan] | None = None
 
     @cached_property
     def service(self) -> "CheckpointService":
@@ -37,6 +39,14 @@ class CheckpointsPart(Part):
         if not self._hone.settings.checkpoints.enabled or self._hone.enclosure is not None:
             return None
         return self.service.observer
+
+    def is_confirmed(self, wanted: str, plan: "RewindPlan") -> bool:
+        """Tell whether the user was shown this very plan the last time, and remember it if not."""
+        before, self._shown = self._shown, (wanted, plan)
+        if before != self._shown:
+            return False
+        self._shown = None
+        return True
 
     async def tend(self, emit: Emit) -> None:
         if self._is_used:
