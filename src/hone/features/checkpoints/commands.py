@@ -139,7 +139,7 @@ def _act(options: Options, found: FoundSession, request: RewindRequest) -> int:
     if not plan.acting and not request.conversation:
         _report(plan, found, request, done=True)
         return FAILED if plan.left else 0
-    if not request.as_json:
+    if not request.as_json and not request.yes:
         echo(plan_lines(plan, found.folder))
     question = f"Change {number_of(len(files_of(plan.acting)), 'file')}?"
     alone = f"{question} Nobody can be asked here: say --yes, or --dry-run to look first."

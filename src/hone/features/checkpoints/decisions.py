@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hone.core.messages import Role, ToolCall, digest
 from hone.core.transcript import Node, Transcript
+from hone.core.value import replace
 from hone.features.checkpoints.values import FileChange, PathKind, PathState, Step
 
 CHANGED = "changed by you since"
@@ -22,6 +23,29 @@ def find_turns(transcript: Transcript) -> list[Node]:
 def anchor_of(node: Node) -> str:
     """Identify a message within its session, also after older messages were summarized."""
     return f"{node.digest[:32]}@{int(node.at.timestamp() * 1_000_000):x}"
+
+
+def complete(changes: Sequence[FileChange], now: States) -> list[FileChange]:
+    """Find out what became of changes that were begun and not finished, from what was there next. Leaves out
+    those that were not made; one that nobody can tell from the user's work stays open."""
+    following = dict(now)
+    kept: list[FileChange] = []
+    for change in reversed(changes):
+        found = following.get(change.path)
+        following[change.path] = change.before
+        if not change.open:
+            kept.append(change)
+        elif found is not None and _is_made(change, found):
+            kept.append(replace(change, after=found, open=False))
+        elif found != change.before:
+            kept.append(change)
+    return kept[::-1]
+
+
+def _is_made(change: FileChange, found: PathState) -> bool:
+    """Tell whether a change was made, from what is there. A folder that was missing is taken for the tool's:
+    it is only ever removed when it is empty."""
+    return found.digest in change.expected or (found.kind is PathKind.FOLDER and change.before is None)
 
 
 def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[Step, ...]:
@@ -45,17 +69,15 @@ def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> S
                 return None  # somebody has taken it back already
             silent = _is_folder(change) or state == changes[0].before
             return Step(path, now, state, tuple(undone), "" if silent else left)
-        if not (change.open and state == change.before):
-            undone.append(change.id)
-            state = change.before
+        undone.append(change.id)
+        state = change.before
     return Step(path, now, state, tuple(undone)) if undone else None
 
 
 def _obstacle(change: FileChange, state: PathState | None) -> str:
     """Say why a change cannot be taken back from this state; empty if it can."""
     if change.open:
-        made = state is not None and state.digest in change.expected
-        return "" if state == change.before or made else UNKNOWN
+        return UNKNOWN
     if state != change.after:
         return CHANGED
     return f"cannot be taken back: {change.lost}" if change.lost else ""

@@ -15,7 +15,7 @@ from typing import Self
 
 from hone.core.messages import digest
 from hone.features.checkpoints.values import UNREAD, PathKind, PathState
-from hone.files.atomic import draft, open_file, sync, sync_folder
+from hone.files.atomic import draft, open_file, sweep, sync, sync_folder
 
 LARGEST = 64 * 2**20
 """Bytes of a file that is read and kept. The file tools write no larger ones."""
@@ -123,18 +123,27 @@ def _remove(folder: int, name: str, expected: PathState | None) -> None:
     if expected is None:
         return
     if expected.kind is PathKind.FOLDER:
+        with _open_folder(folder, name) as inner:
+            sweep(inner)
         os.rmdir(name, dir_fd=folder)
     else:
         os.unlink(name, dir_fd=folder)
 
 
 def _make_folder(folder: int, name: str, mode: int) -> None:
-    os.mkdir(name, 0o700, dir_fd=folder)
-    made = os.open(name, _LIST, dir_fd=folder)
+    os.mkdir(name, mode, dir_fd=folder)
+    with _open_folder(folder, name) as made:
+        if stat.S_IMODE(os.fstat(made).st_mode) != mode:
+            os.fchmod(made, mode)
+
+
+@contextmanager
+def _open_folder(folder: int, name: str) -> Iterator[int]:
+    handle = os.open(name, _LIST, dir_fd=folder)
     try:
-        os.fchmod(made, mode)
+        yield handle
     finally:
-        os.close(made)
+        os.close(handle)
 
 
 def _write(folder: int, name: str, expected: PathState | None, mode: int, content: bytes) -> None:
@@ -154,6 +163,12 @@ def _write(folder: int, name: str, expected: PathState | None, mode: int, conten
 def _take_owner(file: int, like: os.stat_result) -> None:
     with suppress(PermissionError):  # another user's file in a shared folder becomes ours
         os.fchown(file, like.st_uid, like.st_gid)
+
+
+def sweep_beside(path: Path) -> None:
+    """Remove what a killed process left beside a path."""
+    with suppress(OSError), open_parent(path) as folder:
+        sweep(folder)
 
 
 @contextmanager

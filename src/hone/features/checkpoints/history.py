@@ -36,6 +36,7 @@ class FileHistory:
         for ancestor in (await self._lineage(stored))[1:]:
             shared = await self._store.changes(ancestor)
             found += [change for change in shared if change.anchor in spoken]
+        found = await self._rewinder.complete(sorted(found, key=lambda change: change.id))
         return _group(found, {anchor: node.message.text for anchor, node in spoken.items()})
 
     async def plan(self, session: SessionId, turn: int) -> RewindPlan:
@@ -96,7 +97,7 @@ class FileHistory:
 
 def _group(changes: Sequence[FileChange], words: dict[str, str]) -> list[TurnChanges]:
     turns: dict[tuple[int, SessionId, str], list[FileChange]] = defaultdict(list)
-    for change in sorted(changes, key=lambda each: each.id):
+    for change in changes:
         turns[change.turn, change.session, change.anchor].append(change)
     return [
         TurnChanges(number, session, anchor, found[0].at, tuple(found), words.get(anchor, ""))

@@ -14,7 +14,7 @@ from hone.core.ids import SessionId
 from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 from hone.features.checkpoints import disk
-from hone.features.checkpoints.decisions import CHANGED, order_steps, plan_steps
+from hone.features.checkpoints.decisions import CHANGED, complete, order_steps, plan_steps
 from hone.features.checkpoints.store import LOCK, CheckpointStore, Contents
 from hone.features.checkpoints.values import Draft, FileChange, PathKind, PathState, RewindPlan, Step
 from hone.files.locks import acquire, release
@@ -31,6 +31,17 @@ class Rewinder:
     def __init__(self, store: CheckpointStore, home: Path) -> None:
         self._store = store
         self._home = home.resolve()
+
+    async def complete(self, changes: Sequence[FileChange]) -> list[FileChange]:
+        """Find out what became of changes whose process was killed."""
+        begun = {change.path for change in changes if change.open}
+        if not begun:
+            return list(changes)
+        await asyncio.to_thread(_sweep, begun)
+        states = await asyncio.to_thread(_look_at_all, begun)
+        return complete(
+            changes, {path: state for path, state in states.items() if not isinstance(state, str)}
+        )
 
     async def plan(self, session: SessionId, turn: int, changes: Iterable[FileChange]) -> RewindPlan:
         """Say what a rewind of these changes would do. They are those of the turn and all later ones."""
@@ -64,6 +75,7 @@ class Rewinder:
 
     async def _settle(self) -> None:
         for rewind, changes in await self._store.unfinished():
+            await asyncio.to_thread(_sweep, {each.path for each in changes})
             done = [each.path for each in changes if await self._is_done(each)]
             await self._store.finish_rewind(rewind.id, done)
 
@@ -107,6 +119,8 @@ class Rewinder:
             return False
         if now is None and disk.needs_two_steps(change.before, change.after):
             return not await self._restore(Step(change.path, None, change.after, (change.id,)))
+        if now and change.after and now.kind is change.after.kind is PathKind.FOLDER:
+            return True  # perhaps with another mode than it was about to get
         return now == change.after
 
     async def _explain(self, session: SessionId, step: Step) -> Step:
@@ -133,6 +147,11 @@ class Rewinder:
 
     def _is_own(self, path: Path) -> bool:
         return path.is_relative_to(self._home)
+
+
+def _sweep(paths: Iterable[Path]) -> None:
+    for path in {path.parent: path for path in paths}.values():
+        disk.sweep_beside(path)
 
 
 def _look_at_all(paths: Iterable[Path]) -> dict[Path, PathState | str | None]:

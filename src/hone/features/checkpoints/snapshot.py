@@ -19,7 +19,7 @@ from hone.features.checkpoints.folders import FolderList
 from hone.features.checkpoints.git import Repository
 from hone.features.checkpoints.spool import Spool
 from hone.features.checkpoints.values import UNREAD, PathKind, PathState
-from hone.files.atomic import open_file
+from hone.files.atomic import is_draft, open_file
 from hone.files.watching import Changed, FolderWatch
 
 LARGEST, MOST, ROOM = 2**20, 2_000, 64 * 2**20
@@ -136,7 +136,7 @@ class FolderSnapshot:
     def _reach(self, changed: Changed, before: Mapping[str, int]) -> set[str]:
         """Return every path that may have changed: what is reported, what was in folders that are gone or
         were moved, and what is in new ones."""
-        paths = set(changed.paths)
+        paths = {path for path in changed.paths if not is_draft(path.rpartition("/")[2])}
         gone = {*(before.keys() - self._folders.keys()), *(paths & before.keys())}
         new = {*(self._folders.keys() - before.keys()), *(paths & self._folders.keys())}
         if gone:

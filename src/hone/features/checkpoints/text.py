@@ -22,15 +22,20 @@ def turn_lines(turns: Sequence[TurnChanges], folder: str) -> Iterator[str]:
         words = f"  {one_line(turn.words, WORDS)}" if turn.words.strip() else ""
         yield f"turn {turn.number}  {moment(turn.at)}{words}{back}"
         found = collapse(turn.changes)
-        for verb, path, by in found[:SHOWN]:
-            yield f"  {verb:<8}  {_name(path, folder)}{_told(by)}"
+        command = ""
+        for by, path, verb in found[:SHOWN]:
+            if by != command:
+                yield f"  {one_line(by, WORDS)}"
+            command = by
+            yield f"  {'  ' if by else ''}{verb:<8}  {_name(path, folder)}"
         if len(found) > SHOWN:
             yield f"  … and {number_of(len(found) - SHOWN, 'more file')}"
         yield from (f"  {line}" for line in lost_lines(turn.changes))
 
 
 def collapse(changes: Sequence[FileChange]) -> list[tuple[str, Path, str]]:
-    """Return what became of each file in one turn: created, changed or deleted, and by what last."""
+    """Return what became of each file in one turn: the last command that changed it, empty for a file tool,
+    its path, and created, changed or deleted."""
     first: dict[Path, FileChange] = {}
     last: dict[Path, FileChange] = {}
     for change in changes:
@@ -41,8 +46,9 @@ def collapse(changes: Sequence[FileChange]) -> list[tuple[str, Path, str]]:
         before, after = first[path].before, last[path].after
         verb = "changed" if last[path].open else _verb(before, after)
         if verb:
-            rows.append((verb, path, last[path].by))
-    return rows
+            by = last[path].by
+            rows.append((by if ":" in by else "", path, verb))
+    return sorted(rows)
 
 
 def _verb(before: PathState | None, after: PathState | None) -> str:
@@ -132,7 +138,3 @@ def plan_data(plan: RewindPlan) -> dict[str, Any]:
 def _name(path: Path, folder: str) -> str:
     inside = folder and path.is_relative_to(folder)
     return one_line(visible(str(path.relative_to(folder) if inside else path)), WIDE)
-
-
-def _told(by: str) -> str:
-    return f"  ({one_line(by, WORDS)})" if ":" in by else ""
