@@ -156,9 +156,11 @@ class Rewinding:
             await it.rewind(1)
             left = survey(root / "folder")
             undisturbed = not told.all(NOTICE) and not told.all(REFUSED)
-            for path in expected[0].keys() | left.keys():
-                if undisturbed and path not in excused and left.get(path) != expected[0].get(path):
-                    wrong.append(f"lost: {path} is {left.get(path)!r:.60} after {told.lines[-1:]}")
+            wrong += [
+                f"lost: {path} is {left.get(path)!r:.60} after {told.lines[-1:]}"
+                for path in expected[0].keys() | left.keys()
+                if undisturbed and path not in excused and left.get(path) != expected[0].get(path)
+            ]
             await it.write(2, "after", "the next process works\n")
             await it.rewind(2)
         if (root / "folder" / "after").exists():

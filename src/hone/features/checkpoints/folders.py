@@ -28,9 +28,12 @@ class _Listing(NamedTuple):
     files: tuple[str, ...]
 
 
+_UNLISTED = _Listing(0, True, 0, (), ())
+
+
 class FolderList:
     """`look` returns all folders with their modes, by relative path. Folders that a program fills as a whole,
-    such as node_modules, are left out, and so is `hidden`. Raises TooMany."""
+    such as node_modules, are left out, and so is `hidden`. Raises TooMany and OSError."""
 
     def __init__(self, root: Path, hidden: Path, now: Callable[[], int] = time.time_ns) -> None:
         self._root = os.fspath(root)
@@ -65,14 +68,16 @@ class FolderList:
         place = os.path.join(self._root, path) if path else self._root
         try:
             status = os.lstat(place)
-            known = self._known.get(path)
             if not stat.S_ISDIR(status.st_mode):
                 return None
+            mode, known = stat.S_IMODE(status.st_mode), self._known.get(path)
             if known and not known.fresh and known.changed == status.st_ctime_ns:
-                return known._replace(mode=stat.S_IMODE(status.st_mode))
+                return known._replace(mode=mode)
             return self._read(place, status)
-        except OSError:
-            return None  # gone meanwhile, or closed to us
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except PermissionError:  # what was in it is still there, as far as anybody knows
+            return self._known.get(path, _UNLISTED)
 
     def _read(self, place: str, status: os.stat_result) -> _Listing | None:
         fresh = self._now() - status.st_ctime_ns < TICK

@@ -1,6 +1,8 @@
 """Hold contents of files aside, in a file without a name: it takes no memory, and nothing is left of it when
 the process ends, however it ends."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -21,27 +23,24 @@ class Spool:
         if self._file is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Where a file without a name cannot be made, it looks like any draft of a killed process.
-            self._file = TemporaryFile(dir=self._folder, prefix=MARKS[0], suffix=MARKS[1])  # noqa: SIM115
-        place = self.size
-        self._file.seek(place)
-        self._file.write(data)
-        self.size += len(data)
+            self._file = TemporaryFile(buffering=0, dir=self._folder, prefix=MARKS[0], suffix=MARKS[1])  # noqa: SIM115
+        place, rest = self.size, memoryview(data)
+        while rest:
+            written = os.pwrite(self._file.fileno(), rest, self.size)
+            rest, self.size = rest[written:], self.size + written
         return place
 
     def get(self, place: int, size: int) -> bytes:
-        if self._file is None:
-            return b""
-        self._file.seek(place)
-        return self._file.read(size)
+        return os.pread(self._file.fileno(), size, place) if self._file else b""
 
     def clear(self) -> None:
         """Forget all contents."""
-        if self._file is not None:
-            self._file.seek(0)
-            self._file.truncate()
+        if self._file:
+            self._file.truncate(0)
         self.size = 0
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._file:
+            with suppress(OSError):  # nothing in it is needed any more
+                self._file.close()
         self._file = None
