@@ -8,7 +8,7 @@ from pathlib import Path
 from hone.core.clock import ManualClock
 from hone.core.events import Event
 from hone.core.ids import SessionId
-from hone.core.messages import ToolCall, assistant, canonical, user
+from hone.core.messages import Message, ToolCall, assistant, canonical, user
 from hone.core.ports import Header
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
@@ -49,15 +49,22 @@ class World:
 
     async def say(self) -> None:
         """Begin a turn."""
-        longer = self.transcript.then(user(f"words {self.turn}"), Trust.OWNER, self.clock.now())
+        await self._add(user(f"words {self.turn}"), Trust.OWNER)
+        self.turn += 1
+
+    async def answer(self, text: str) -> None:
+        """End a turn."""
+        await self._add(assistant(text), Trust.AGENT)
+
+    async def _add(self, message: Message, trust: Trust) -> None:
+        longer = self.transcript.then(message, trust, self.clock.now())
         nodes = longer.nodes[len(self.transcript) :]
-        if self.turn:
+        if self.transcript.nodes:
             await self.sessions.append(self.header.id, nodes)
         else:
             await self.sessions.start(self.header, PREFIX, nodes)
         self.clock.advance(1)
         self.transcript = longer
-        self.turn += 1
 
     def context(self, name: str, **arguments: object) -> ToolContext:
         call = ToolCall(f"c{next(self._ids)}", name, canonical(arguments))
