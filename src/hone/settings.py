@@ -135,6 +135,15 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sandbox: ProjectSandbox = ProjectSandbox()
 
 
+class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether files are kept as they were before tools and commands change them, for `hone rewind`; how many
+    MiB of them, and for how many days."""
+
+    enabled: bool = True
+    size: int = 512
+    days: int = 30
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every key of hone.toml, with its default."""
 
@@ -170,6 +179,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sandbox: SandboxSettings = SandboxSettings()
     projects: Mapping[str, ProjectSettings] = {}
     """By folder."""
+
+    checkpoints: CheckpointSettings = CheckpointSettings()
     providers: Mapping[str, ProviderSettings] = {}
     prices: Mapping[str, PriceSettings] = {}
 
@@ -191,6 +202,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("deadline of memory must be above 0 seconds")
         if min(self.learning.turns, self.learning.iterations, self.learning.daily) < 0:
             raise ValueError("turns, iterations and daily of learning must be 0 or more")
+        if self.checkpoints.size < 1 or self.checkpoints.days < 1:
+            raise ValueError(
+                "size and days of checkpoints must be at least 1; enabled = false turns them off"
+            )
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:

@@ -10,7 +10,7 @@ import pytest
 
 from hone import Hone
 from hone.core.messages import assistant
-from hone.core.tool_context import Answer, Question
+from hone.core.permissions import Answer, Question
 from hone.core.turn import Turn
 from hone.models.scripted import Scripted, call, lines
 from tests.conftest import Figures, requires

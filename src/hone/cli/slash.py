@@ -17,6 +17,7 @@ from hone.cli.pending import waiting
 from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId, ChangeQuery
+from hone.core.loading import import_object
 from hone.core.permissions import Mode
 from hone.core.regex import regex
 from hone.core.topics import NAMES
@@ -25,6 +26,7 @@ from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 from hone.learning.reports import queued, reports
+from hone.registry import FEATURES
 from hone.runtime.session import Session
 
 LATEST = 10
@@ -54,8 +56,11 @@ class SlashRequest(Struct, frozen=True):
     aside: str
 
 
+Act = Callable[[ChatState, str], Awaitable[str | SlashRequest]]
+
+
 class Command(Struct, frozen=True):
-    act: Callable[[ChatState, str], Awaitable[str | SlashRequest]]
+    act: Act
     help: str
     argument: str = ""
 
@@ -246,6 +251,16 @@ async def _quit(_: ChatState, __: str) -> str:
     raise EOFError
 
 
+def _load(place: str) -> Act:
+    """Return a feature's command, which is imported when it is first typed."""
+
+    async def act(state: ChatState, argument: str) -> str | SlashRequest:
+        result: str | SlashRequest = await import_object(place)(state, argument)
+        return result
+
+    return act
+
+
 COMMANDS: Mapping[str, Command] = {
     "help": Command(_help, "This list."),
     "model": Command(_model, "Show the model, or go on with another one.", "[NAME]"),
@@ -265,5 +280,10 @@ COMMANDS: Mapping[str, Command] = {
     "compact": Command(_compact, "Put notes in the place of older messages.", "[FOCUS]"),
     "usage": Command(_usage, "What this conversation has cost so far."),
     "verbose": Command(_verbose, "Show results whole, or by their first lines."),
+    **{
+        name: Command(_load(place), help, argument)
+        for feature in FEATURES
+        for name, (place, help, argument) in feature.slash.items()
+    },
     "quit": Command(_quit, "Leave; so does Ctrl-D."),
 }
