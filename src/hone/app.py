@@ -59,7 +59,7 @@ from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.view import describe_view
+from hone.sandbox.report import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool

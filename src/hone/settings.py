@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from hone.core.errors import SettingsError
-from hone.sandbox.spec import Access, find_system
+from hone.sandbox.spec import SandboxAccess, find_system
 
 Network = Literal["ask", "allow", "never"]
 _MADE = {"PATH", "HOME", "TMPDIR", "TERM", "PAGER", "USER", "LOGNAME"}
@@ -106,9 +106,9 @@ class SandboxPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if name in _MADE:
                 raise ValueError(f"Hone makes {name} itself for commands; take it out of env of sandbox")
 
-    def access(self) -> Access:
+    def access(self) -> SandboxAccess:
         """What of it exists, without links."""
-        return Access(
+        return SandboxAccess(
             tuple(path for path in map(_real, self.read) if os.path.exists(path)),
             tuple(path for path in map(_real, self.write) if os.path.isdir(path)),
             self.env,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.errors import SettingsError
-from hone.sandbox.spec import Access
+from hone.sandbox.spec import SandboxAccess
 from hone.settings import read
 
 
@@ -27,10 +27,10 @@ def test_a_project_adds_to_what_holds_everywhere_and_the_inner_one_wins(home: Pa
             f'[projects."{tmp_path}/project/inner".sandbox]\nread = ["{tmp_path}/more"]\nnetwork = "allow"\n',
         )
     )
-    assert settings.sandbox_in(tmp_path).access() == Access((tmp_path / "data",), (), ("A",))
+    assert settings.sandbox_in(tmp_path).access() == SandboxAccess((tmp_path / "data",), (), ("A",))
     assert settings.sandbox_in(tmp_path).network == "never"
     project = settings.sandbox_in(tmp_path / "project" / "src")
-    assert project.access() == Access((tmp_path / "data",), (tmp_path / "out",), ("A", "B"))
+    assert project.access() == SandboxAccess((tmp_path / "data",), (tmp_path / "out",), ("A", "B"))
     assert project.network == "ask"
     inner = settings.sandbox_in(tmp_path / "project" / "inner")
     assert inner.network == "allow"

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.sandbox.caches import BUSY, LARGEST, UNUSED, cache_variables, list_caches, open_cache, prune_caches
+from hone.sandbox.host_view import HostView, survey
 from hone.sandbox.identity import Identity, read_identity, write_configuration
 from hone.sandbox.mounts import MountKind, arrange
-from hone.sandbox.spec import Access, SandboxSpec, SandboxUnavailable
-from hone.sandbox.surroundings import Surroundings, survey
+from hone.sandbox.spec import SandboxAccess, SandboxSpec, SandboxUnavailable
 from tests.conftest import requires
 
 
@@ -43,13 +43,13 @@ def user(tmp_path: Path) -> Path:
     return home
 
 
-def look(user: Path, path: str, access: Access | None = None, **more: str) -> Surroundings:
+def look(user: Path, path: str, access: SandboxAccess | None = None, **more: str) -> HostView:
     folders = [each if each.startswith("/") or not each else f"{user}/{each}" for each in path.split(":")]
     environ = {"HOME": str(user), "PATH": ":".join(folders), **more}
-    return survey(user / "work", access or Access(), (user / ".hone",), environ)
+    return survey(user / "work", access or SandboxAccess(), (user / ".hone",), environ)
 
 
-def sees(around: Surroundings, path: Path) -> bool:
+def sees(around: HostView, path: Path) -> bool:
     inside = any(path.is_relative_to(each) for each in around.readable)
     return inside and not any(path.is_relative_to(each) for each in around.hidden)
 
@@ -107,7 +107,7 @@ def test_the_environment_has_what_is_listed_and_what_settings_name(user: Path) -
         },
         **{"GIT_AUTHOR_NAME": "Me", "GIT_SSH_COMMAND": "evil", "VIRTUAL_ENV": str(user / "venvs" / "old")},
     }
-    env = dict(look(user, "", Access(env=("MINE", "ABSENT")), **more).env)
+    env = dict(look(user, "", SandboxAccess(env=("MINE", "ABSENT")), **more).env)
     assert env["LANG"] == "de_DE.UTF-8"
     assert env["MINE"] == "mine"
     assert env["VIRTUAL_ENV"] == f"{user}/venvs/old"
@@ -123,17 +123,19 @@ def test_the_environment_has_what_is_listed_and_what_settings_name(user: Path) -
     )
 )
 def test_no_other_variable_gets_in(environ: Mapping[str, str]) -> None:
-    around = survey(Path("/nonexistent/folder"), Access(), (), dict(environ) | {"HOME": "/nonexistent"})
+    around = survey(
+        Path("/nonexistent/folder"), SandboxAccess(), (), dict(environ) | {"HOME": "/nonexistent"}
+    )
     passed = {name for name, value in around.env if value == "canary"}
     assert all(name.startswith(("LC_", "LANG", "TZ", "NO_COLOR")) for name in passed)
 
 
 def test_settings_give_paths_and_secrets_in_them_stay_hidden(user: Path) -> None:
-    around = look(user, "", Access(read=(user,), write=(user / "projects",)))
+    around = look(user, "", SandboxAccess(read=(user,), write=(user / "projects",)))
     assert sees(around, user / "venvs/old/pyvenv.cfg")
     for name in (".ssh/id_rsa", ".netrc", ".cargo/credentials.toml", ".local/share/keyrings/login"):
         assert not sees(around, user / name), name
-    named = look(user, "", Access(read=(user / ".ssh" / "id_rsa",)))
+    named = look(user, "", SandboxAccess(read=(user / ".ssh" / "id_rsa",)))
     assert sees(named, user / ".ssh" / "id_rsa")
 
 

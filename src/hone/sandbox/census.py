@@ -16,7 +16,7 @@ from msgspec import Struct
 from hone.core.sensitive import CI, GIT, is_sealed, leads_to_sensitive
 from hone.files.tree import TICK
 
-MOST = 5_000
+MOST = 2_000
 """Folders that are looked at, the upper ones first."""
 _SKIPPED = {
     *("node_modules", "site-packages", "vendor", ".venv", "venv", "__pycache__", ".tox", ".nox", ".cache"),
@@ -60,11 +60,13 @@ class Site(Struct, frozen=True):
 
 
 class SeenFolder(Struct, frozen=True):
-    """What was found in one folder, and when."""
+    """What was found in one folder. It `is_fresh` if it had changed so shortly before that another change
+    might look the same."""
 
+    place: str
     changed: int
     inode: int
-    looked: int
+    is_fresh: bool
     sites: tuple[Site, ...]
     below: tuple[tuple[str, Ground], ...]
     is_git: bool
@@ -91,36 +93,48 @@ class Surveyor:
         self.root = root
         self._skipped = {*skipped}
         self._known: dict[str, SeenFolder] = {}
+        self._census: Census | None = None
 
     def look(self) -> Census:
-        known, left = dict[str, SeenFolder](), MOST
+        changed = self._changed()
+        if self._census is None or changed:
+            self._known = self._walk(changed)
+            self._census = Census(
+                {site.path: site for each in self._known.values() for site in each.sites},
+                frozenset(path for path, each in self._known.items() if each.is_git),
+                frozenset(path for path, each in self._known.items() if each.is_repository),
+                self._known,
+            )
+        return self._census
+
+    def _changed(self) -> set[str]:
+        """The folders that have to be read again. This runs around every command."""
+        found = set()
+        for path, seen in self._known.items():
+            try:
+                status = os.lstat(seen.place)
+                if status.st_ctime_ns != seen.changed or status.st_ino != seen.inode or seen.is_fresh:
+                    found.add(path)
+            except OSError:
+                found.add(path)
+        return found
+
+    def _walk(self, changed: set[str]) -> dict[str, SeenFolder]:
+        known: dict[str, SeenFolder] = {}
         queue: deque[tuple[str, Ground]] = deque([("", Ground.WORK)])
-        while queue and left:
+        while queue and len(known) < MOST:
             path, ground = queue.popleft()
-            found = self._folder(path, ground)
+            before = None if path in changed else self._known.get(path)
+            found = before or self._folder(path, ground)
             if found is not None:
                 known[path] = found
                 queue.extend(found.below)
-                left -= 1
-        self._known = known
-        return Census(
-            {site.path: site for each in known.values() for site in each.sites},
-            frozenset(path for path, each in known.items() if each.is_git),
-            frozenset(path for path, each in known.items() if each.is_repository),
-            known,
-        )
+        return known
 
     def _folder(self, path: str, ground: Ground) -> SeenFolder | None:
         place = f"{self.root}/{path}" if path else self.root
         try:
             status = os.lstat(place)
-            before = self._known.get(path)
-            if (
-                before is not None
-                and (before.changed, before.inode) == (status.st_ctime_ns, status.st_ino)
-                and before.changed < before.looked - TICK
-            ):
-                return before
             if not stat.S_ISDIR(status.st_mode):
                 return None
             looked = time.time_ns()
@@ -153,7 +167,14 @@ class Surveyor:
                 below += _descend(full, name, ground)
         is_repository = ground is Ground.WORK and ".git" in inner
         return SeenFolder(
-            status.st_ctime_ns, status.st_ino, looked, tuple(sites), tuple(below), is_git, is_repository
+            f"{self.root}/{path}" if path else self.root,
+            status.st_ctime_ns,
+            status.st_ino,
+            status.st_ctime_ns >= looked - TICK,
+            tuple(sites),
+            tuple(below),
+            is_git,
+            is_repository,
         )
 
 

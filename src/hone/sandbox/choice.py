@@ -12,11 +12,20 @@ from msgspec import Struct
 from hone.core.clock import Clock, SystemClock
 from hone.core.loading import import_object
 from hone.core.value import replace
+from hone.sandbox.host_view import HostView, survey
 from hone.sandbox.modes import Bubblewrap, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
-from hone.sandbox.spec import ALL, PATH, Access, Claim, Launch, SandboxMode, SandboxSpec, SandboxUnavailable
-from hone.sandbox.surroundings import Surroundings, survey
+from hone.sandbox.spec import (
+    ALL,
+    PATH,
+    Claim,
+    Launch,
+    SandboxAccess,
+    SandboxMode,
+    SandboxSpec,
+    SandboxUnavailable,
+)
 
 TRIAL = "hone.sandbox.trial:bait"
 """Loaded with the first command: most starts run none."""
@@ -82,7 +91,7 @@ class Sandbox:
         home: Path | None = None,
         hidden: Sequence[Path] = (),
         shown: Sequence[Path] = (),
-        access: Callable[[Path], Access] = lambda _: Access(),
+        access: Callable[[Path], SandboxAccess] = lambda _: SandboxAccess(),
         modes: Sequence[SandboxMode] | None = None,
         python: str = sys.executable,
         clock: Clock | None = None,
@@ -101,7 +110,7 @@ class Sandbox:
     def _modes(self) -> Sequence[SandboxMode]:
         return known_modes() if self._given is None else self._given
 
-    def survey(self, folder: Path) -> Surroundings:
+    def survey(self, folder: Path) -> HostView:
         """Find what commands in a folder see of the user's machine. This takes some milliseconds."""
         return survey(folder.resolve(), self._access(folder), self._hidden, os.environ)
 
@@ -110,7 +119,7 @@ class Sandbox:
         folder: Path,
         scratch: Path | None = None,
         writable: tuple[Path, ...] = (),
-        around: Surroundings | None = None,
+        around: HostView | None = None,
     ) -> SandboxSpec:
         """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
         folder = folder.resolve()

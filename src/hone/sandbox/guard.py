@@ -22,7 +22,7 @@ SEALED = 48
 _FILE = 0o100644
 
 
-class Finding(Struct, frozen=True):
+class GuardFinding(Struct, frozen=True):
     """A place that a command changed. It is `kept` elsewhere now, unless there was an `error`."""
 
     path: str
@@ -70,10 +70,10 @@ class TreeGuard:
                     self._copies[path] = kept
         return [Path(self.root, path) for path in self._sealed]
 
-    def end(self, *, network: bool) -> list[Finding]:
+    def end(self, *, network: bool) -> list[GuardFinding]:
         """Undo what commands did to sensitive places. `network`: whether one of them could download."""
         now = self._surveyor.look()
-        findings: list[Finding] = []
+        findings: list[GuardFinding] = []
         for site in sorted(now.sites.values(), key=lambda site: site.path):
             findings += self._judge(site, now, network)
         for path in [*self._copies]:
@@ -82,7 +82,7 @@ class TreeGuard:
         self._before = self._surveyor.look() if findings else now
         return findings
 
-    def _judge(self, site: Site, now: Census, network: bool) -> Iterator[Finding]:
+    def _judge(self, site: Site, now: Census, network: bool) -> Iterator[GuardFinding]:
         if not (now.matters(site) or self._before.matters(site)) or self._is_vouched(site):
             return
         is_new = self._is_new(site)
@@ -169,14 +169,14 @@ class TreeGuard:
         if real.startswith(f"{self.root}/") and os.path.exists(real):
             yield real[len(self.root) + 1 :], True
 
-    def _restore(self, path: str, now: Census) -> Iterator[Finding]:
+    def _restore(self, path: str, now: Census) -> Iterator[GuardFinding]:
         """Put a place back that was not sealed. What lies there instead is kept."""
         before, after = self._copies[path], copy(self.root, path)
         if _alike(before, after) or self._may_be_gone(path, now):
             return
         reason = self._reason(path)
         if not after and after is not None:
-            yield Finding(path, reason)
+            yield GuardFinding(path, reason)
         for place in (*_above(path), path):
             if os.path.lexists(f"{self.root}/{place}") and (
                 place == path or _is_in_the_way(self.root, place)
@@ -186,7 +186,7 @@ class TreeGuard:
             try:
                 write_new(self.root, f"{path}/{inner}" if inner else path, kept)
             except OSError as error:
-                yield Finding(path, reason, error=error.strerror or str(error))
+                yield GuardFinding(path, reason, error=error.strerror or str(error))
                 return
 
     def _may_be_gone(self, path: str, now: Census) -> bool:
@@ -202,7 +202,7 @@ class TreeGuard:
         site = self._before.sites.get(path)
         return site.reason if site else GIT
 
-    def _take_out(self, path: str, reason: str, text: str = "") -> Iterator[Finding]:
+    def _take_out(self, path: str, reason: str, text: str = "") -> Iterator[GuardFinding]:
         """Nothing is to be said about what is gone already."""
         try:
             target = self._keep(path)
@@ -212,9 +212,9 @@ class TreeGuard:
         except FileNotFoundError:
             return
         except OSError as error:
-            yield Finding(path, reason, error=error.strerror or str(error))
+            yield GuardFinding(path, reason, error=error.strerror or str(error))
             return
-        yield Finding(path, reason, str(target))
+        yield GuardFinding(path, reason, str(target))
 
 
 def _git_folder(site: Site) -> str | None:

@@ -6,7 +6,7 @@ from tempfile import mkdtemp
 
 from hone.core.clock import Clock
 from hone.core.visible import one_line
-from hone.sandbox.guard import Finding, TreeGuard
+from hone.sandbox.guard import GuardFinding, TreeGuard
 
 QUARANTINE = "quarantine"
 _SHOWN, _WIDTH = 5, 120
@@ -54,7 +54,7 @@ class Protection:
         return self._quarantine / str(self._count) / path
 
 
-def describe(findings: Sequence[Finding], place: str) -> Iterator[str]:
+def describe(findings: Sequence[GuardFinding], place: str) -> Iterator[str]:
     """Say what was moved and put back, in one clause, and what could not be, in another."""
     done = [each for each in findings if not each.error]
     if done:
@@ -66,7 +66,7 @@ def describe(findings: Sequence[Finding], place: str) -> Iterator[str]:
         yield f"could not be taken back, the owner has to look: {errors}"
 
 
-def _listed(findings: Sequence[Finding]) -> str:
+def _listed(findings: Sequence[GuardFinding]) -> str:
     rows = list(dict.fromkeys(f"{one_line(each.path, _WIDTH)} ({each.reason})" for each in findings))
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     return ", ".join(rows[:_SHOWN]) + more

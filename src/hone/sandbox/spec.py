@@ -44,7 +44,7 @@ class SandboxSpec(Struct, frozen=True):
     read_only: bool = False
 
 
-class Access(Struct, frozen=True):
+class SandboxAccess(Struct, frozen=True):
     """What the owner's settings give commands in a folder: paths to read and to write, and the names of
     environment variables to pass on."""
 

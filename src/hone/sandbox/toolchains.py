@@ -1,5 +1,5 @@
 """Find the programs a user has: the folders on PATH, toolchain homes, virtual environments, and what links
-and scripts among them lead to. Commands may read these. Finding them runs none of them."""
+and scripts among them lead to. Commands may read these. GuardFinding them runs none of them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,12 +10,12 @@ from hone.core.value import replace
 from hone.sandbox.caches import cache_variables, open_cache, prune_daily
 from hone.sandbox.choice import Sandbox, SandboxChoice
 from hone.sandbox.clearing import cleared
+from hone.sandbox.host_view import HostView
 from hone.sandbox.identity import write_configuration
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start
 from hone.sandbox.protection import Protection
 from hone.sandbox.spec import Launch
-from hone.sandbox.surroundings import Surroundings
 
 
 class Workspace:
@@ -30,7 +30,7 @@ class Workspace:
         self._running: list[tuple[Running, Launch]] = []
         self._count = 0
         self._probing = asyncio.Lock()
-        self._found: tuple[Surroundings, Path | None, Protection] | None = None
+        self._found: tuple[HostView, Path | None, Protection] | None = None
         self._notes: list[str] = []
 
     async def choice(self) -> SandboxChoice:
@@ -102,7 +102,7 @@ class Workspace:
         if self._found and self.sandbox.home:
             await asyncio.to_thread(prune_daily, self.sandbox.home, self.clock.now().timestamp())
 
-    def _prepared(self) -> tuple[Surroundings, Path | None, Protection]:
+    def _prepared(self) -> tuple[HostView, Path | None, Protection]:
         """Found once: this looks through the folder and the user's toolchains."""
         if self._found is None:
             home = self.sandbox.home

@@ -10,7 +10,7 @@ from msgspec import Struct
 from hone.core.sensitive import Place, secret_places, startup_places
 from hone.sandbox.gitfiles import git_folders_outside
 from hone.sandbox.identity import Identity, find_identity
-from hone.sandbox.spec import Access
+from hone.sandbox.spec import SandboxAccess
 from hone.sandbox.toolchains import Toolset, find_tools, secrets_in
 
 _PASSED = {
@@ -19,19 +19,21 @@ _PASSED = {
 }
 
 
-class Surroundings(Struct, frozen=True):
+class HostView(Struct, frozen=True):
     """`sealed` and `hidden` are places of the user's home that lie in what commands may write or read."""
 
     tools: Toolset
     identity: Identity
-    access: Access
+    access: SandboxAccess
     readable: tuple[Path, ...]
     sealed: tuple[Path, ...]
     hidden: tuple[Path, ...]
     env: tuple[tuple[str, str], ...]
 
 
-def survey(folder: Path, access: Access, closed: Sequence[Path], environ: Mapping[str, str]) -> Surroundings:
+def survey(
+    folder: Path, access: SandboxAccess, closed: Sequence[Path], environ: Mapping[str, str]
+) -> HostView:
     """`closed` is Hone's home; no command sees it."""
     tools = find_tools(folder, closed, environ)
     readable = (*tools.shown, *access.read, *git_folders_outside(folder))
@@ -39,7 +41,7 @@ def survey(folder: Path, access: Access, closed: Sequence[Path], environ: Mappin
     seen = (*written, *readable)
     home = Path(os.path.realpath(environ.get("HOME") or "/nonexistent"))
     masked = (*tools.masked, *(secret for path in access.read for secret in secrets_in(path)))
-    return Surroundings(
+    return HostView(
         tools,
         find_identity(folder, environ),
         access,
@@ -58,7 +60,7 @@ def _of_home(home: Path, places: Iterable[Place], seen: Sequence[Path]) -> Itera
             yield Path(path)
 
 
-def _environment(tools: Toolset, access: Access, environ: Mapping[str, str]) -> dict[str, str]:
+def _environment(tools: Toolset, access: SandboxAccess, environ: Mapping[str, str]) -> dict[str, str]:
     """Only what is listed here, and what the owner's settings name."""
     passed = {name: value for name, value in environ.items() if name in _PASSED or name.startswith("LC_")}
     named = {name: environ[name] for name in access.env if name in environ}

@@ -7,9 +7,9 @@ from pathlib import Path
 from hone.core.clock import Clock
 from hone.sandbox.caches import cache_of, cache_variables, measure
 from hone.sandbox.choice import Sandbox, SandboxChoice
+from hone.sandbox.host_view import HostView
 from hone.sandbox.protection import Protection
 from hone.sandbox.spec import SYSTEM
-from hone.sandbox.surroundings import Surroundings
 
 _SHOWN = 6
 _MEBI = 2**20
@@ -32,7 +32,7 @@ def describe_view(folder: Path, sandbox: Sandbox, choice: SandboxChoice, clock: 
         yield f"allowed by [sandbox] in hone.toml: {settings}"
 
 
-def _tools(around: Surroundings) -> Iterator[str]:
+def _tools(around: HostView) -> Iterator[str]:
     own = [Path(path) for path in around.tools.path if not path.startswith(SYSTEM)]
     yield f"commands find programs in: {_some(own) + ' and ' if own else ''}the system's folders"
     names = ", ".join(around.tools.names)
@@ -46,7 +46,7 @@ def _tools(around: Surroundings) -> Iterator[str]:
         yield f"commands can read: {shown}"
 
 
-def _environment(around: Surroundings) -> Iterator[str]:
+def _environment(around: HostView) -> Iterator[str]:
     made = [name for name, _ in cache_variables("")]
     names = dict.fromkeys(
         (*(name for name, _ in around.env), "HOME", "TMPDIR", "LANG", "TERM", "PAGER", "USER")
@@ -59,7 +59,7 @@ def _environment(around: Surroundings) -> Iterator[str]:
 
 
 def _limits(
-    folder: Path, sandbox: Sandbox, around: Surroundings, choice: SandboxChoice, clock: Clock
+    folder: Path, sandbox: Sandbox, around: HostView, choice: SandboxChoice, clock: Clock
 ) -> Iterator[str]:
     spec = sandbox.spec(folder, around=around)
     protection = Protection((folder, *around.access.write), spec.hidden, sandbox.home, clock)
