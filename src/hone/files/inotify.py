@@ -1,18 +1,19 @@
 """Linux's inotify: the kernel reports what changes in watched folders, whatever mount it changes through."""
 
-import ctypes
 import os
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
+from hone.core.loading import import_object
+
+MODIFY, ATTRIB, CLOSE_WRITE, OPEN = 0x2, 0x4, 0x8, 0x20
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 OVERFLOW, IGNORED, IS_FOLDER = 0x4000, 0x8000, 0x40000000
 
-_CHANGES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
+CHANGES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
+READS = OPEN | MOVED_TO | CREATE
 _ONLY_FOLDERS, _NO_LINKS, _NOT_UNLINKED = 0x01000000, 0x02000000, 0x04000000
-_MASK = _CHANGES | _ONLY_FOLDERS | _NO_LINKS | _NOT_UNLINKED
 _HEAD = struct.Struct("iIII")
 _READ = 1 << 20
 
@@ -26,19 +27,19 @@ class Event(NamedTuple):
 
 
 class Inotify:
-    """Raises OSError where there is none, or no more."""
+    """Reports what `mask` names. Raises OSError where there is no inotify, or no more of it."""
 
-    def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
+    def __init__(self, mask: int = CHANGES) -> None:
+        self._mask = mask | _ONLY_FOLDERS | _NO_LINKS | _NOT_UNLINKED
+        self._libc = import_object("ctypes:CDLL")(None, use_errno=True)  # most starts watch nothing
+        self._errno = import_object("ctypes:get_errno")
         if not hasattr(self._libc, "inotify_init1"):
             raise OSError("this system has no inotify")
-        self._add = self._libc.inotify_add_watch
-        self._add.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
         self._file = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
 
     def add(self, folder: str) -> int:
         """Watch a folder, not what lies deeper. Raises OSError, with ENOSPC at the user's limit."""
-        return self._checked(self._add(self._file, os.fsencode(folder), _MASK))
+        return self._checked(self._libc.inotify_add_watch(self._file, os.fsencode(folder), self._mask))
 
     def remove(self, watch: int) -> None:
         """Do nothing if the kernel has removed it already."""
@@ -66,9 +67,8 @@ class Inotify:
         except BlockingIOError:
             return b""
 
-    @staticmethod
-    def _checked(result: int) -> int:
+    def _checked(self, result: int) -> int:
         if result < 0:
-            number = ctypes.get_errno()
+            number = self._errno()
             raise OSError(number, os.strerror(number))
         return result
