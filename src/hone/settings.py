@@ -86,6 +86,15 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a review that has ended is told: not at all, in one line, or with each change."""
 
 
+class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether files are kept as they were before tools and commands change them, for `hone rewind`; how many
+    MiB of them, and for how many days."""
+
+    enabled: bool = True
+    size: int = 512
+    days: int = 30
+
+
 class SandboxPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What commands may reach beyond the working folder and the usual. A path begins with / or ~/."""
 
@@ -135,15 +144,6 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sandbox: ProjectSandbox = ProjectSandbox()
 
 
-class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether files are kept as they were before tools and commands change them, for `hone rewind`; how many
-    MiB of them, and for how many days."""
-
-    enabled: bool = True
-    size: int = 512
-    days: int = 30
-
-
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every key of hone.toml, with its default."""
 
@@ -176,11 +176,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
     learning: Learning = Learning()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     sandbox: SandboxSettings = SandboxSettings()
     projects: Mapping[str, ProjectSettings] = {}
     """By folder."""
-
-    checkpoints: CheckpointSettings = CheckpointSettings()
     providers: Mapping[str, ProviderSettings] = {}
     prices: Mapping[str, PriceSettings] = {}
 

@@ -21,7 +21,7 @@ from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.features.checkpoints import folders, pruning, snapshot
 from hone.features.checkpoints.decisions import expected_digests
-from hone.features.checkpoints.git import Repository
+from hone.features.checkpoints.git import GitWorktree
 from hone.features.checkpoints.rows import microseconds
 from hone.features.checkpoints.text import plan_lines, turn_lines
 from hone.prompt.compaction import plan as plan_cut
@@ -121,7 +121,7 @@ async def test_a_file_that_only_git_has_comes_back_from_git_and_stays_when_git_i
         for name in ("d/a", "b.txt"):  # what is as young as the index is not taken for unchanged
             os.utime(world.folder / name, (1, 1))
         world.commit()
-        found, indexed = Repository(world.folder).tracked()
+        found, indexed = GitWorktree(world.folder).tracked()
         clean = [
             name for name, each in found.items() if each.is_clean((world.folder / name).lstat(), indexed)
         ]
@@ -172,7 +172,7 @@ async def test_nothing_of_a_hostile_repository_runs(tmp_path: Path) -> None:
         await world.command([Deed("append", "d/a", content=b"!"), Deed("delete", "b.txt")])
         await world.command([Deed("write", "more", content=b"!")])
         assert await world.rewind(1) == before
-        missing = Repository(world.folder).contents(["0" * 40])
+        missing = GitWorktree(world.folder).contents(["0" * 40])
     assert (missing, trap.exists(), notices(world)) == ({}, False, [])
 
 

@@ -59,6 +59,11 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\nmodel = ""\n'
         'daily = 1.0\nshow = "on"',
     ),
+    "checkpoints": (
+        "Whether files are kept as they were before tools and commands change them, for `hone rewind`; how "
+        "many MiB of them, and for how many days.",
+        "enabled = true\nsize = 512\ndays = 30",
+    ),
     "sandbox": (
         "What commands may read and write beyond the working folder, which variables they get, and whether "
         "they may use the network (ask, allow, never).",
@@ -85,6 +90,7 @@ TABLES = {
     "guardrails": "guardrails",
     "memory": "memory",
     "learning": "learning",
+    "checkpoints": "checkpoints",
     "sandbox": "sandbox",
     "projects": 'projects."/path/to/folder".sandbox',
     "providers": "providers.mine",

@@ -12,9 +12,9 @@ from pathlib import Path
 from hone.core.secrets import redact
 from hone.core.visible import one_line
 from hone.features.checkpoints.folders import TooMany
-from hone.features.checkpoints.snapshot import Difference, FolderSnapshot
+from hone.features.checkpoints.snapshot import FolderSnapshot, PathDifference
 from hone.features.checkpoints.store import CheckpointStore
-from hone.features.checkpoints.values import Draft, TurnMark
+from hone.features.checkpoints.values import ChangeDraft, TurnMark
 
 WIDEST = 120
 """Characters of a command that are kept, to name it in a list."""
@@ -90,6 +90,6 @@ class CommandWatch:
             await self._store.record(run.mark, drafts, contents, run.since)
 
 
-def _draft(difference: Difference, by: str) -> Draft:
+def _draft(difference: PathDifference, by: str) -> ChangeDraft:
     name = one_line(redact(by), WIDEST)
-    return Draft(difference.path, difference.before, difference.after, name, difference.lost)
+    return ChangeDraft(difference.path, difference.before, difference.after, name, difference.lost)

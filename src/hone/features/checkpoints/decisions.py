@@ -8,7 +8,7 @@ from pathlib import Path
 from hone.core.messages import Role, ToolCall, digest
 from hone.core.transcript import Node, Transcript
 from hone.core.value import replace
-from hone.features.checkpoints.values import FileChange, PathKind, PathState, Step
+from hone.features.checkpoints.values import FileChange, PathKind, PathState, RewindStep
 
 CHANGED = "changed by you since"
 UNKNOWN = "it cannot be told whether the tool or you changed it"
@@ -48,7 +48,7 @@ def _is_made(change: FileChange, found: PathState) -> bool:
     return found.digest in change.expected or (found.kind is PathKind.FOLDER and change.before is None)
 
 
-def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[Step, ...]:
+def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[RewindStep, ...]:
     """Return a step for each path. `changes` are those to take back, in order."""
     by_path: dict[Path, list[FileChange]] = defaultdict(list)
     for change in changes:
@@ -57,7 +57,7 @@ def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[Step, ...]:
     return tuple(sorted((step for step in steps if step), key=lambda step: step.path))
 
 
-def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> Step | None:
+def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> RewindStep | None:
     """Follow the changes of a path back as far as each left what the next one, or the disk, has. So whatever
     somebody else wrote in between is where it ends. None if there is nothing to do and nothing to say."""
     state = now
@@ -68,10 +68,10 @@ def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> S
             if not undone and state == changes[0].before:
                 return None  # somebody has taken it back already
             silent = _is_folder(change) or state == changes[0].before
-            return Step(path, now, state, tuple(undone), "" if silent else left)
+            return RewindStep(path, now, state, tuple(undone), "" if silent else left)
         undone.append(change.id)
         state = change.before
-    return Step(path, now, state, tuple(undone)) if undone else None
+    return RewindStep(path, now, state, tuple(undone)) if undone else None
 
 
 def _obstacle(change: FileChange, state: PathState | None) -> str:
@@ -87,7 +87,7 @@ def _is_folder(change: FileChange) -> bool:
     return PathKind.FOLDER in {state.kind for state in (change.before, change.after) if state}
 
 
-def order_steps(steps: Iterable[Step]) -> list[Step]:
+def order_steps(steps: Iterable[RewindStep]) -> list[RewindStep]:
     """Put removals first, the deepest path first; then what is made or replaced, the highest first."""
     acting = [step for step in steps if step.acts]
     clearing = [step for step in acting if step.target is None]

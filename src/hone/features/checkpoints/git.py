@@ -55,14 +55,14 @@ class Tracked(NamedTuple):
         return bool(self.object) and seen == self[1:] and self.modified < indexed
 
 
-class Repository:
+class GitWorktree:
     """The working tree that a folder is in, or a part of it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @classmethod
-    def around(cls, folder: Path) -> "Repository | None":
+    def around(cls, folder: Path) -> "GitWorktree | None":
         """Return None if there is none, if git is not installed, or if it does not trust the owner of it."""
         if not any((each / ".git").exists() for each in (folder, *folder.parents)):
             return None

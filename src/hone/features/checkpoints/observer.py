@@ -22,7 +22,7 @@ from hone.features.checkpoints.commanding import CommandRun, CommandWatch
 from hone.features.checkpoints.decisions import anchor_of, expected_digests, find_turns, is_background
 from hone.features.checkpoints.folders import MOST, TooMany
 from hone.features.checkpoints.store import CheckpointStore
-from hone.features.checkpoints.values import Draft, PathKind, PathState, TurnMark
+from hone.features.checkpoints.values import ChangeDraft, PathKind, PathState, TurnMark
 
 Opened = dict[Path, int]
 """Changes that were begun, by path: a file and the folders that are made for it."""
@@ -145,14 +145,14 @@ def _describe(error: Exception) -> str:
     return f"The checkpoint failed: {type(error).__name__}."
 
 
-def _draft_write(path: Path, before: bytes | None, by: str) -> list[Draft]:
+def _draft_write(path: Path, before: bytes | None, by: str) -> list[ChangeDraft]:
     """Return the change of a file, and of the folders that will be made for it."""
     missing = [each for each in path.parents if not each.exists()]
-    folders = [Draft(each, None, None, by) for each in reversed(missing)]
+    folders = [ChangeDraft(each, None, None, by) for each in reversed(missing)]
     state = None
     if before is not None:
         state = PathState(PathKind.FILE, _mode(path), digest(before))
-    return [*folders, Draft(path, state, None, by)]
+    return [*folders, ChangeDraft(path, state, None, by)]
 
 
 def _states_after(opened: Opened, path: Path, data: bytes) -> dict[int, PathState | None]:

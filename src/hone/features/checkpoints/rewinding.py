@@ -16,7 +16,14 @@ from hone.core.waiting import uninterrupted
 from hone.features.checkpoints import disk
 from hone.features.checkpoints.decisions import CHANGED, complete, order_steps, plan_steps
 from hone.features.checkpoints.store import LOCK, CheckpointStore, Contents
-from hone.features.checkpoints.values import Draft, FileChange, PathKind, PathState, RewindPlan, Step
+from hone.features.checkpoints.values import (
+    ChangeDraft,
+    FileChange,
+    PathKind,
+    PathState,
+    RewindPlan,
+    RewindStep,
+)
 from hone.files.locks import acquire, release
 
 TOO_LARGE = "too large"
@@ -50,7 +57,9 @@ class Rewinder:
         readable = [each for each in active if not isinstance(states[each.path], str)]
         now = {path: state for path, state in states.items() if not isinstance(state, str)}
         steps = [await self._explain(session, step) for step in plan_steps(readable, now)]
-        steps += [Step(path, None, None, left=why) for path, why in states.items() if isinstance(why, str)]
+        steps += [
+            RewindStep(path, None, None, left=why) for path, why in states.items() if isinstance(why, str)
+        ]
         return RewindPlan(session, turn, tuple(sorted(steps, key=lambda step: step.path)))
 
     async def plan_redo(self, sessions: Sequence[SessionId]) -> RewindPlan:
@@ -95,7 +104,7 @@ class Rewinder:
         made = [_stopped(step, left[step.path]) if step.path in left else step for step in steps]
         return replace(plan, steps=tuple(sorted((*others, *made), key=lambda step: step.path)))
 
-    async def _restore(self, step: Step) -> str:
+    async def _restore(self, step: RewindStep) -> str:
         """Restore one path; returns why it was left alone, or nothing."""
         try:
             content = b""
@@ -118,12 +127,12 @@ class Rewinder:
         except OSError:
             return False
         if now is None and disk.needs_two_steps(change.before, change.after):
-            return not await self._restore(Step(change.path, None, change.after, (change.id,)))
+            return not await self._restore(RewindStep(change.path, None, change.after, (change.id,)))
         if now and change.after and now.kind is change.after.kind is PathKind.FOLDER:
             return True  # perhaps with another mode than it was about to get
         return now == change.after
 
-    async def _explain(self, session: SessionId, step: Step) -> Step:
+    async def _explain(self, session: SessionId, step: RewindStep) -> RewindStep:
         """Name the session that changed a file after this one, if it was not the user."""
         if step.left != CHANGED:
             return step
@@ -165,11 +174,11 @@ def _look_at_all(paths: Iterable[Path]) -> dict[Path, PathState | str | None]:
     return states
 
 
-def _gather(steps: Sequence[Step]) -> tuple[list[Step], list[Draft], Contents]:
+def _gather(steps: Sequence[RewindStep]) -> tuple[list[RewindStep], list[ChangeDraft], Contents]:
     """Read what the steps will replace, so that it can be brought back. A step whose file is no longer what
     the plan saw is not taken."""
-    gathered: list[Step] = []
-    drafts: list[Draft] = []
+    gathered: list[RewindStep] = []
+    drafts: list[ChangeDraft] = []
     contents: dict[str, bytes] = {}
     room = ROOM
     for step in steps:
@@ -185,10 +194,10 @@ def _gather(steps: Sequence[Step]) -> tuple[list[Step], list[Draft], Contents]:
             contents[now.digest] = data
             room -= len(data)
         lost = "" if is_kept else TOO_LARGE
-        drafts.append(Draft(step.path, now, step.target, "rewind", lost))
+        drafts.append(ChangeDraft(step.path, now, step.target, "rewind", lost))
         gathered.append(step)
     return gathered, drafts, contents
 
 
-def _stopped(step: Step, why: str) -> Step:
-    return Step(step.path, step.now, step.now, left=why)
+def _stopped(step: RewindStep, why: str) -> RewindStep:
+    return RewindStep(step.path, step.now, step.now, left=why)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from hone.core.messages import digest
 from hone.features.checkpoints import disk
 from hone.features.checkpoints.folders import FolderList
-from hone.features.checkpoints.git import Repository
+from hone.features.checkpoints.git import GitWorktree
 from hone.features.checkpoints.spool import Spool
 from hone.features.checkpoints.values import UNREAD, PathKind, PathState
 from hone.files.atomic import is_draft, open_file
@@ -30,7 +30,7 @@ TOO_LARGE, TOO_MANY, CLOSED, GONE = "too large", "too many files", "not readable
 Signature = tuple[int, int, int, int, int]
 
 
-class Held(NamedTuple):
+class HeldFile(NamedTuple):
     """A file before a command. Its content is at a `place` in the spool, or git has it as an `object`, or it
     is `lost`."""
 
@@ -49,7 +49,7 @@ class Held(NamedTuple):
         return PathState(kind, stat.S_IMODE(self.signature[0]), digest)
 
 
-class Difference(Struct, frozen=True):
+class PathDifference(Struct, frozen=True):
     """What a command did to a path. `content` is that before it, unless that is `lost`."""
 
     path: Path
@@ -68,8 +68,8 @@ class FolderSnapshot:
         self._spool = Spool(home / "checkpoints")
         self._list = FolderList(root, home)
         self._watch: FolderWatch | None = None
-        self._git: Repository | None = None
-        self._held: dict[str, Held] = {}
+        self._git: GitWorktree | None = None
+        self._held: dict[str, HeldFile] = {}
         self._folders: dict[str, int] = {}
         self._count = self._bytes = 0
 
@@ -86,7 +86,7 @@ class FolderSnapshot:
         before, self._folders = self._folders, self._list.look()
         self._update(self._reach(changed, before))
 
-    def compare(self) -> list[Difference]:
+    def compare(self) -> list[PathDifference]:
         """Return what has changed since `refresh`."""
         if self._watch is None:
             return []
@@ -113,7 +113,7 @@ class FolderSnapshot:
         self._held, self._count, self._bytes = {}, 0, 0
         self._folders = self._list.look()
         listed = set(self._list.files())
-        self._git = Repository.around(self.root)
+        self._git = GitWorktree.around(self.root)
         if self._git is None:
             self._hold_all(listed)
             return
@@ -122,12 +122,12 @@ class FolderSnapshot:
         for path in listed & tracked.keys():
             status = self._status(path)
             if status and tracked[path].is_clean(status, indexed):
-                self._held[path] = Held(_signature(status), object=tracked[path].object)
+                self._held[path] = HeldFile(_signature(status), object=tracked[path].object)
             else:
                 loose.add(path)
         self._hold_all(loose | self._untracked(self._git, listed))
 
-    def _untracked(self, git: Repository, listed: Collection[str]) -> set[str]:
+    def _untracked(self, git: GitWorktree, listed: Collection[str]) -> set[str]:
         names = git.untracked()
         nested = tuple(name for name in names if name.endswith("/"))
         inside = {path for path in listed if path.startswith(nested)} if nested else set()
@@ -170,7 +170,7 @@ class FolderSnapshot:
                     self._count += held.place >= 0
                     self._bytes += held.size if held.place >= 0 else 0
 
-    def _hold(self, reader: disk.FolderReader, path: str) -> Held | None:
+    def _hold(self, reader: disk.FolderReader, path: str) -> HeldFile | None:
         """Hold one content aside. None for what is no file and no link."""
         try:
             folder, name = reader.find(path)
@@ -181,7 +181,7 @@ class FolderSnapshot:
             elif not stat.S_ISREG(status.st_mode):
                 return None
             elif lost := self._excess(status.st_size):
-                return Held(signature, lost=lost)
+                return HeldFile(signature, lost=lost)
             else:
                 with open_file(name, folder=folder) as file:
                     signature, data = _signature(os.fstat(file.fileno())), file.read(LARGEST + 1)
@@ -189,10 +189,10 @@ class FolderSnapshot:
             return None
         except OSError:
             closed = self._status(path)
-            return Held(_signature(closed), lost=CLOSED) if closed else None
+            return HeldFile(_signature(closed), lost=CLOSED) if closed else None
         if len(data) != signature[2]:  # written this very moment
-            return Held(signature, lost=CLOSED)
-        return Held(signature, digest(data), self._spool.put(data))
+            return HeldFile(signature, lost=CLOSED)
+        return HeldFile(signature, digest(data), self._spool.put(data))
 
     def _excess(self, size: int) -> str:
         if size > LARGEST:
@@ -205,7 +205,7 @@ class FolderSnapshot:
             self._count -= 1
             self._bytes -= held.size
 
-    def _recall(self, known: Mapping[str, Held]) -> dict[str, bytes]:
+    def _recall(self, known: Mapping[str, HeldFile]) -> dict[str, bytes]:
         """Return the contents before a command, as far as there are any and there is room for them."""
         contents, room = {}, ROOM
         for path, held in known.items():
@@ -223,21 +223,23 @@ class FolderSnapshot:
                 contents[path] = found[object]
         return contents
 
-    def _differ(self, path: str, before: Held | None, contents: Mapping[str, bytes]) -> Difference | None:
+    def _differ(
+        self, path: str, before: HeldFile | None, contents: Mapping[str, bytes]
+    ) -> PathDifference | None:
         """Compare a path with what is known of it. None if it is the same, or left out."""
         now, place = self._held.get(path), self.root / path
         if before == now or (before and now and before.signature == now.signature):
             return None
         after, lost = self._after(place, now)
         if before is None:
-            return Difference(place, None, after, lost=lost)
+            return PathDifference(place, None, after, lost=lost)
         if path not in contents:
             lost = before.lost or (GONE if before.size <= LARGEST else TOO_LARGE)
-            return Difference(place, before.state(before.digest), after, lost=lost)
+            return PathDifference(place, before.state(before.digest), after, lost=lost)
         state = before.state(before.digest or digest(contents[path]))
-        return None if state == after else Difference(place, state, after, contents[path], lost)
+        return None if state == after else PathDifference(place, state, after, contents[path], lost)
 
-    def _after(self, place: Path, now: Held | None) -> tuple[PathState | None, str]:
+    def _after(self, place: Path, now: HeldFile | None) -> tuple[PathState | None, str]:
         """Return the state after a command. One that cannot be read is not known again: it is lost."""
         if now is None or now.digest:
             return now and now.state(now.digest), ""
@@ -246,17 +248,21 @@ class FolderSnapshot:
         except OSError:
             return now.state(UNREAD), CLOSED
 
-    def _folder_changes(self, before: Mapping[str, int]) -> tuple[list[Difference], list[Difference]]:
+    def _folder_changes(self, before: Mapping[str, int]) -> tuple[list[PathDifference], list[PathDifference]]:
         """Return the folders that are gone and those that are new, without those that git ignores."""
         after = self._folders
         changed = before.keys() ^ after.keys()
         ignored = self._git.ignored(f"{path}/" for path in changed) if self._git else set()
         seen = [path for path in sorted(changed) if f"{path}/" not in ignored]
-        gone = [Difference(self.root / path, _folder(before[path]), None) for path in seen if path in before]
-        made = [Difference(self.root / path, None, _folder(after[path])) for path in seen if path in after]
+        gone = [
+            PathDifference(self.root / path, _folder(before[path]), None) for path in seen if path in before
+        ]
+        made = [
+            PathDifference(self.root / path, None, _folder(after[path])) for path in seen if path in after
+        ]
         return gone, made
 
-    def _is_same(self, path: str, held: Held) -> bool:
+    def _is_same(self, path: str, held: HeldFile) -> bool:
         status = self._status(path)
         return status is not None and _signature(status) == held.signature
 

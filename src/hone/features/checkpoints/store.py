@@ -18,7 +18,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import digest
 from hone.features.checkpoints.rows import CHANGE, REWIND, cells, change_of, microseconds, rewind_of
 from hone.features.checkpoints.values import (
-    Draft,
+    ChangeDraft,
     FileChange,
     PathState,
     Rewind,
@@ -81,7 +81,7 @@ class CheckpointStore:
         return self._opened is not None or (self.folder / FILE).exists()
 
     async def begin(
-        self, mark: TurnMark, drafts: Sequence[Draft], contents: Contents, expected: Sequence[str]
+        self, mark: TurnMark, drafts: Sequence[ChangeDraft], contents: Contents, expected: Sequence[str]
     ) -> list[int]:
         """Store changes that are about to be made; returns their ids. On disk when it returns."""
         return await self._write(_begin, mark, drafts, _packed(contents), expected, self._now())
@@ -90,7 +90,9 @@ class CheckpointStore:
         """Note what was there afterwards."""
         await self._write(_finish, states)
 
-    async def record(self, mark: TurnMark, drafts: Sequence[Draft], contents: Contents, since: int) -> int:
+    async def record(
+        self, mark: TurnMark, drafts: Sequence[ChangeDraft], contents: Contents, since: int
+    ) -> int:
         """Store changes that were made. Leaves out what somebody else has stored as their own after the
         change `since`; returns how many are left."""
         return await self._write(_record, mark, drafts, _packed(contents), since, self._now())
@@ -112,7 +114,7 @@ class CheckpointStore:
         """Raises Missing, or Corrupt for a content that is not what was stored."""
         return await self._read(_content, wanted)
 
-    async def begin_rewind(self, plan: RewindPlan, drafts: Sequence[Draft], contents: Contents) -> int:
+    async def begin_rewind(self, plan: RewindPlan, drafts: Sequence[ChangeDraft], contents: Contents) -> int:
         """Store what a rewind is about to do; returns its id. On disk when it returns."""
         return await self._write(_begin_rewind, plan, drafts, _packed(contents), self._now())
 
@@ -194,7 +196,7 @@ def number_turn(connection: apsw.Connection, mark: TurnMark) -> int:
 def _begin(
     connection: apsw.Connection,
     mark: TurnMark,
-    drafts: Sequence[Draft],
+    drafts: Sequence[ChangeDraft],
     blobs: Iterable[tuple[str, int, bytes]],
     expected: Sequence[str],
     at: int,
@@ -210,7 +212,7 @@ def _begin(
 
 def _put(
     connection: apsw.Connection,
-    draft: Draft,
+    draft: ChangeDraft,
     turn: tuple[str, int, str],
     at: int,
     expected: str = "",
@@ -241,7 +243,7 @@ def _finish(connection: apsw.Connection, states: Mapping[int, PathState | None])
 def _record(
     connection: apsw.Connection,
     mark: TurnMark,
-    drafts: Sequence[Draft],
+    drafts: Sequence[ChangeDraft],
     blobs: Sequence[tuple[str, int, bytes]],
     since: int,
     at: int,
@@ -255,7 +257,7 @@ def _record(
     return len(own)
 
 
-def _is_known(connection: apsw.Connection, draft: Draft, since: int) -> bool:
+def _is_known(connection: apsw.Connection, draft: ChangeDraft, since: int) -> bool:
     return bool(connection.execute(KNOWN, (os.fsencode(draft.path), since, *cells(draft.after))).get)
 
 
@@ -292,7 +294,7 @@ def unpack(wanted: str, packed: bytes) -> bytes:
 def _begin_rewind(
     connection: apsw.Connection,
     plan: RewindPlan,
-    drafts: Sequence[Draft],
+    drafts: Sequence[ChangeDraft],
     blobs: Iterable[tuple[str, int, bytes]],
     at: int,
 ) -> int:

@@ -7,7 +7,14 @@ from typing import Any
 
 from hone.cli.output import moment, number_of
 from hone.core.visible import one_line, visible
-from hone.features.checkpoints.values import FileChange, PathKind, PathState, RewindPlan, Step, TurnChanges
+from hone.features.checkpoints.values import (
+    FileChange,
+    PathKind,
+    PathState,
+    RewindPlan,
+    RewindStep,
+    TurnChanges,
+)
 
 SHOWN = 10
 """Files of a turn that are named unless all are asked for."""
@@ -78,7 +85,7 @@ def plan_lines(plan: RewindPlan, folder: str, *, done: bool = False) -> Iterator
         yield f"  {'left alone':<12}  {_name(step.path, folder)}: {step.left}"
 
 
-def files_of(steps: Sequence[Step]) -> list[Step]:
+def files_of(steps: Sequence[RewindStep]) -> list[RewindStep]:
     """Return the steps that are about files. Folders come and go with their files."""
     return [
         step

@@ -45,7 +45,7 @@ class TurnMark(Struct, frozen=True):
     anchor: str
 
 
-class Draft(Struct, frozen=True):
+class ChangeDraft(Struct, frozen=True):
     """A change that is about to be stored. `lost` says why it cannot be taken back, if so."""
 
     path: Path
@@ -76,7 +76,7 @@ class FileChange(Struct, frozen=True):
     taken_back: int = 0
 
 
-class Step(Struct, frozen=True):
+class RewindStep(Struct, frozen=True):
     """What a rewind does to one path. `undoes` are the changes that are taken back by it. `left` says why the
     rest of them, or all, are not."""
 
@@ -96,15 +96,15 @@ class RewindPlan(Struct, frozen=True):
 
     session: SessionId
     turn: int
-    steps: tuple[Step, ...]
+    steps: tuple[RewindStep, ...]
     redoes: int = 0
 
     @property
-    def acting(self) -> tuple[Step, ...]:
+    def acting(self) -> tuple[RewindStep, ...]:
         return tuple(step for step in self.steps if step.acts)
 
     @property
-    def left(self) -> tuple[Step, ...]:
+    def left(self) -> tuple[RewindStep, ...]:
         return tuple(step for step in self.steps if step.left)
 
 
