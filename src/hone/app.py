@@ -51,7 +51,7 @@ from hone.runtime.instructions import FoundInstructions, Instructions, UnusedIns
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.assemble import permissions_for
-from hone.runtime.provenance.observer import Provenance
+from hone.runtime.provenance.lazy import LazyProvenance
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
@@ -103,7 +103,7 @@ class Hone:
         self.system = system
         self.notices: list[str] = []
         self.folders = Folders.of(self.home)
-        self.provenance = Provenance(self.home, self.folders)
+        self.provenance = LazyProvenance(self.home, self.folders)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model

@@ -16,7 +16,7 @@ from hone.core.fingerprints import Fingerprints, Span, fingerprint, lines
 from hone.files.reading import OpenWatch
 from hone.files.watching import WHOLE_NAMES
 from hone.runtime.provenance.recording import decode, read
-from hone.runtime.provenance.view import Views, name
+from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 
 CLOSE = 2**20
@@ -47,7 +47,7 @@ class TooMuch(Exception):
 class Areas:
     """Raises TooMuch where the comparison would take too long."""
 
-    def __init__(self, folders: Folders, views: Views) -> None:
+    def __init__(self, folders: Folders, views: TaintViews) -> None:
         self._folders = folders
         self._views = views
         self._areas: dict[Path, Area] = {}

@@ -14,7 +14,7 @@ from hone.runtime.provenance.commits import Commits
 from hone.runtime.provenance.corpus import find_unexplained
 from hone.runtime.provenance.recording import decode, is_prose, is_trivial
 from hone.runtime.provenance.sweep import Sweeper
-from hone.runtime.provenance.view import View, Views, name
+from hone.runtime.provenance.view import TaintView, TaintViews, name
 from hone.runtime.trust import Folders
 
 _FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, TooMuch)
@@ -24,7 +24,7 @@ class ProvenanceLabels:
     """What cannot be told is foreign. Blocks while it reads: use a thread."""
 
     def __init__(
-        self, folders: Folders, views: Views, commits: Commits, sweeper: Sweeper, areas: Areas
+        self, folders: Folders, views: TaintViews, commits: Commits, sweeper: Sweeper, areas: Areas
     ) -> None:
         self._folders = folders
         self._views = views
@@ -96,7 +96,7 @@ class ProvenanceLabels:
         spans = self._areas.find(folder, text) | view.fingerprints.find(text)
         return self._is_tainted(view, root, spans)
 
-    def _is_tainted(self, view: View, root: Path, spans: Mapping[Span, int]) -> bool:
+    def _is_tainted(self, view: TaintView, root: Path, spans: Mapping[Span, int]) -> bool:
         """Tell whether one of the spans came from elsewhere and stands in no older file."""
         if not view.unexplained.isdisjoint(spans):
             return True

@@ -22,12 +22,20 @@ from hone.core.trust import Trust
 from hone.core.waiting import uninterrupted
 from hone.files.watching import Changed, FolderWatch, file_time
 from hone.runtime.provenance.areas import Areas, TooMuch
-from hone.runtime.provenance.commits import Commits, Snapshot
+from hone.runtime.provenance.commits import Commits, RefSnapshot
 from hone.runtime.provenance.labels import ProvenanceLabels
 from hone.runtime.provenance.process import ProcessMark
-from hone.runtime.provenance.recording import Base, Origin, decode, read, taint_file, taint_files, taint_text
+from hone.runtime.provenance.recording import (
+    Base,
+    TaintOrigin,
+    decode,
+    read,
+    taint_file,
+    taint_files,
+    taint_text,
+)
 from hone.runtime.provenance.sweep import Sweeper
-from hone.runtime.provenance.view import Views, is_overlapping, name
+from hone.runtime.provenance.view import TaintViews, is_overlapping, name
 from hone.runtime.trust import Folders
 from hone.stores.tainted import TaintedText, TaintStore, TrustedContent
 
@@ -47,13 +55,13 @@ class Active:
     started: int
     id: int = 0
     watch: FolderWatch | None = None
-    snapshot: Snapshot | None = None
+    snapshot: RefSnapshot | None = None
     before: bytes | None = None
     was_foreign: bool = False
 
     @property
-    def origin(self) -> Origin:
-        return Origin(self.session, self.started)
+    def origin(self) -> TaintOrigin:
+        return TaintOrigin(self.session, self.started)
 
 
 _current: ContextVar[Active | None] = ContextVar("_current", default=None)
@@ -67,7 +75,7 @@ class Provenance:
         self._folders = folders
         self._store = TaintStore(home)
         self._process = ProcessMark(home)
-        self._views = Views(self._store)
+        self._views = TaintViews(self._store)
         self._commits = Commits(self._store, self._views, folders, self._is_busy)
         self._areas = Areas(folders, self._views)
         sweeper = Sweeper(self._store, self._views, folders)
