@@ -1,8 +1,9 @@
 """Recognize text that was seen before, without keeping it: fingerprints of runs of words.
 
-A unit is a line, cut into runs of at most six words. A line with too few words is joined with the lines after
-it, so short lines do not escape and a lone brace is never a unit; two longer words are a unit if they fill a
-line. Only words count: a unit is found however the text is indented, numbered, quoted, escaped or prefixed.
+A unit is a line, cut into runs of six to eight words. A line with too few words is joined with the lines
+after it, so short lines do not escape and a lone brace is never a unit; two longer words are a unit if they
+fill a line. Only words count: a unit is found however the text is indented, numbered, quoted, escaped or
+prefixed.
 """
 
 import re
@@ -11,8 +12,10 @@ from zlib import crc32
 
 from hone.core.regex import regex
 
-LONGEST = 6
+LONGEST = 8
 """Words of a unit."""
+PIECE = 6
+"""Words of a run that a line is cut into, if they have enough bytes."""
 WORDS, BYTES = 3, 16
 """Words and bytes that a unit has at least."""
 PAIR = 12
@@ -192,12 +195,22 @@ def _units(rows: Sequence[Row], at: int) -> Iterator[int]:
         if _is_enough(row):
             break
         row += after[:LONGEST]
-    for start in range(0, len(row), LONGEST):
-        piece = row[start : start + LONGEST]
-        if not _is_enough(piece):
-            piece = row[-LONGEST:]
+    yield from map(_unit, _pieces(row))
+
+
+def _pieces(row: Row) -> Iterator[Row]:
+    """Cut a line into runs that say something, so that a part of it is recognized, too."""
+    start = 0
+    for end in range(1, len(row) + 1):
+        piece = row[start:end]
+        if (len(piece) >= PIECE and _is_enough(piece)) or len(piece) == LONGEST:
+            yield piece
+            start = end
+    for first in range(start, -1, -1):
+        piece = row[first:][:LONGEST]
         if _is_enough(piece):
-            yield _unit(piece)
+            yield piece
+            return
 
 
 def _filling(row: Row) -> int | None:
