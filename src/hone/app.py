@@ -38,6 +38,7 @@ from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
+from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
@@ -45,18 +46,20 @@ from hone.learning.budget import Bounds
 from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.wrappers import Windowed
 from hone.prompt.compose import compose, index, instructions, journal, order_sections, read_text, surroundings
+from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
-from hone.runtime.permissions.assemble import permissions_for
+from hone.runtime.permissions.factory import PermissionsFactory
 from hone.runtime.provenance.lazy import LazyProvenance
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.view import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
@@ -107,8 +110,7 @@ class Hone:
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model
-        self._ask = ask
-        self.mode = Mode(mode or self.settings.mode)
+        self.permissions = PermissionsFactory(self.home, self.settings, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
@@ -208,7 +210,7 @@ class Hone:
         folder = self._folder_of(stored.header)
         await self.ready()
         agent, _ = await self._agent(model or _model_of(stored), folder, self.toolboxes.lend(folder))
-        deps = await self._session_deps(folder)
+        deps = await self._session_deps(folder, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
         )
@@ -256,7 +258,8 @@ class Hone:
         sandbox = self.toolboxes.sandbox
         spec = sandbox.spec(self.folder)
         choice = await sandbox.choose(spec)
-        return not choice.missing(network=False), await sandbox.describe(spec)
+        view = describe_view(self.folder, sandbox, choice, self.clock)
+        return not choice.missing(network=False), [*await sandbox.describe(spec), *view]
 
     # Features and plugins
 
@@ -363,7 +366,7 @@ class Hone:
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
-        sandbox = self.enclosure.sandbox if self.enclosure else Sandbox(hidden=(self.home,), clock=self.clock)
+        sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
                 self.home,
@@ -374,6 +377,16 @@ class Hone:
                 self._tools,
                 self._work,
             )
+        )
+
+    def _sandbox(self) -> Sandbox:
+        """Commands see the skills that are in use, and nothing else of the home."""
+        return Sandbox(
+            home=self.home,
+            shown=(self.home / SKILLS,),
+            hidden=(self.home / ARCHIVE,),
+            access=lambda folder: self.settings.sandbox_in(folder).access(),
+            clock=self.clock,
         )
 
     def _tools(self, folder: Path) -> Iterable[Tool]:
@@ -415,7 +428,7 @@ class Hone:
             self.say(found.why)
         return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""
 
-    async def _session_deps(self, folder: Path) -> SessionDeps:
+    async def _session_deps(self, folder: Path, told: Mode | None = None) -> SessionDeps:
         fallback = self.settings.fallback
         spare, _ = await self._agent(fallback, folder, self.toolboxes.lend(folder)) if fallback else (None, 0)
         reminders = (part.remind() for part in self._parts.having("remind"))
@@ -425,14 +438,17 @@ class Hone:
             guard=self.toolboxes.guard,
             fallback=lambda agent: relieve(agent, spare),
             equip=lambda: self.toolboxes.equip(folder),
-            permissions=permissions_for(
-                self.home, folder, self.settings, self._ask, self.mode, confined=self.enclosure is not None
-            ),
+            permissions=self.permissions.create(folder, told, confined=self.enclosure is not None),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=configure_topics(self.settings.learning),
             beside=self.background,
         )
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in which conversations begin."""
+        return self.permissions.mode
 
     def _work(self, folder: Path) -> Work:
         """Return what observes the tools of one conversation in a folder."""
@@ -463,7 +479,7 @@ class Hone:
 
     def say(self, sentence: str) -> None:
         """Leave a notice for the owner, each sentence once."""
-        if sentence not in self._said:
+        if sentence and sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)
 

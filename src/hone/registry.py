@@ -31,6 +31,10 @@ COMMANDS: Commands = {
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
     "config": ("hone.cli.config:config", "Show the settings and which model is used, and why."),
     "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in."),
+    "permissions": (
+        "hone.cli.permissions:permissions",
+        "List, change and try out what is done without a question.",
+    ),
     "doctor": ("hone.cli.doctor:doctor", "Check the home folder, the model and the sandbox."),
     "demo": ("hone.cli.demo:demo", "Watch Hone work and learn, without a key or a network."),
 }

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import click
 
+from hone.cli.modes import WARNING
 from hone.cli.options import Options
+from hone.core.permissions import Mode
+from hone.settings import read
 from hone.web.keys import password
 from hone.web.serving import Address
 from hone.web.serving import serve as run
@@ -64,6 +67,8 @@ def serve(
     def ready(url: str, home: Path) -> None:
         click.echo(f"Open in your browser (works once): {url}")
         click.echo(f"For other programs: {url.partition('/login')[0]}/v1, with the key in {home}/serve.key")
+        if Mode(read(home).mode) is Mode.FULL:
+            click.echo(WARNING, err=True)
         click.echo("Ctrl-C ends.", err=True)
         if not no_open and _has_screen():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

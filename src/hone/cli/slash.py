@@ -10,13 +10,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.app import Hone
-from hone.cli import changes, reviews, skill_text
+from hone.cli import changes, modes, reviews, skill_text
 from hone.cli.listing import table
 from hone.cli.output import columns
 from hone.cli.pending import waiting
 from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId, ChangeQuery
+from hone.core.permissions import Mode
 from hone.core.regex import regex
 from hone.core.topics import NAMES
 from hone.core.visible import one_line, visible
@@ -109,7 +110,17 @@ async def _model(state: ChatState, name: str) -> str:
     elif name:
         opening = session.opening
         state.session = await state.hone.session(name, opening.wanted if opening else "")
+    state.session.set_mode(session.mode)
     return f"Talking to {visible(state.session.agent.prefix.model)}."
+
+
+async def _mode(state: ChatState, name: str) -> str:
+    if not name:
+        return "\n".join(modes.table(state.session.mode))
+    if name.lower() not in list(Mode):
+        raise Refused(f"There is no mode {one_line(name, 40)!r}. Use one of: {', '.join(Mode)}.")
+    state.session.set_mode(name.lower())
+    return modes.describe(state.session.mode)
 
 
 async def _sessions(state: ChatState, _: str) -> str:
@@ -121,7 +132,9 @@ async def _resume(state: ChatState, beginning: str) -> str:
     if not beginning:
         return "Which one? /sessions lists them; then: /resume ID"
     state.session = await state.hone.resume(beginning)
-    return f"Going on with {state.session.id}, {len(state.session.transcript):,} messages."
+    mode = state.session.mode
+    said = "" if mode is Mode.AUTO else f" {modes.describe(mode)}"
+    return f"Going on with {state.session.id}, {len(state.session.transcript):,} messages.{said}"
 
 
 async def _compact(state: ChatState, focus: str) -> str:
@@ -236,6 +249,7 @@ async def _quit(_: ChatState, __: str) -> str:
 COMMANDS: Mapping[str, Command] = {
     "help": Command(_help, "This list."),
     "model": Command(_model, "Show the model, or go on with another one.", "[NAME]"),
+    "mode": Command(_mode, "Show or change what is done without a question.", "[NAME]"),
     "sessions": Command(_sessions, "The latest conversations."),
     "resume": Command(_resume, "Go on with another conversation.", "ID"),
     "skills": Command(_skills, "All skills, or those for some words.", "[QUERY]"),

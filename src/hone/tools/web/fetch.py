@@ -178,11 +178,16 @@ class _Hits(Struct):
 def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) -> Tool:
     @tool(effects={Effect.NETWORK}, readonly=True, kind=ToolKind.RESEARCH)
     async def web_search(
+        context: ToolContext,
         query: Annotated[str, "what to look for"],
         limit: Annotated[int, "how many results", msgspec.Meta(ge=1, le=30)] = 8,
     ) -> Outcome:
         """Search the web. Gives titles, URLs and snippets; web_fetch reads a result."""
         asked = urlencode({"q": query.strip(), "format": "json"}, errors="replace")
+        # The owner chose this server; only a denial stops it.
+        no = await context.refusal(Request("web_search", Action.FETCH, endpoint, follows=True))
+        if no:
+            return refused(f"Not searched. {no}")
         try:
             async with clock.timeout(limits.seconds):
                 url = check(f"{endpoint.rstrip('/')}/search?{asked}")
