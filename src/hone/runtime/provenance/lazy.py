@@ -1,5 +1,6 @@
 """Load the observer with the first file that is read: most starts read none."""
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from pathlib import Path
@@ -14,17 +15,22 @@ if TYPE_CHECKING:
     from hone.runtime.provenance.observer import Provenance
 
 OBSERVER = "hone.runtime.provenance.observer:Provenance"
+REACH = "hone.runtime.provenance.records:Reach"
+Beside = tuple[tuple[Path, ...], tuple[Path, ...]]
 
 
 class LazyProvenance:
     """A `Provenance` that is made when it is first needed."""
 
-    def __init__(self, home: Path, folders: Folders) -> None:
-        self._made_from = home, folders
+    def __init__(self, home: Path, folders: Folders, beside: Callable[[Path], Beside]) -> None:
+        """`beside` returns what commands in a folder can also read, and where they can also write."""
+        self._made_from = home, folders, beside
 
     @cached_property
     def _real(self) -> "Provenance":
-        made: Provenance = import_object(OBSERVER)(*self._made_from)
+        home, folders, beside = self._made_from
+        reach = import_object(REACH)
+        made: Provenance = import_object(OBSERVER)(home, folders, lambda folder: reach(*beside(folder)))
         return made
 
     def close(self) -> None:
