@@ -19,6 +19,7 @@ from hone.core.work import Work
 from hone.files.watching import file_time
 from hone.runtime.danger import danger
 from hone.runtime.provenance.observer import Provenance
+from hone.runtime.provenance.records import Reach
 from hone.runtime.trust import Folders
 from hone.sandbox.choice import Sandbox
 from hone.tools.files import file_tools
@@ -60,6 +61,7 @@ class Place:
     folder: Path
     provenance: Provenance
     sandbox: Sandbox
+    reach: Reach
 
     @property
     def folders(self) -> Folders:
@@ -87,7 +89,8 @@ class Place:
     @asynccontextmanager
     async def later(self) -> AsyncIterator[Talk]:
         """A later conversation that has seen nothing foreign, as another process would have it."""
-        other = Place(self.home, self.folder, Provenance(self.home, Folders.of(self.home)), self.sandbox)
+        provenance = Provenance(self.home, Folders.of(self.home), lambda _: self.reach)
+        other = Place(self.home, self.folder, provenance, self.sandbox, self.reach)
         try:
             async with other.talk() as talk:
                 yield talk
@@ -103,12 +106,14 @@ def fetched() -> Transcript:
 
 @asynccontextmanager
 async def place(
-    home: Path, folder: Path, *, git: bool = True, sandbox: Sandbox | None = None
+    home: Path, folder: Path, *, git: bool = True, sandbox: Sandbox | None = None, reach: Reach | None = None
 ) -> AsyncIterator[Place]:
     home.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     Folders.of(home).trust(folder)
-    made = Place(home, folder, Provenance(home, Folders.of(home)), sandbox or pretended())
+    around = reach or Reach()
+    provenance = Provenance(home, Folders.of(home), lambda _: around)
+    made = Place(home, folder, provenance, sandbox or pretended(), around)
     (folder / "main.py").write_text(OWN_CODE)
     (folder / "README.md").write_text("# Recipes\n\nA small collection of recipes that we like to cook.\n")
     if git:

@@ -53,11 +53,12 @@ from hone.runtime.instructions import FoundInstructions, Instructions, UnusedIns
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
-from hone.runtime.provenance.observer import Provenance
+from hone.runtime.provenance.lazy import Beside, LazyProvenance
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
+from hone.sandbox.caches import cache_of
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
 from hone.settings import Settings, home_folder, read
@@ -106,7 +107,7 @@ class Hone:
         self.system = system
         self.notices: list[str] = []
         self.folders = Folders.of(self.home)
-        self.provenance = Provenance(self.home, self.folders)
+        self.provenance = LazyProvenance(self.home, self.folders, self._beside)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
         self._model = model
@@ -449,6 +450,11 @@ class Hone:
     def mode(self) -> Mode:
         """The mode in which conversations begin."""
         return self.permissions.mode
+
+    def _beside(self, folder: Path) -> Beside:
+        """Return what commands in a folder can also read, and where they can also write."""
+        access = self.settings.sandbox_in(folder).access()
+        return access.read, (cache_of(self.home, folder), *access.write)
 
     def _work(self, folder: Path) -> Work:
         """Return what observes the tools of one conversation in a folder."""

@@ -1,6 +1,7 @@
 """L6, C5: taint follows text on the disk, and nothing else, until the owner edits, commits or trusts it."""
 
 import asyncio
+import base64
 import os
 import shlex
 from pathlib import Path
@@ -12,6 +13,7 @@ from hone.core.messages import digest
 from hone.core.trust import Trust
 from hone.runtime.provenance import view
 from hone.runtime.provenance.observer import Provenance
+from hone.runtime.provenance.records import Reach
 from hone.runtime.trust import Folders
 from hone.stores.tainted import FILE as DATABASE
 from hone.stores.tainted import TaintStore, TrustedContent
@@ -179,6 +181,28 @@ async def test_dependencies_are_foreign_as_a_whole_and_programs_that_use_them_ar
         assert await labels(where, "copied.md") == (FOREIGN, FOREIGN)
 
 
+async def test_what_lies_beside_the_working_folder_is_no_way_around(home: Path, tmp_path: Path) -> None:
+    """A cache of commands, a folder that they may read, and one that they may write and the owner trusts."""
+    cache, shown, shared = (tmp_path / name for name in ("cache", "shown", "shared"))
+    for each in (cache, shown, shared):
+        each.mkdir()
+    (shown / "page.md").write_text(PAGE)
+    reach = Reach(read=(shown,), write=(cache, shared))
+    async with place(home, tmp_path / "work", reach=reach) as where:
+        where.folders.trust(shared)
+        async with where.talk(foreign=True) as talk:
+            data = base64.b64encode(PAGE.encode()).decode()
+            await talk.terminal(f"echo {data} | base64 -d | tee {cache}/page.md {shared}/page.md")
+        for each in (cache, shown, shared):
+            assert await labels(where, f"{each}/page.md") == (FOREIGN, FOREIGN)
+        async with where.later() as talk:
+            await talk.terminal(f"cp {cache}/page.md here.md; cat {cache}/page.md > /dev/null; echo Done.")
+        assert await labels(where, "here.md") == (FOREIGN, FOREIGN)
+        where.folders.trust(shown)
+        assert await labels(where, f"{shown}/page.md") == (LOCAL, FOREIGN)  # the same words are tainted
+        assert await labels(where, "main.py") == (LOCAL, LOCAL)
+
+
 async def test_a_repository_inside_a_trusted_folder_has_no_answer_until_it_gets_one(
     home: Path, tmp_path: Path
 ) -> None:
@@ -202,7 +226,7 @@ async def test_what_a_killed_process_did_not_record_is_foreign(home: Path, tmp_p
             around = killed.around_command(tmp_path, "true", talk.context, network=False)
             await around.__aenter__()
             (tmp_path / "notes.md").write_text(PAGE)
-            killed._process.close()  # as the kernel does; the window stays open
+            killed._records._process.close()  # as the kernel does; the window stays open
         assert await labels(where) == (FOREIGN, FOREIGN)
         assert await labels(where, "main.py") == (LOCAL, LOCAL)
         (tmp_path / "later.md").write_text("Written by the owner, long after that process was killed.\n")

@@ -1,8 +1,9 @@
 """Recognize text that was seen before, without keeping it: fingerprints of runs of words.
 
-A unit is a line, cut into runs of at most six words. A line with too few words is joined with the lines after
-it, so short lines do not escape and a lone brace is never a unit; two longer words are a unit if they fill a
-line. Only words count: a unit is found however the text is indented, numbered, quoted, escaped or prefixed.
+A unit is a line, cut into runs of six to eight words. A line with too few words is joined with the lines
+after it, so short lines do not escape and a lone brace is never a unit; two longer words are a unit if they
+fill a line. Only words count: a unit is found however the text is indented, numbered, quoted, escaped or
+prefixed.
 """
 
 import re
@@ -11,10 +12,12 @@ from zlib import crc32
 
 from hone.core.regex import regex
 
-LONGEST = 6
+LONGEST = 8
 """Words of a unit."""
+PIECE = 6
+"""Words of a run that a line is cut into, if they have enough bytes."""
 WORDS, BYTES = 3, 16
-"""Words and bytes that a unit has at least; numbers count as neither."""
+"""Words and bytes that a unit has at least."""
 PAIR = 12
 """Bytes that two words have at least if they are a unit because they fill a line."""
 ALONE = 24
@@ -48,7 +51,7 @@ _PREFIX = regex(
 )
 
 Row = Sequence[tuple[int, int]]
-"""The words of a line, each as a number and the bytes that count."""
+"""The words of a line, each as a number and its bytes."""
 Span = tuple[str, ...]
 """The lines, or parts of lines, that a unit was found in."""
 
@@ -79,7 +82,7 @@ class Fingerprints:
         return found
 
     def _runs(self, text: str) -> Iterator[tuple[Span, int]]:
-        words = _WORD.findall(text)
+        words = _words(text)
         cache = {word: _number(word) for word in {*words}}
         numbers = [cache[word] for word in words]
         starts, known = self._starts, self._since
@@ -93,7 +96,7 @@ class Fingerprints:
                     if unit in known:
                         hits[at] = count, known[unit]
         if hits:
-            places = [match.span() for match in _WORD.finditer(text)]
+            places = [match.span() for match in _WORD.finditer(text) if not match[0].isdigit()]
             for at, (count, since) in hits.items():
                 yield _span(text[places[at][0] : places[at + count][1]]), since
 
@@ -119,7 +122,7 @@ def select(lines: Sequence[str], unwanted: frozenset[str] = frozenset()) -> froz
 
 def runs(text: str) -> frozenset[int]:
     """Return every unit that a text contains, wherever it begins."""
-    numbers = [_number(word) for word in _WORD.findall(text)]
+    numbers = [_number(word) for word in _words(text)]
     found = {unit for row in text.split("\n") if (unit := _filling(_row(row))) is not None}
     for at, first in enumerate(numbers):
         value = 0
@@ -161,8 +164,13 @@ def _span(text: str) -> Span:
     return tuple(line.strip() for line in text.split("\n") if _WORD.search(line))
 
 
+def _words(text: str) -> list[str]:
+    """Numbers do not count: they differ where the words are the same, and stand before lines."""
+    return [word for word in _WORD.findall(text) if not word.isdigit()]
+
+
 def _row(line: str) -> Row:
-    return [(_number(word), _weight(word)) for word in _WORD.findall(line)]
+    return [(_number(word), _weight(word)) for word in _words(line)]
 
 
 def _number(word: str) -> int:
@@ -170,7 +178,7 @@ def _number(word: str) -> int:
 
 
 def _weight(word: str) -> int:
-    return 0 if word.isdigit() else len(word) if word.isascii() else len(word.encode("utf-8", "replace"))
+    return len(word) if word.isascii() else len(word.encode("utf-8", "replace"))
 
 
 _STATEMENTS = frozenset(map(_number, STATEMENTS))
@@ -187,31 +195,34 @@ def _units(rows: Sequence[Row], at: int) -> Iterator[int]:
         if _is_enough(row):
             break
         row += after[:LONGEST]
-    for start in range(0, len(row), LONGEST):
-        piece = row[start : start + LONGEST]
-        if not _is_enough(piece):
-            piece = row[-LONGEST:]
+    yield from map(_unit, _pieces(row))
+
+
+def _pieces(row: Row) -> Iterator[Row]:
+    """Cut a line into runs that say something, so that a part of it is recognized, too."""
+    start = 0
+    for end in range(1, len(row) + 1):
+        piece = row[start:end]
+        if (len(piece) >= PIECE and _is_enough(piece)) or len(piece) == LONGEST:
+            yield piece
+            start = end
+    for first in range(start, -1, -1):
+        piece = row[first:][:LONGEST]
         if _is_enough(piece):
-            yield _unit(piece)
+            yield piece
+            return
 
 
 def _filling(row: Row) -> int | None:
-    """Return the unit of a line that holds two words, and perhaps numbers."""
-    words = [each for each in row if each[1]]
-    if len(words) != 2 or words[0][1] + words[1][1] < PAIR or words[0][0] in _STATEMENTS:
+    """Return the unit of a line that holds two words."""
+    if len(row) != 2 or row[0][1] + row[1][1] < PAIR or row[0][0] in _STATEMENTS:
         return None
-    return _unit([(_FILLED, 0), *words])
+    return _unit([(_FILLED, 0), *row])
 
 
 def _is_enough(row: Row) -> bool:
-    words = total = 0
-    for _, weight in row:
-        if weight:
-            words += 1
-            total += weight
-            if weight >= ALONE:
-                return True
-    return words >= WORDS and total >= BYTES
+    weights = [weight for _, weight in row]
+    return (len(row) >= WORDS and sum(weights) >= BYTES) or max(weights, default=0) >= ALONE
 
 
 def _unit(row: Row) -> int:

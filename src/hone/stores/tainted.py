@@ -39,7 +39,7 @@ class TaintedText(Struct, frozen=True):
     complete: bool = True
 
 
-class Window(Struct, frozen=True):
+class CommandWindow(Struct, frozen=True):
     """When a command ran in a folder, or a tool wrote a file, in nanoseconds. `ended` is 0 until it has."""
 
     id: int
@@ -176,7 +176,7 @@ class TaintStore:
                 connection.execute("DELETE FROM windows WHERE id = ? AND NOT tainted", (id,))
                 connection.execute("UPDATE windows SET ended = ? WHERE id = ?", (ended, id))
 
-    def windows(self) -> list[Window]:
+    def windows(self) -> list[CommandWindow]:
         """Return those that are open, and those that are tainted until they are forgotten."""
         with self._read() as connection:
             found = connection.execute(
@@ -184,7 +184,7 @@ class TaintStore:
                 " ORDER BY id"
             )
             return [
-                Window(id, place, process, session, bool(tainted), started, ended)
+                CommandWindow(id, place, process, session, bool(tainted), started, ended)
                 for id, place, process, session, tainted, started, ended in found
             ]
 

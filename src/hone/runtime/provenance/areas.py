@@ -16,7 +16,8 @@ from hone.core.fingerprints import Fingerprints, Span, fingerprint, lines
 from hone.files.reading import OpenWatch
 from hone.files.watching import WHOLE_NAMES
 from hone.runtime.provenance.recording import decode, read
-from hone.runtime.provenance.view import Views, name
+from hone.runtime.provenance.records import Reach
+from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 
 CLOSE = 2**20
@@ -47,17 +48,17 @@ class TooMuch(Exception):
 class Areas:
     """Raises TooMuch where the comparison would take too long."""
 
-    def __init__(self, folders: Folders, views: Views) -> None:
+    def __init__(self, folders: Folders, views: TaintViews) -> None:
         self._folders = folders
         self._views = views
         self._areas: dict[Path, Area] = {}
         self._nested: dict[tuple[Path, str], frozenset[str]] = {}
         self._lock = RLock()
 
-    def begin(self, folder: Path, session: str) -> bool:
-        """Called before a command runs. Tell whether there is anything foreign inside its folder."""
+    def begin(self, folder: Path, session: str, reach: Reach) -> bool:
+        """Called before a command runs. Tell whether there is anything foreign that it can read."""
         with self._lock:
-            places = self._places(folder, session) if self._folders.trusts(folder) else frozenset()
+            places = self._places(folder, session, reach) if self._folders.trusts(folder) else frozenset()
             area = self._areas.get(folder)
             if area is None or area.places != places:
                 area = self._areas[folder] = _watch(places)
@@ -90,15 +91,16 @@ class Areas:
                     area.watch.close()
             self._areas.clear()
 
-    def _places(self, folder: Path, session: str) -> frozenset[str]:
+    def _places(self, folder: Path, session: str, reach: Reach) -> frozenset[str]:
         """Nested folders without an answer are looked for once per conversation."""
         if (folder, session) not in self._nested:
             self._nested = {(folder, session): frozenset(_untrusted(folder, self._folders))}
         root = self._folders.root(folder)
-        inside = f"{name(folder)}/"
+        within = (f"{name(folder)}/", *(name(each) for each in reach.write))
         partial = self._views.get(root).partial if root else set()
-        tainted = {each for each in (*self._views.folders, *partial) if each.startswith(inside)}
-        return self._nested[folder, session] | tainted
+        tainted = {each for each in (*self._views.folders, *partial) if each.startswith(within)}
+        outside = {name(each) for each in reach.read if not self._folders.trusts(each)}
+        return self._nested[folder, session] | tainted | outside
 
 
 def _watch(places: frozenset[str]) -> Area:

@@ -14,19 +14,21 @@ from hone.core.fingerprints import runs
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.files.repository import Commit, Repository
-from hone.runtime.provenance.recording import Origin, decode, taint_object
-from hone.runtime.provenance.view import Views, name
+from hone.runtime.provenance.recording import TaintOrigin, decode, taint_object
+from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 from hone.stores.tainted import TaintedText, TaintStore, TrustedContent
 
 WALK = 5_000
 """Commits that are looked at."""
+SPARE = 64
+"""Known commits that are looked at beyond the last one that is not: some have a wrong date."""
 OBJECTS, BYTES = 3_000, 8 * 2**20
 """Objects of one command whose text is kept, and their bytes."""
 _LOOSE = regex(r"objects/([0-9a-f]{2})/([0-9a-f]{38})")
 
 
-class Snapshot(Struct, frozen=True):
+class RefSnapshot(Struct, frozen=True):
     """Where a repository stood before a command."""
 
     repository: Repository
@@ -37,7 +39,7 @@ class Commits:
     """`is_busy` tells whether a command of another window is running in a folder."""
 
     def __init__(
-        self, store: TaintStore, views: Views, folders: Folders, is_busy: Callable[[Path, int], bool]
+        self, store: TaintStore, views: TaintViews, folders: Folders, is_busy: Callable[[Path, int], bool]
     ) -> None:
         self._store = store
         self._views = views
@@ -68,23 +70,25 @@ class Commits:
             return
         key, head = name(repository.folder), repository.head()
         known = self._store.head(key)
-        self._store.set_head(key, head, dict(find_commits(repository, {head}, {known})) if known else ())
+        self._store.set_head(key, head, find_commits(repository, {head}, {known}) if known else ())
 
-    def begin(self, folder: Path, own: int) -> Snapshot | None:
+    def begin(self, folder: Path, own: int) -> RefSnapshot | None:
         """Called before a command."""
         repository = Repository.find(folder)
         if repository is None:
             return None
         self.settle(folder, own)
-        return Snapshot(repository, repository.refs())
+        return RefSnapshot(repository, repository.refs())
 
-    def end(self, snapshot: Snapshot, changed: Iterable[str], origin: Origin | None) -> list[TaintedText]:
+    def end(
+        self, snapshot: RefSnapshot, changed: Iterable[str], origin: TaintOrigin | None
+    ) -> list[TaintedText]:
         """Called after a command with what it changed in the repository's folder. Return what it gave to Git,
         if its words are tainted."""
         repository, after = snapshot.repository, snapshot.repository.refs()
         known = frozenset(snapshot.refs.values())
         tips = frozenset(after.values()) - known
-        made = dict(find_commits(repository, tips, known))
+        made = find_commits(repository, tips, known)
         key = name(repository.folder)
         if after.get("HEAD", "") != self._store.head(key) or made:
             self._store.set_head(key, after.get("HEAD", ""), made)
@@ -103,7 +107,7 @@ class Commits:
             return
         view = self._views.get(root)
         own = self._store.own_commits(name(repository.folder))
-        for id, commit in find_commits(repository, {head}, {known}):
+        for id, commit in find_commits(repository, {head}, {known}).items():
             for path, blob in repository.changes(commit) if id not in own else ():
                 place = name(repository.top / path)
                 found = repository.read(blob) if place in view.paths or blob in view.blobs else None
@@ -112,32 +116,33 @@ class Commits:
                     yield TrustedContent(digest(found.data), place, "committed", name(root), units)
 
 
-def find_commits(
-    repository: Repository, tips: Iterable[str], known: Iterable[str]
-) -> Iterator[tuple[str, Commit]]:
-    """Yield the commits that lead to the tips and not to what is known, newest first."""
-    old = {*known}
-    queue: list[tuple[int, str, Commit]] = []
-    seen: set[str] = set()
+def find_commits(repository: Repository, tips: Iterable[str], known: Iterable[str]) -> dict[str, Commit]:
+    """Return the commits that lead to the tips and not to what is known. Clocks of committers may differ."""
+    found: dict[str, Commit] = {}
+    old: set[str] = {*known}
+    queue: list[tuple[int, str]] = []
 
     def push(id: str) -> None:
-        commit = repository.commit(id) if id not in seen else None
-        seen.add(id)
+        commit = found.get(id) or repository.commit(id)
         if commit:
-            heapq.heappush(queue, (-commit.at, id, commit))
+            found[id] = commit
+            heapq.heappush(queue, (-commit.at, id))
 
-    for id in (*tips, *old):
+    for id in {*tips} | old:
         push(id)
+    spare = SPARE
     for _ in range(WALK):
-        if all(id in old for _, id, _ in queue):
-            return
-        _, id, commit = heapq.heappop(queue)
-        for parent in commit.parents:
-            if id in old:
+        spare = SPARE if any(id not in old for _, id in queue) else spare - 1
+        if not queue or not spare:
+            break
+        _, id = heapq.heappop(queue)
+        for parent in found[id].parents:
+            is_news = id in old and parent not in old
+            if is_news:
                 old.add(parent)
-            push(parent)
-        if id not in old:
-            yield id, commit
+            if is_news or parent not in found:
+                push(parent)
+    return {id: commit for id, commit in found.items() if id not in old}
 
 
 def _given(

@@ -10,12 +10,11 @@ from hone.core.fingerprints import Span
 from hone.core.messages import digest
 from hone.core.trust import Trust
 from hone.runtime.provenance.areas import Areas, TooMuch
-from hone.runtime.provenance.commits import Commits
 from hone.runtime.provenance.corpus import find_unexplained
 from hone.runtime.provenance.recording import decode, is_prose, is_trivial
+from hone.runtime.provenance.records import FindReach, Records
 from hone.runtime.provenance.sweep import Sweeper
-from hone.runtime.provenance.view import View, Views, name
-from hone.runtime.trust import Folders
+from hone.runtime.provenance.view import TaintView, name
 
 _FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, TooMuch)
 
@@ -23,14 +22,13 @@ _FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionEr
 class ProvenanceLabels:
     """What cannot be told is foreign. Blocks while it reads: use a thread."""
 
-    def __init__(
-        self, folders: Folders, views: Views, commits: Commits, sweeper: Sweeper, areas: Areas
-    ) -> None:
-        self._folders = folders
-        self._views = views
-        self._commits = commits
-        self._sweeper = sweeper
+    def __init__(self, records: Records, areas: Areas, reach: FindReach) -> None:
+        self._folders = records.folders
+        self._views = records.views
+        self._commits = records.commits
+        self._sweeper = Sweeper(records.store, records.views, records.folders)
         self._areas = areas
+        self._reach = reach
 
     def of_file(self, path: Path, data: bytes) -> Trust:
         try:
@@ -89,14 +87,19 @@ class ProvenanceLabels:
         root = self._folders.root(folder)
         if root is None or self._views.is_tainted_folder(folder):
             return True
-        self._sweeper.sweep(folder)
-        view = self._views.get(root)
-        if view.is_full:
-            return True
-        spans = self._areas.find(folder, text) | view.fingerprints.find(text)
-        return self._is_tainted(view, root, spans)
+        reach = self._reach(folder)
+        around = {found for each in (*reach.read, *reach.write) if (found := self._folders.root(each))}
+        for each in {root, *around}:
+            self._sweeper.sweep(folder if each == root else each)
+            view = self._views.get(each)
+            spans = view.fingerprints.find(text)
+            if each == root:
+                spans = self._areas.find(folder, text) | spans
+            if view.is_full or self._is_tainted(view, each, spans):
+                return True
+        return False
 
-    def _is_tainted(self, view: View, root: Path, spans: Mapping[Span, int]) -> bool:
+    def _is_tainted(self, view: TaintView, root: Path, spans: Mapping[Span, int]) -> bool:
         """Tell whether one of the spans came from elsewhere and stands in no older file."""
         if not view.unexplained.isdisjoint(spans):
             return True

@@ -24,14 +24,14 @@ Base = Callable[[Path], bytes | None]
 """Returns what a file held before, if that is known."""
 
 
-class Origin(Struct, frozen=True):
+class TaintOrigin(Struct, frozen=True):
     """Which conversation tainted, and since when: nothing older can contain its text."""
 
     session: str
     at: int
 
 
-def taint_file(path: Path, data: bytes, before: bytes | None, origin: Origin) -> TaintedText:
+def taint_file(path: Path, data: bytes, before: bytes | None, origin: TaintOrigin) -> TaintedText:
     """Record what a file holds. Lines that it held before are not new."""
     old = frozenset(line.strip() for line in decode(before).split("\n")) if before else frozenset()
     units = select(decode(data).split("\n"), old) if len(data) <= LARGEST else frozenset()
@@ -40,7 +40,7 @@ def taint_file(path: Path, data: bytes, before: bytes | None, origin: Origin) ->
     return _record(path, "file", data, units, origin, complete=len(data) <= LARGEST)
 
 
-def taint_files(paths: Iterable[Path], base: Base, origin: Origin) -> Iterator[TaintedText]:
+def taint_files(paths: Iterable[Path], base: Base, origin: TaintOrigin) -> Iterator[TaintedText]:
     """Record the files among these paths, the smaller ones first."""
     room = MOST
     for _, path in sorted((_size(path), path) for path in paths):
@@ -58,12 +58,12 @@ def taint_files(paths: Iterable[Path], base: Base, origin: Origin) -> Iterator[T
             yield _record(path, "file", data, frozenset(), origin, complete=False)
 
 
-def taint_text(folder: Path, text: str, origin: Origin) -> TaintedText:
+def taint_text(folder: Path, text: str, origin: TaintOrigin) -> TaintedText:
     """Record what a conversation wrote into a command: it may end in a commit message or a file's name."""
     return TaintedText(name(folder), "text", "", "", fingerprint(text), origin.session, origin.at)
 
 
-def taint_object(folder: Path, data: bytes, origin: Origin) -> TaintedText:
+def taint_object(folder: Path, data: bytes, origin: TaintOrigin) -> TaintedText:
     """Record what was given to Git."""
     return TaintedText(
         name(folder), "object", digest(data), "", fingerprint(decode(data)), origin.session, origin.at
@@ -100,7 +100,7 @@ def is_trivial(data: bytes) -> bool:
 
 
 def _record(
-    path: Path, kind: Kind, data: bytes, units: frozenset[int], origin: Origin, *, complete: bool = True
+    path: Path, kind: Kind, data: bytes, units: frozenset[int], origin: TaintOrigin, *, complete: bool = True
 ) -> TaintedText:
     names = digest(data), blob_id(data)
     return TaintedText(name(path), kind, *names, units, origin.session, origin.at, complete)

@@ -11,14 +11,14 @@ from threading import RLock
 
 from hone.core.messages import digest
 from hone.files.watching import WHOLE_NAMES
-from hone.runtime.provenance.recording import Origin, read, taint_file
-from hone.runtime.provenance.view import View, Views, name
+from hone.runtime.provenance.recording import TaintOrigin, read, taint_file
+from hone.runtime.provenance.view import TaintView, TaintViews, name
 from hone.runtime.trust import Folders
-from hone.stores.tainted import TaintedText, TaintStore, Window
+from hone.stores.tainted import CommandWindow, TaintedText, TaintStore
 
 
 class Sweeper:
-    def __init__(self, store: TaintStore, views: Views, folders: Folders) -> None:
+    def __init__(self, store: TaintStore, views: TaintViews, folders: Folders) -> None:
         self._store = store
         self._views = views
         self._folders = folders
@@ -37,17 +37,17 @@ class Sweeper:
             self._store.forget([each.id for each in windows if each.ended])
             self._views.changed()
 
-    def _find(self, place: str, windows: Sequence[Window]) -> Iterator[TaintedText]:
+    def _find(self, place: str, windows: Sequence[CommandWindow]) -> Iterator[TaintedText]:
         own = [each for each in windows if each.place == place]
         for path, changed in _changes(Path(place), min(each.started for each in own)):
             hit = next((each for each in own if each.started <= changed <= (each.ended or changed)), None)
             data = read(path) if hit else None
             if hit and data is not None and not self._is_recorded(path, digest(data)):
-                yield taint_file(path, data, None, Origin(hit.session, hit.started))
+                yield taint_file(path, data, None, TaintOrigin(hit.session, hit.started))
 
     def _is_recorded(self, path: Path, content: str) -> bool:
         root = self._folders.root(path)
-        view = self._views.get(root) if root else View("")
+        view = self._views.get(root) if root else TaintView("")
         known = (view.paths.get(name(path), ()), view.unchanged.get(name(path), ()), self._views.trusted)
         return any(content in each for each in known)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import RLock
 
 from hone.core.fingerprints import Fingerprints, Span
-from hone.stores.tainted import TaintStore, Window
+from hone.stores.tainted import CommandWindow, TaintStore
 
 MOST = 500_000
 """Units below one trusted folder. Above that all output from it is foreign, rather than to forget some."""
@@ -20,7 +20,7 @@ def name(path: Path | str) -> str:
 
 
 @dataclass
-class View:
+class TaintView:
     """What is tainted below a folder."""
 
     root: str
@@ -65,24 +65,24 @@ class View:
                     self.partial.add(text.path)
 
 
-class Views:
+class TaintViews:
     """Gives views that are up to date."""
 
     def __init__(self, store: TaintStore) -> None:
         self._store = store
         self._lock = RLock()
-        self._views: dict[str, View] = {}
+        self._views: dict[str, TaintView] = {}
         self._version: Version = (-1, -1, -1)
         self._own = 0
         self._folders: frozenset[str] = frozenset()
         self._trusted: dict[str, str] = {}
-        self._windows: Sequence[Window] = ()
+        self._windows: Sequence[CommandWindow] = ()
 
-    def get(self, root: Path) -> View:
+    def get(self, root: Path) -> TaintView:
         key = name(root)
         with self._lock:
             self._refresh()
-            view = self._views.setdefault(key, View(key))
+            view = self._views.setdefault(key, TaintView(key))
             if view.version != self._version:
                 view.load(self._store)
                 view.version = self._version
@@ -107,7 +107,7 @@ class Views:
             self._refresh()
             return self._trusted
 
-    def windows(self, path: Path) -> list[Window]:
+    def windows(self, path: Path) -> list[CommandWindow]:
         """Return the tainted windows of commands that may have changed a file, or files below a folder."""
         with self._lock:
             self._refresh()
