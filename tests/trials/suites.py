@@ -63,6 +63,14 @@ SUITES = (
         ("tests/core/test_screen.py::test_every_shape_of_a_secret_is_found",),
     ),
     Suite(
+        "redaction",
+        "secrets by whole file, slice, match, diff, command and error, in store, prompt, export and page",
+        (
+            "tests/core/test_secret_pieces.py::test_pieces_of_a_key_without_head_and_foot_are_recognized",
+            "tests/story/test_secrets.py",
+        ),
+    ),
+    Suite(
         "hidden",
         "characters that hide or steer, to the screen, the canonical form and the prompt",
         (
