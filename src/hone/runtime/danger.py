@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hone.core.regex import regex
 from hone.runtime.commands import simple_commands
 from hone.runtime.danger_git import judge_git
-from hone.runtime.danger_paths import Place, go, judge_deletion, judge_paths, judge_writing
+from hone.runtime.danger_paths import NamedPath, go, judge_deletion, judge_paths, judge_writing
 from hone.runtime.danger_scripts import (
     FETCHED,
     HIDDEN,
@@ -40,7 +40,7 @@ def danger(command: str, folder: str = "") -> Danger | None:
         here = _here(places, each.scope)
         alone = here == root and _stands_alone(each) and runs(each) not in fetched
         whole = str(each) if alone else command
-        for reason in _reasons(each, Place(root, here), fetched):
+        for reason in _reasons(each, NamedPath(root, here), fetched):
             found[f"{reason}: {whole}"] = reason
         places[each.scope] = go(here, each)
         fetched |= downloads(each)
@@ -63,7 +63,7 @@ def _stands_alone(command: Simple) -> bool:
     return not depends and command.input is None
 
 
-def _reasons(command: Simple, place: Place, fetched: set[str]) -> Iterator[str]:
+def _reasons(command: Simple, place: NamedPath, fetched: set[str]) -> Iterator[str]:
     yield from judge_paths(command, place)
     of_itself = (rule(command) for rule in (_by_name, _by_verb, _by_option, judge_git, judge_source))
     yield from (reason for reason in of_itself if reason)
@@ -77,7 +77,7 @@ def _reasons(command: Simple, place: Place, fetched: set[str]) -> Iterator[str]:
         yield from _in_code(code, place)
 
 
-def _in_code(code: str, place: Place) -> Iterator[str]:
+def _in_code(code: str, place: NamedPath) -> Iterator[str]:
     found = read_code(code)
     if found.reason:
         yield found.reason

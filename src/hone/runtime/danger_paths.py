@@ -32,7 +32,7 @@ _IN_PLACE = regex(r"-[a-z0-9E]{0,9}i|--in-place")
 _REMOTE = regex(r"[^/]{1,200}:(?!//)|rsync://")
 
 
-class Place(Struct, frozen=True):
+class NamedPath(Struct, frozen=True):
     """Where a command runs: the working folder, and where the line has gone to, unless that is unknown."""
 
     folder: str
@@ -71,18 +71,18 @@ def go(here: str | None, command: Simple) -> str | None:
     if command.program not in {"cd", "pushd"}:
         return here
     to = next(iter(command.operands), "~")
-    there = None if to == "-" or to.startswith("+") else Place("/", here).whole(to)
+    there = None if to == "-" or to.startswith("+") else NamedPath("/", here).whole(to)
     return there if there and len(there) <= _LONGEST else None
 
 
-def judge_paths(command: Simple, place: Place) -> Iterator[str]:
+def judge_paths(command: Simple, place: NamedPath) -> Iterator[str]:
     """Yield what is dangerous about the paths of this command."""
     yield from _deleted(command, place)
     yield from _written(command, place)
     yield from _opened(command, place)
 
 
-def judge_deletion(paths: Sequence[str], place: Place, *, whole_trees: bool = True) -> Iterator[str]:
+def judge_deletion(paths: Sequence[str], place: NamedPath, *, whole_trees: bool = True) -> Iterator[str]:
     if any(_GIT.search(path) for path in paths):
         yield HISTORY
     elif any((whole_trees or _ALL.search(path)) and place.is_everything(path) for path in paths):
@@ -91,7 +91,7 @@ def judge_deletion(paths: Sequence[str], place: Place, *, whole_trees: bool = Tr
         yield OUTSIDE
 
 
-def judge_writing(paths: Sequence[str], place: Place) -> Iterator[str]:
+def judge_writing(paths: Sequence[str], place: NamedPath) -> Iterator[str]:
     kept = [path for path in paths if path != "-" and path.rstrip("/") not in _SCRATCH]
     outside = [path for path in kept if place.is_outside(path)]
     if any(path.startswith("/dev/") for path in outside):
@@ -100,7 +100,7 @@ def judge_writing(paths: Sequence[str], place: Place) -> Iterator[str]:
         yield WRITES
 
 
-def _deleted(command: Simple, place: Place) -> Iterator[str]:
+def _deleted(command: Simple, place: NamedPath) -> Iterator[str]:
     words, flags = command.words, command.flags
     match command.program:
         case "rm" | "srm":
@@ -118,14 +118,14 @@ def _deleted(command: Simple, place: Place) -> Iterator[str]:
                 yield from _synced(command, place)
 
 
-def _synced(command: Simple, place: Place) -> Iterator[str]:
+def _synced(command: Simple, place: NamedPath) -> Iterator[str]:
     paths = command.operands if "--remove-source-files" in command.flags else command.operands[-1:]
     if any(_REMOTE.match(path) for path in paths):
         yield ELSEWHERE
     yield from judge_deletion([path for path in paths if not _REMOTE.match(path)], place)
 
 
-def _written(command: Simple, place: Place) -> Iterator[str]:
+def _written(command: Simple, place: NamedPath) -> Iterator[str]:
     yield from judge_writing([*command.targets, *_written_by_words(command)], place)
     if command.program == "mv":
         if command.operands[-1:] == ("/dev/null",):
@@ -163,7 +163,7 @@ def _written_by_words(command: Simple) -> Sequence[str]:
     return ()
 
 
-def _opened(command: Simple, place: Place) -> Iterator[str]:
+def _opened(command: Simple, place: NamedPath) -> Iterator[str]:
     if command.program not in {"chmod", "chown", "chgrp"}:
         return
     paths, recursive = command.operands[1:], command.flags & {"R", "--recursive"}

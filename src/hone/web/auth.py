@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.web.answers import add_security_headers, failure
-from hone.web.callers import NOBODY, OWNER, Caller
+from hone.web.callers import NOBODY, OWNER, ApiCaller
 from hone.web.keys import STAY, Keys
 from hone.web.operation import CALLER
 from hone.web.revocation import UNKNOWN, RevocableCall
@@ -91,7 +91,7 @@ class AuthMiddleware:
             return False
         return head.one("sec-fetch-site") in (None, "same-origin", "none")
 
-    def _caller(self, scope: Scope, head: "_Head") -> Caller | None:
+    def _caller(self, scope: Scope, head: "_Head") -> ApiCaller | None:
         scheme, _, word = (head.one("authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
             return self._keys.takes_key(word.strip())
@@ -116,7 +116,7 @@ class AuthMiddleware:
             response.headers["www-authenticate"] = 'Basic realm="Hone", charset="UTF-8"'
         return response
 
-    def _welcome(self, who: Caller) -> Response:
+    def _welcome(self, who: ApiCaller) -> Response:
         response = RedirectResponse("/", 303)
         response.set_cookie(
             self._keys.cookie_name, self._keys.cookie(who), STAY, path="/", httponly=True, samesite="strict"

@@ -17,7 +17,7 @@ ANCESTORS = 50
 """Branches of branches that are followed to their beginning."""
 
 
-class Caller(Struct, frozen=True):
+class ApiCaller(Struct, frozen=True):
     """`tag` is the digest of the API key; the owner's own key and cookie have none."""
 
     name: str
@@ -38,15 +38,15 @@ class Caller(Struct, frozen=True):
         return len(id) == 2 * HALF and id[HALF:] == _hash(f"{self.tag} {id[:HALF]}")[:HALF]
 
 
-OWNER = Caller("owner", KeyKind.PERSON)
-NOBODY = Caller("nobody", KeyKind.PROGRAM)
+OWNER = ApiCaller("owner", KeyKind.PERSON)
+NOBODY = ApiCaller("nobody", KeyKind.PROGRAM)
 
 
-def caller(key: ApiKey) -> Caller:
-    return Caller(key.name, key.kind, key.digest)
+def caller(key: ApiKey) -> ApiCaller:
+    return ApiCaller(key.name, key.kind, key.digest)
 
 
-async def may_continue(who: Caller, header: Header, transcript: Transcript, sessions: Sessions) -> bool:
+async def may_continue(who: ApiCaller, header: Header, transcript: Transcript, sessions: Sessions) -> bool:
     """A person may continue any conversation; a program only its own, while no person has spoken in it."""
     if not who.is_program:
         return True

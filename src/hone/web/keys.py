@@ -12,7 +12,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
 from hone.files.atomic import sweep, write
 from hone.web.api_keys import ApiKeys
-from hone.web.callers import OWNER, Caller, caller
+from hone.web.callers import OWNER, ApiCaller, caller
 
 FILE = "serve.key"
 STAY = 12 * 3600
@@ -78,13 +78,13 @@ class Keys:
         self._tickets: dict[str, tuple[float, str]] = {}
         self._wrong: list[float] = []
 
-    def ticket(self, who: Caller = OWNER) -> str:
+    def ticket(self, who: ApiCaller = OWNER) -> str:
         """Good for one visit."""
         word = secrets.token_urlsafe(32)
         self._tickets[_digest(word)] = self._clock.monotonic() + WAIT, who.tag
         return word
 
-    def takes_ticket(self, word: str) -> Caller | None:
+    def takes_ticket(self, word: str) -> ApiCaller | None:
         """Who it was made by; once."""
         now = self._clock.monotonic()
         self._tickets = {each: kept for each, kept in self._tickets.items() if kept[0] > now}
@@ -102,7 +102,7 @@ class Keys:
         self._wrong.append(now)
         return False
 
-    def takes_key(self, word: str) -> Caller | None:
+    def takes_key(self, word: str) -> ApiCaller | None:
         """The owner for the home's own key; for another, whoever it was issued to."""
         if hmac.compare_digest(word.encode(), self._key):
             return OWNER
@@ -112,12 +112,12 @@ class Keys:
         self._issued.note_use(found)
         return caller(found)
 
-    def cookie(self, who: Caller = OWNER) -> str:
+    def cookie(self, who: ApiCaller = OWNER) -> str:
         """The time it ends, something nobody can guess, the key it came by, and our seal on them."""
         text = f"{int(self._clock.now().timestamp()) + STAY}.{secrets.token_urlsafe(16)}.{who.tag}"
         return f"{text}.{self._seal(text)}"
 
-    def takes_cookie(self, value: str) -> Caller | None:
+    def takes_cookie(self, value: str) -> ApiCaller | None:
         text, _, seal = value.rpartition(".")
         until, tag = text.partition(".")[0], text.rpartition(".")[2]
         if not hmac.compare_digest(seal.encode(), self._seal(text).encode()):
@@ -125,11 +125,11 @@ class Keys:
         current = until.isdigit() and int(until) > self._clock.now().timestamp()
         return self._person(tag) if current else None
 
-    def accepts(self, who: Caller) -> bool:
+    def accepts(self, who: ApiCaller) -> bool:
         """Whether the key of somebody who was let in is still valid."""
         return not who.tag or (self._issued is not None and self._issued.has(who.tag))
 
-    def _person(self, tag: str) -> Caller | None:
+    def _person(self, tag: str) -> ApiCaller | None:
         """Whoever has a cookie is a person, as long as the key is there that it came by."""
         who = msgspec.structs.replace(OWNER, tag=tag)
         return who if self.accepts(who) else None

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from hone.core.errors import Missing
 from hone.web.answers import answer, failure
-from hone.web.callers import NOBODY, Caller
+from hone.web.callers import NOBODY, ApiCaller
 from hone.web.state import ServerState
 
 Query = TypeVar("Query")
@@ -36,7 +36,7 @@ class OperationCall(Struct, Generic[Query, Body], frozen=True):
     headers: Headers
     gone: Callable[[], Awaitable[bool]]
     """Whether whoever asked has gone."""
-    caller: Caller = NOBODY
+    caller: ApiCaller = NOBODY
 
 
 Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]

@@ -20,7 +20,7 @@ from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.web.answers import answer, failure, problem, told
-from hone.web.callers import Caller, is_foreign, may_continue
+from hone.web.callers import ApiCaller, is_foreign, may_continue
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
@@ -48,7 +48,7 @@ class Turned(Struct, frozen=True):
     created: int
     counted: bool
     id: str
-    caller: Caller
+    caller: ApiCaller
 
 
 class ChatEndpoint:
@@ -132,7 +132,7 @@ class ChatEndpoint:
             return open_session
         return await state.open_sessions.enter(await state.hone.branch(id, count))
 
-    def _places_of(self, who: Caller) -> Places:
+    def _places_of(self, who: ApiCaller) -> Places:
         """Each program has places of its own; all persons are the owner."""
         return self._places.setdefault(who.tag if who.is_program else "", Places())
 
@@ -243,7 +243,7 @@ async def _may_continue(call: Call, id: str) -> bool:
     return await may_continue(call.caller, header, transcript, state.hone.sessions)
 
 
-def _new_id(who: Caller) -> str:
+def _new_id(who: ApiCaller) -> str:
     return who.session_id(token_hex(8)) if who.is_program else ""
 
 
