@@ -6,7 +6,6 @@ sandbox and no memory backend.
 
 import asyncio
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,7 +17,6 @@ from hone.core.errors import Refused
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
-from hone.core.knowledge import Snapshot
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
@@ -28,7 +26,6 @@ from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.recall import Recall
-from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
@@ -39,6 +36,7 @@ from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
 from hone.knowledge.keeper import Keeper, KeeperRules
 from hone.knowledge.library import Library
+from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
@@ -46,20 +44,25 @@ from hone.learning.budget import Bounds
 from hone.learning.lookback import Lookback, Schedule, choose_schedule, look_after
 from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.wrappers import Windowed
-from hone.prompt.compose import compose, index, instructions, journal, order_sections, read_text, surroundings
+from hone.prompt.compose import compose, read_text
+from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
 from hone.runtime.continuing import has_same_shape, model_of, relieve
-from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
+from hone.runtime.instructions import Instructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
-from hone.runtime.permissions.assemble import permissions_for
+from hone.runtime.permissions.factory import PermissionsFactory
 from hone.runtime.presence import Presence
+from hone.runtime.provenance.lazy import Beside, LazyProvenance
+from hone.runtime.sections import PromptSections
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
-from hone.runtime.trust import FolderLabels, Folders, OwnersList
+from hone.runtime.trust import Folders, OwnersList
+from hone.sandbox.caches import cache_of
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.report import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
@@ -110,14 +113,15 @@ class Hone:
         self.tools = tuple(tools)
         self.system = system
         self.notices: list[str] = []
-        self.folders = Folders(OwnersList(self.home / "trusted.json"))
+        self.folders = Folders.of(self.home)
+        self.provenance = LazyProvenance(self.home, self.folders, self._beside)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
+        self._sections = PromptSections(self.clock, self.instructions, self.say)
         self._model = model
-        self._ask = ask
-        self.mode = Mode(mode or self.settings.mode)
         self._schedule = choose_schedule(learning, os.environ.get("HONE_LEARNING", ""))
         self._learning_wait = learning_wait
+        self.permissions = PermissionsFactory(self.home, self.settings, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
@@ -139,6 +143,7 @@ class Hone:
             await self.models.close()
         if "toolboxes" in built:
             await self.toolboxes.close()
+        self.provenance.close()
         if "keeper" in built:
             self.keeper.close()
         if "stores" in built:
@@ -220,7 +225,7 @@ class Hone:
         folder = self._folder_of(stored.header)
         await self.ready()
         agent, _ = await self._agent(model or model_of(stored), folder, self.toolboxes.lend(folder))
-        deps = await self._session_deps(folder)
+        deps = await self._session_deps(folder, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
         )
@@ -269,7 +274,8 @@ class Hone:
         sandbox = self.toolboxes.sandbox
         spec = sandbox.spec(self.folder)
         choice = await sandbox.choose(spec)
-        return not choice.missing(network=False), await sandbox.describe(spec)
+        view = describe_view(self.folder, sandbox, choice, self.clock)
+        return not choice.missing(network=False), [*await sandbox.describe(spec), *view]
 
     # Features and plugins
 
@@ -392,7 +398,7 @@ class Hone:
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
-        sandbox = self.enclosure.sandbox if self.enclosure else Sandbox(hidden=(self.home,), clock=self.clock)
+        sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
                 self.home,
@@ -403,6 +409,16 @@ class Hone:
                 self._tools,
                 self._work,
             )
+        )
+
+    def _sandbox(self) -> Sandbox:
+        """Commands see the skills that are in use, and nothing else of the home."""
+        return Sandbox(
+            home=self.home,
+            shown=(self.home / SKILLS,),
+            hidden=(self.home / ARCHIVE,),
+            access=lambda folder: self.settings.sandbox_in(folder).access(),
+            clock=self.clock,
         )
 
     def _tools(self, folder: Path) -> Iterable[Tool]:
@@ -424,27 +440,12 @@ class Hone:
             prefix = compose(found.name, (read_text("plain"),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()
         known = await self._known.snapshot(folder)
-        prefix = compose(found.name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
+        added = [text for part in self._parts.having("sections") for text in part.sections()]
+        sections = self._sections.order(folder, known, (*added, self.system))
+        prefix = compose(found.name, sections, toolbox.values(), self.settings.sampling)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
-    def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
-        day = self.clock.now().astimezone().date()
-        added = [text for part in self._parts.having("sections") for text in part.sections()]
-        return order_sections(
-            (*added, self.system),
-            index(known.skills, known.total),
-            self._instructed(folder),
-            redact(journal(known)),
-            surroundings(folder, day, sys.platform),
-        )
-
-    def _instructed(self, folder: Path) -> str:
-        found = self.instructions.of(folder)
-        if isinstance(found, UnusedInstructions):
-            self.say(found.why)
-        return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""
-
-    async def _session_deps(self, folder: Path) -> SessionDeps:
+    async def _session_deps(self, folder: Path, told: Mode | None = None) -> SessionDeps:
         fallback = self.settings.fallback
         spare, _ = await self._agent(fallback, folder, self.toolboxes.lend(folder)) if fallback else (None, 0)
         reminders = (part.remind() for part in self._parts.having("remind"))
@@ -454,9 +455,7 @@ class Hone:
             guard=self.toolboxes.guard,
             fallback=lambda agent: relieve(agent, spare),
             equip=lambda: self.toolboxes.equip(folder),
-            permissions=permissions_for(
-                self.home, folder, self.settings, self._ask, self.mode, confined=self.enclosure is not None
-            ),
+            permissions=self.permissions.create(folder, told, confined=self.enclosure is not None),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=self._topics,
@@ -464,15 +463,25 @@ class Hone:
             beside=self.background,
         )
 
+    @property
+    def mode(self) -> Mode:
+        """The mode in which conversations begin."""
+        return self.permissions.mode
+
+    def _beside(self, folder: Path) -> Beside:
+        """Return what commands in a folder can also read, and where they can also write."""
+        access = self.settings.sandbox_in(folder).access()
+        return access.read, (cache_of(self.home, folder), *access.write)
+
     def _work(self, folder: Path) -> Work:
         """Return what observes the tools of one conversation in a folder."""
 
         @cache
         def observers() -> Sequence[WorkObserver]:
             found = (part.observer(folder) for part in self._parts.having("observer"))
-            return [each for each in found if each]
+            return [self.provenance, *(each for each in found if each)]
 
-        return Work(FolderLabels(self.folders), observers)
+        return Work(self.provenance, observers)
 
     async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""
@@ -493,6 +502,6 @@ class Hone:
 
     def say(self, sentence: str) -> None:
         """Leave a notice for the owner, each sentence once."""
-        if sentence not in self._said:
+        if sentence and sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)

@@ -31,6 +31,10 @@ COMMANDS: Commands = {
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
     "config": ("hone.cli.config:config", "Show the settings and which model is used, and why."),
     "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in."),
+    "permissions": (
+        "hone.cli.permissions:permissions",
+        "List, change and try out what is done without a question.",
+    ),
     "doctor": ("hone.cli.doctor:doctor", "Check the home folder, the model and the sandbox."),
     "demo": ("hone.cli.demo:demo", "Watch Hone work and learn, without a key or a network."),
 }
@@ -40,7 +44,7 @@ COMMANDS: Commands = {
 class Feature(NamedTuple):
     """One feature by name. `after` is the kernel's command that its own follow in the help, `operations` a
     module that `hone serve` loads, `part` a class below `Part`, `hooks` are the methods that it implements,
-    `providers` the model providers it brings; nothing else loads it."""
+    `providers` the model providers it brings, `slash` its commands in the chat; nothing else loads it."""
 
     name: str
     after: str
@@ -49,9 +53,26 @@ class Feature(NamedTuple):
     part: str = ""
     hooks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    slash: Mapping[str, tuple[str, str, str]] = {}
+    """Chat commands: name → ("module:object", short help, argument)."""
 
 
 FEATURES = (
+    Feature(
+        "checkpoints",
+        "sessions",
+        {"rewind": ("hone.features.checkpoints.commands:rewind", "Take back what tools did to your files.")},
+        operations="hone.features.checkpoints.operations",
+        part="hone.features.checkpoints.part:CheckpointsPart",
+        hooks=("observer", "tend", "leftovers", "checks", "close"),
+        slash={
+            "rewind": (
+                "hone.features.checkpoints.slash:rewind",
+                "Take back what tools did to files.",
+                "[TURN]",
+            )
+        },
+    ),
     Feature(
         "traces",
         "sessions",

@@ -9,7 +9,10 @@ from typing import Any, Literal
 import msgspec
 
 from hone.core.errors import SettingsError
+from hone.sandbox.spec import SandboxAccess, find_system
 
+Network = Literal["ask", "allow", "never"]
+_MADE = {"PATH", "HOME", "TMPDIR", "TERM", "PAGER", "USER", "LOGNAME"}
 _RESERVED = {"messages", "model", "stream", "stream_options", "system", "tools"}
 
 
@@ -87,6 +90,64 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a review that has ended is told: not at all, in one line, or with each change."""
 
 
+class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether files are kept as they were before tools and commands change them, for `hone rewind`; how many
+    MiB of them, and for how many days."""
+
+    enabled: bool = True
+    size: int = 512
+    days: int = 30
+
+
+class SandboxPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What commands may reach beyond the working folder and the usual. A path begins with / or ~/."""
+
+    read: tuple[str, ...] = ()
+    """Folders and files."""
+    write: tuple[str, ...] = ()
+    """Folders."""
+    env: tuple[str, ...] = ()
+    """Names of environment variables that are passed on as they are."""
+
+    def __post_init__(self) -> None:
+        for key, paths in (("read", self.read), ("write", self.write)):
+            for path in paths:
+                _check_path(key, path)
+        for name in self.env:
+            if not name.isidentifier() or not name.isascii():
+                raise ValueError(f"{name!r} in env of sandbox is not the name of an environment variable")
+            if name in _MADE:
+                raise ValueError(f"Hone makes {name} itself for commands; take it out of env of sandbox")
+
+    def access(self) -> SandboxAccess:
+        """What of it exists, without links."""
+        return SandboxAccess(
+            tuple(path for path in map(_real, self.read) if os.path.exists(path)),
+            tuple(path for path in map(_real, self.write) if os.path.isdir(path)),
+            self.env,
+        )
+
+
+class SandboxSettings(SandboxPaths, frozen=True, forbid_unknown_fields=True):
+    """The same in all folders."""
+
+    network: Network = "ask"
+    """Whether web_fetch and commands may use the network: after a question per host, always, or never."""
+
+
+class ProjectSandbox(SandboxPaths, frozen=True, forbid_unknown_fields=True):
+    """In one folder and those below it, beside what holds in all folders."""
+
+    network: Network | None = None
+    """Instead of what holds in all folders."""
+
+
+class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds in one folder."""
+
+    sandbox: ProjectSandbox = ProjectSandbox()
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every key of hone.toml, with its default."""
 
@@ -111,8 +172,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: Literal["plan", "ask", "auto", "full"] = "auto"
     """How much the agent may do unasked: only look; ask before each write and command; work freely in the
     folder and the sandbox; everything."""
-    network: Literal["ask", "allow", "never"] = "ask"
-    """Whether web_fetch and commands may use the network: after a question per host, always, or never."""
     search: str = ""
     """The address of a SearXNG-compatible server, for web_search."""
     plugins: tuple[str, ...] = ()
@@ -121,10 +180,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
     learning: Learning = Learning()
+    checkpoints: CheckpointSettings = CheckpointSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    projects: Mapping[str, ProjectSettings] = {}
+    """By folder."""
     providers: Mapping[str, ProviderSettings] = {}
     prices: Mapping[str, PriceSettings] = {}
 
     def __post_init__(self) -> None:
+        for name in self.projects:
+            if not name.startswith(("/", "~/")):
+                raise ValueError(f"projects has {name!r}, and a project is named by its folder, as /… or ~/…")
         clash = sorted(_RESERVED & set(self.sampling))
         if clash:
             raise ValueError(f"sampling cannot set {', '.join(clash)}")
@@ -139,12 +205,30 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("deadline of memory must be above 0 seconds")
         if min(self.learning.turns, self.learning.iterations, self.learning.daily) < 0:
             raise ValueError("turns, iterations and daily of learning must be 0 or more")
+        if self.checkpoints.size < 1 or self.checkpoints.days < 1:
+            raise ValueError(
+                "size and days of checkpoints must be at least 1; enabled = false turns them off"
+            )
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:
             raise ValueError(
                 "calls and tries must be at least 1, first_byte above 0, result_limit at least 1000"
             )
+
+    def sandbox_in(self, folder: Path) -> SandboxSettings:
+        """What holds for commands in a folder. Of several projects around it the inner ones come last."""
+        found = self.sandbox
+        around = [(_real(name), project.sandbox) for name, project in self.projects.items()]
+        for root, own in sorted(around, key=lambda each: len(each[0].parts)):
+            if folder.resolve().is_relative_to(root):
+                found = SandboxSettings(
+                    tuple(dict.fromkeys((*found.read, *own.read))),
+                    tuple(dict.fromkeys((*found.write, *own.write))),
+                    tuple(dict.fromkeys((*found.env, *own.env))),
+                    own.network or found.network,
+                )
+        return found
 
 
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -164,9 +248,47 @@ def read(home: Path, environ: Mapping[str, str] = os.environ) -> Settings:
     ):
         memory.update(found)
     try:
-        return msgspec.convert(values, Settings)
-    except msgspec.ValidationError as error:
+        _rename_network(values)
+        settings = msgspec.convert(values, Settings)
+        _protect_home(settings, home)
+    except (msgspec.ValidationError, ValueError) as error:
         raise SettingsError(f"{path}: {error}. See `hone config`.") from error
+    return settings
+
+
+def _rename_network(values: dict[str, Any]) -> None:
+    """`network` used to stand outside [sandbox]."""
+    if "network" not in values:
+        return
+    sandbox = values.setdefault("sandbox", {})
+    if isinstance(sandbox, dict):
+        if "network" in sandbox:
+            raise ValueError("network is set twice; keep the one in [sandbox] and delete the other")
+        sandbox["network"] = values.pop("network")
+
+
+def _protect_home(settings: Settings, home: Path) -> None:
+    """Hone's home is closed to commands. A folder around it may be named: the home stays hidden in it."""
+    own = Path(os.path.realpath(home))
+    for sandbox in (settings.sandbox, *(project.sandbox for project in settings.projects.values())):
+        for path in (*sandbox.read, *sandbox.write):
+            if _real(path).is_relative_to(own):
+                raise ValueError(f"{path} in [sandbox] is Hone's own home, which no command may see")
+
+
+def _real(path: str) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(path)))
+
+
+def _check_path(key: str, path: str) -> None:
+    if not path.startswith(("/", "~/")) and path != "~":
+        raise ValueError(f"{path!r} in {key} of sandbox must begin with / or ~/")
+    real = _real(path)
+    if real == Path("/"):
+        raise ValueError(f"{path!r} in {key} of sandbox is the whole machine; name the folders you need")
+    system = find_system(real) if key == "write" else None
+    if system:
+        raise ValueError(f"{path!r} in write of sandbox holds the system itself ({system})")
 
 
 def _parse(path: Path) -> dict[str, Any]:

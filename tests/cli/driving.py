@@ -17,7 +17,7 @@ from pathlib import Path
 import pyte
 
 from hone.models.fake_provider import FakeProvider
-from hone.runtime.trust import Folders, OwnersList
+from hone.runtime.trust import Folders
 
 HONE = (sys.executable, "-m", "hone")
 # Makes its standard input the controlling terminal, so that Ctrl-C typed there reaches the command.
@@ -207,7 +207,7 @@ async def terminal(
 ) -> AsyncIterator[Terminal]:
     columns, lines = size
     if trusted:
-        Folders(OwnersList(Path(env["HONE_HOME"]) / "trusted.json")).trust(folder or Path.cwd())
+        Folders.of(Path(env["HONE_HOME"])).trust(folder or Path.cwd())
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     process = await asyncio.create_subprocess_exec(

@@ -13,7 +13,7 @@ from hone.core import screen as screening
 from hone.core.screen import screen
 from hone.core.visible import visible
 from tests.conftest import Figures, Tier
-from tests.core.test_secrets import TOKEN_SHAPES
+from tests.core.secret_shapes import TOKEN_SHAPES
 from tests.core.test_visible import SCRIPTS, invisibles
 
 HARMLESS = Path(__file__).with_name("harmless.txt").read_text().splitlines()

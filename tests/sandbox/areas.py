@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,9 +42,10 @@ class Setting:
 
 
 def settings() -> list[Setting]:
-    """Root can try everything as itself and as somebody else."""
+    """Root can try everything as itself and as somebody else; it always mounts."""
     users = (0, STRANGER) if os.geteuid() == 0 else (os.geteuid(),)
-    return [Setting(mode, uid) for mode in ("bubblewrap", "landlock") for uid in users]
+    modes = ("bubblewrap", "landlock with mounts", "landlock")
+    return [Setting(mode, uid) for mode in modes for uid in users if uid or mode != "landlock"]
 
 
 def shared_python() -> str | None:
@@ -88,6 +89,17 @@ def modes() -> list[SandboxMode]:
 
 def probe(setting: Setting, python: str) -> dict[str, Any]:
     """What the worker tells, see there."""
+    result: dict[str, Any] = _tell(setting, python, "worker.py")
+    return result
+
+
+def attack(setting: Setting, python: str, ways: Sequence[str]) -> list[dict[str, Any]]:
+    """What the worker tells that tries to change sensitive files, see there."""
+    result: list[dict[str, Any]] = _tell(setting, python, "seal_worker.py", *ways)
+    return result
+
+
+def _tell(setting: Setting, python: str, worker: str, *arguments: str) -> Any:
     with area(setting.uid) as place:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src" / "hone", place / "code" / "hone", ignore=ignored)
@@ -102,12 +114,14 @@ def probe(setting: Setting, python: str) -> dict[str, Any]:
             "-c",
             _BOOT,
             str(place / "code"),
-            str(place / "tests" / "worker.py"),
+            str(place / "tests" / worker),
             str(place),
+            setting.mode,
+            *arguments,
         ]
         user = setting.uid if os.geteuid() == 0 else None
         ended = subprocess.run(
-            [*argv, setting.mode],
+            argv,
             cwd="/",
             capture_output=True,
             text=True,
@@ -117,5 +131,4 @@ def probe(setting: Setting, python: str) -> dict[str, Any]:
             extra_groups=None if user is None else [],
         )
         assert ended.returncode == 0, ended.stderr
-        result: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-        return result
+        return json.loads(ended.stdout.splitlines()[-1])

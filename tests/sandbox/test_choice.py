@@ -14,7 +14,7 @@ from hone.core.clock import SystemClock
 from hone.core.value import replace
 from hone.sandbox import seccomp
 from hone.sandbox.choice import NONE, Sandbox, known_modes, unconfined
-from hone.sandbox.modes import NOBODY
+from hone.sandbox.modes import NOBODY, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, run
 from hone.sandbox.spec import ALL, Claim, Launch, SandboxMode, SandboxSpec
@@ -204,15 +204,17 @@ def test_what_is_sealed_cannot_be_changed_or_moved_though_its_folder_can(place: 
     assert (place / "folder" / "lib" / "site" / "mine").exists()
 
 
-def test_landlock_does_not_hold_what_it_cannot_take_away(place: Path) -> None:
+@pytest.mark.parametrize("mounts", [True, False])
+def test_landlock_holds_what_lies_in_the_folder_only_where_it_can_mount(place: Path, mounts: bool) -> None:
     python = shared_python()
     if python is None:
         pytest.skip("no interpreter that every user can start")
     home = place / "folder" / "home"
     home.mkdir()
     (home / "hone.db").touch()
-    mode = known_modes()[-1]
-    for hidden, held in (((place / "home",), True), ((home,), False)):
+    fence = LandlockFence(drop=os.geteuid() == 0, mounts=mounts)
+    mode = SandboxMode("landlock", ALL, fence.wrap, seals=mounts)
+    for hidden, held in (((place / "home",), True), ((home,), mounts)):
         sandbox = Sandbox(modes=[mode], hidden=hidden, python=python)
         spec = replace(sandbox.spec(place / "folder", place / "scratch"), sealed=())
         finding = asyncio.run(sandbox.examine(mode, spec))

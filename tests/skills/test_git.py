@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hone.cli.installing import fetched
 from hone.cli.main import perform
 from hone.core.errors import Refused
 from hone.knowledge.skills import git
@@ -81,6 +82,19 @@ def test_a_branch_or_tag_can_be_named(source: Path) -> None:
     for wrong in ("v2", "--upload-pack=touch x", "-x"):
         with pytest.raises(Refused), git.fetch(url, wrong):
             pass
+
+
+def test_an_address_with_a_password_is_recorded_and_refused_without_it(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = bare(source)
+    monkeypatch.setattr(git, "address", lambda _: "https://me:hunter2@git.example.com/x.git")
+    fetch = git.fetch
+    monkeypatch.setattr(git, "fetch", lambda _, ref: fetch(url, ref))
+    assert fetched("x", "", "", "")[1].startswith("https://me:…@git.example.com/x.git at ")
+    with pytest.raises(Refused) as caught, fetch("file://me:hunter2@nowhere/x.git"):
+        pass
+    assert "hunter2" not in str(caught.value)
 
 
 def test_nothing_in_a_repository_runs_and_no_setting_of_the_owners_has_a_say(

@@ -121,7 +121,7 @@ async def test_the_first_chat_in_a_folder_asks_about_its_instructions_too(
 
 
 def in_home(home: Path) -> Instructions:
-    return Instructions(Folders(OwnersList(home / "trusted.json")), OwnersList(home / "instructions.json"))
+    return Instructions(Folders.of(home), OwnersList(home / "instructions.json"))
 
 
 def test_a_yes_holds_for_the_bytes_that_were_shown(home: Path, tmp_path: Path) -> None:

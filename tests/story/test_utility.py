@@ -14,9 +14,10 @@ from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.skill import DOCUMENT
 from hone.core.topics import NAMES
 from hone.core.turn import Turn
+from hone.core.value import replace
 from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Memory, Settings
+from hone.settings import Learning, Memory, SandboxSettings, Settings
 from tests.conftest import Figures, Tier
 from tests.story.poison.injected import Honest, Work, honest, turned, works
 from tests.story.poison.obedient import REVIEWED
@@ -54,7 +55,11 @@ async def house(folder: Path, mind: Careful, settings: Settings | None = None) -
     async with (
         internet(pages, {"site.example": [[PUBLIC]]}) as (_, fetch),
         Hone(
-            model=Scripted(mind), folder=folder, tools=[fetch], settings=settings, clock=ManualClock()
+            model=Scripted(mind),
+            folder=folder,
+            tools=[fetch],
+            settings=replace(settings or Settings(), sandbox=SandboxSettings(network="allow")),
+            clock=ManualClock(),
         ) as hone,
     ):
         hone.folders.trust(folder)

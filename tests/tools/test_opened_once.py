@@ -15,7 +15,7 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.work import Work
 from hone.files.opening import find_path
-from hone.runtime.trust import FolderLabels, Folders, OwnersList
+from hone.runtime.trust import FolderLabels, Folders
 from hone.tools.files import file_tools
 from hone.tools.search import search_tool
 from tests.allowed import permissions
@@ -53,7 +53,7 @@ class Den:
         return self.root / "work"
 
     def tools(self) -> dict[str, Tool]:
-        folders = Folders(OwnersList(self.root / "trusted.json"))
+        folders = Folders.of(self.root / "lists")
         folders.trust(self.work)
         work = Work(FolderLabels(folders))
         return {each.spec.name: each for each in (*file_tools(self.work, work), search_tool(self.work, work))}

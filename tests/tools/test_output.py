@@ -1,6 +1,7 @@
 """Of what a process says, the beginning and the end stay in memory, and the whole goes to a file."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -44,14 +45,33 @@ def test_head_and_tail_are_the_texts_own_and_the_file_has_it_all(
         rest = rest[size:]
     path = tmp_path_factory.mktemp("spill") / "whole"
     shown = fed(Spill(path, "the file"), cap, *chunks).text()
-    note = f"\n… {len(data) - 2 * (cap // 2):,} bytes left out; whole output in the file …\n"
-    head, found, tail = shown.partition(note)
-    assert found
+    head, left_out, tail = re.split(r"\n… ([\d,]+) bytes left out; whole output in the file …\n", shown)
     assert data.decode().startswith(head)
     assert data.decode().endswith(tail)
-    assert len(head.encode()) + len(tail.encode()) <= cap
+    assert len(head.encode()) + len(tail.encode()) <= len(data) - int(left_out.replace(",", "")) <= cap
     assert path.read_bytes() == data
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@given(st.integers(0, 60))
+def test_a_word_that_the_cut_would_tear_is_left_out_with_the_middle(before: int) -> None:
+    word = b"Ab1" * 10
+    whole = (
+        b"first\n"
+        + b"x" * before
+        + b" "
+        + word
+        + b" "
+        + b"y\n" * 100
+        + word
+        + b" "
+        + b"z" * before
+        + b"\nlast"
+    )
+    shown = fed(Spill(Path("/no/such/folder"), "none"), 100, whole).text()
+    assert shown.startswith("first\n")
+    assert shown.endswith("\nlast")
+    assert "Ab1" not in shown.replace(word.decode(), "")
 
 
 def test_a_flood_takes_little_memory_and_no_more_disk_than_allowed(tmp_path: Path) -> None:

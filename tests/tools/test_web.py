@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from hone.core.tool import Tool, ToolKind
 from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.tools.web.fetch import PageLimits, web_tools
+from tests.core.secret_shapes import TOKEN_SHAPES
 from tests.models import loopback
 from tests.models.loopback import Certificate, Reader, Writer, client, free_port, request, serving, turn
 from tests.tools.internet import PUBLIC, Internet, ask, internet, moved, page
@@ -85,6 +87,17 @@ async def test_what_is_not_text_is_named_and_not_shown(answer: bytes, words: str
     assert not failed
     assert words in text
     assert "secret" not in text
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+async def test_a_secret_on_a_page_that_comes_in_pieces_is_in_none_of_them(kind: str) -> None:
+    token = TOKEN_SHAPES["GitHub token"]
+    for before in range(SMALL.room - len(token) - 300, SMALL.room, 20):
+        whole = page(f"{'x ' * (before // 2)}{token} {'y ' * 900}", kind)
+        async with internet(partial(lambda answer, *_: answer, whole), SITE, limits=SMALL) as (_, fetch):
+            for offset in (0, before + 10):
+                text = (await ask(fetch, url="http://site.test/", offset=offset)).text
+                assert token[12:24] not in text
 
 
 @pytest.mark.parametrize("status", [404, 500])
@@ -330,6 +343,8 @@ async def test_an_endpoint_where_nobody_is_or_that_is_none_is_named() -> None:
             outcome = await ask(web_tools(http, http, endpoint)[1], query="x")
             assert outcome.failed
             assert outcome.text.startswith(f"Not searched; the search engine is set to {endpoint}. {reason}")
+        hidden = await ask(web_tools(http, http, "https://me:hunter2@engine.test")[1], query="x")
+        assert "set to https://me:…@engine.test. The address contains a user name" in hidden.text
 
 
 def names(tools: list[Tool]) -> list[str]:

@@ -63,6 +63,14 @@ SUITES = (
         ("tests/core/test_screen.py::test_every_shape_of_a_secret_is_found",),
     ),
     Suite(
+        "redaction",
+        "secrets by whole file, slice, match, diff, command and error, in store, prompt, export and page",
+        (
+            "tests/core/test_secret_pieces.py::test_pieces_of_a_key_without_head_and_foot_are_recognized",
+            "tests/story/test_secrets.py",
+        ),
+    ),
+    Suite(
         "hidden",
         "characters that hide or steer, to the screen, the canonical form and the prompt",
         (
@@ -80,6 +88,16 @@ SUITES = (
         ),
     ),
     Suite(
+        "requests",
+        "requests that two readers understand differently, and requests that are never finished",
+        ("tests/web/test_http.py",),
+    ),
+    Suite(
+        "keys",
+        "what a program's key reaches, says and teaches",
+        ("tests/web/test_keys.py",),
+    ),
+    Suite(
         "urls",
         "URLs that lead to addresses which are not public",
         ("tests/faults/test_urls.py",),
@@ -91,6 +109,15 @@ SUITES = (
             "tests/sandbox/test_probes.py::test_no_probe_gets_out",
             "tests/sandbox/test_injection.py::test_a_payload_in_any_argument_runs_nothing",
             "tests/sandbox/test_injection.py::test_a_payload_in_the_paths_of_a_cell_runs_nothing_and_gives_nothing",
+        ),
+    ),
+    Suite(
+        "dangers",
+        "dangerous commands, hidden in many ways, and ordinary ones that must not ask",
+        (
+            "tests/runtime/test_danger.py::test_no_evasion_that_the_docs_claim_is_missed",
+            "tests/runtime/test_danger.py::test_no_way_of_writing_a_command_changes_what_is_said_about_it",
+            "tests/runtime/test_commands.py::test_bash_runs_nothing_in_plain_lines_but_the_words_that_were_read",
         ),
     ),
     Suite(

@@ -15,10 +15,12 @@ from hone.core.clock import Clock, SystemClock
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, echo
 from hone.settings import ProviderSettings, Settings
+from hone.web.api_keys import ApiKeys
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
+from hone.web.protocol import BOUNDS, RequestBounds
 from hone.web.serving import Address, bind, server
 from hone.web.state import ServerState
 
@@ -34,6 +36,7 @@ class Running:
     stage: FakeProvider
     client: httpx2.AsyncClient
     """Holds the key."""
+    issued: ApiKeys
 
     async def get(self, path: str, **query: Any) -> Any:
         response = await self.client.get(path, params=query)
@@ -57,6 +60,7 @@ async def running(
     clock: Clock | None = None,
     latency: float = 0.0,
     grace: float = 0.0,
+    bounds: RequestBounds = BOUNDS,
 ) -> AsyncIterator[Running]:
     address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
     questions, listener = PendingQuestions(bus, time), bind(address)
@@ -68,14 +72,15 @@ async def running(
             home=home, model="stage/scripted", folder=folder, settings=known, ask=questions.ask
         ) as hone:
             key = stored(home)
-            keys = Keys(key, time, port, password)
+            issued = ApiKeys(home, time)
+            keys = Keys(key, time, port, password, issued)
             state = ServerState(hone, keys, bus, questions, OpenSessions(hone, bus, time), time, url)
-            serving = server(state, address.hosts(port), grace)
+            serving = server(state, address.hosts(port), grace, bounds)
             task = asyncio.create_task(serving.serve([listener]))
             headers = {"authorization": f"Bearer {key}"}
             try:
                 async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE) as client:
-                    yield Running(url, key, state, stage, client)
+                    yield Running(url, key, state, stage, client, issued)
             finally:
                 serving.should_exit = True
                 await task

@@ -11,6 +11,7 @@ import click
 
 from hone import __version__
 from hone.app import Hone
+from hone.cli import modes
 from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.detach import BEHIND, LATER, After, leave, spawn
 from hone.cli.lessons import Lessons
@@ -20,15 +21,16 @@ from hone.cli.output import wrap_words
 from hone.cli.render import paint_for
 from hone.cli.run import perform
 from hone.cli.slash import COMMANDS, ChatState, SlashRequest, obey, parse
-from hone.cli.terminal.asking import Asking, ask_trust
+from hone.cli.terminal.asking import Asking, ask_plan, ask_trust
 from hone.cli.terminal.screen import Status, Surroundings, place, screen_for
+from hone.cli.trust import TrustFiles
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
 from hone.core.messages import Role
+from hone.core.permissions import GO_AHEAD, Mode
+from hone.core.turn import Stop
 from hone.core.visible import one_line, visible
-from hone.runtime.instructions import FoundInstructions, look
 from hone.runtime.session import Session
-from hone.runtime.trust import Folders, OwnersList
 from hone.settings import home_folder
 
 ABOUT = 60
@@ -48,7 +50,7 @@ def chat(options: Options, skills: Sequence[str] = ()) -> int:
 async def _state(options: Options, skills: Sequence[str]) -> After:
     """Say who looks back over what was said."""
     asking = Asking(paint_for(sys.stdout))
-    async with Hone(home=options.home, ask=asking, learning="queue") as hone:
+    async with Hone(home=options.home, ask=asking, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
         await hone.library.load(skills)  # what cannot be had is said now, not after the first message
         with Interrupts() as interrupts:
@@ -130,10 +132,22 @@ class Chat:
             asides = (await state.hone.library.use(skills, state.session.id), aside)
             told = "\n".join(each for each in asides if each)
             async with self.screen.working(verbose=state.verbose) as emit:
-                await take_turn(state.session, message, emit, self._interrupts, aside=told)
+                turn = await take_turn(state.session, message, emit, self._interrupts, aside=told)
         except HoneError as error:
-            print(f"{self._paint.red('✗')} {visible(str(error))}")
+            print(f"{self._paint.red('✗')} {visible(str(error))}\n")
+            return
         print()
+        if turn.stop is Stop.ANSWERED and state.session.mode is Mode.PLAN:
+            await self._offer_plan()
+
+    async def _offer_plan(self) -> None:
+        """Ask whether to carry out the plan that was just given, and do so."""
+        mode = await ask_plan(self._paint)
+        print()
+        if mode:
+            self._state.session.set_mode(mode)
+            print(f"> {GO_AHEAD}")
+            await self._send(GO_AHEAD)
 
     async def _obey(self, name: str, argument: str) -> None:
         before = self._state.session
@@ -155,22 +169,22 @@ class Chat:
         model, folder = visible(session.agent.prefix.model), place(session.header.folder)
         self._say(f"Hone {__version__} · {model} · {folder}")
         self._say("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.", dim=True)
+        if session.mode is not Mode.AUTO:
+            self._say(modes.describe(session.mode))
         print()
         self._recall()
 
     async def _first_use(self) -> None:
         """A folder that has no answer yet gets one, for good."""
         hone, folder = self._state.hone, Path(self._state.session.header.folder)
-        declined = Folders(OwnersList(hone.home / "untrusted.json"))
-        if hone.folders.trusts(folder) or declined.trusts(folder):
+        if hone.folders.is_answered(folder):
             return
-        found = look(folder)
-        shown = found if isinstance(found, FoundInstructions) else None
-        if not await ask_trust(folder, shown, self._paint):
-            declined.trust(folder)
+        files = TrustFiles.find(folder)
+        if not await ask_trust(folder, files.shown(), self._paint):
+            hone.folders.decline(folder)
             return
         try:
-            hone.instructions.trust(folder, shown)
+            files.trust(folder, hone.instructions, hone.permissions.approvals)
         except Refused as refusal:
             self._say(visible(str(refusal)))
             return
@@ -194,6 +208,7 @@ class Chat:
                 session.agent.prefix.model,
                 session.header.folder,
                 [each.usage for each in spent],
+                session.mode,
                 await self._state.hone.background.next_look(session.id),
             )
 

@@ -34,9 +34,13 @@ KEYS: Mapping[str, tuple[str, str]] = {
     ),
     "window": ("Tokens a conversation may take. 0: 200,000, or 32,000 with a local server.", "0"),
     "compact_at": ("The share of the window at which older messages give way to notes.", "0.75"),
-    "network": ("Whether commands may use the network: ask, allow or never.", '"ask"'),
+    "mode": ("How much is done without a question: plan, ask, auto or full.", '"auto"'),
     "search": ("The address of a SearXNG-compatible server, for web_search.", '""'),
     "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),
+    "permissions": (
+        "What is never asked about, and what is always refused; `hone permissions --help` explains rules.",
+        'allow = ["terminal: make test"]\ndeny = ["write_file: migrations/**"]',
+    ),
     "sampling": ("Sent to the provider as it stands.", "temperature = 0.7"),
     "guardrails": (
         "When a turn that goes in circles is warned and stopped: [warn at, stop after].",
@@ -56,6 +60,20 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\n'
         'after_exit = "detach"\nmodel = ""\ndaily = 1.0\nshow = "on"',
     ),
+    "checkpoints": (
+        "Whether files are kept as they were before tools and commands change them, for `hone rewind`; how "
+        "many MiB of them, and for how many days.",
+        "enabled = true\nsize = 512\ndays = 30",
+    ),
+    "sandbox": (
+        "What commands may read and write beyond the working folder, which variables they get, and whether "
+        "they may use the network (ask, allow, never).",
+        'read = []\nwrite = []\nenv = []\nnetwork = "ask"',
+    ),
+    "projects": (
+        "The same for one folder and those below it, beside what holds in all folders.",
+        'read = ["~/data"]\nwrite = []\nenv = ["DATABASE_URL"]\nnetwork = "never"',
+    ),
     "providers": (
         "An endpoint of your own: its address, openai or anthropic, and which variable holds its key.",
         'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"',
@@ -68,10 +86,14 @@ KEYS: Mapping[str, tuple[str, str]] = {
 """Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
 
 TABLES = {
+    "permissions": "permissions",
     "sampling": "sampling",
     "guardrails": "guardrails",
     "memory": "memory",
     "learning": "learning",
+    "checkpoints": "checkpoints",
+    "sandbox": "sandbox",
+    "projects": 'projects."/path/to/folder".sandbox',
     "providers": "providers.mine",
     "prices": 'prices."mine/some-model"',
 }
@@ -166,7 +188,8 @@ def show(options: Options) -> None:
 def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Where the values come from that are not defaults. The file has been read without error before."""
     named = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
-    found = dict.fromkeys(named, "hone.toml")
+    # `network` is the former name of a key in [sandbox].
+    found = dict.fromkeys(("sandbox" if key == "network" else key for key in named), "hone.toml")
     return found | {key: f"${variable}" for key, variable in VARIABLES if environ.get(variable)}
 
 

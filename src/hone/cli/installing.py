@@ -13,6 +13,7 @@ from hone.cli.render import paint_for
 from hone.cli.skill_text import report, secrets
 from hone.core.errors import Refused
 from hone.core.ledger import skill
+from hone.core.secrets import mask_password
 from hone.core.skill import SkillOrigin
 from hone.core.visible import one_line
 from hone.knowledge.folding import Files, steps
@@ -66,7 +67,7 @@ def fetched(source: str, folder: str, ref: str, name: str) -> tuple[InstallPlan,
     if url := git.address(source):
         with git.fetch(url, ref) as (tree, commit):
             place = f" in {folder}" if folder else ""
-            return pick(tree, folder, name), f"{url} at {commit[:12]}{place}"
+            return pick(tree, folder, name), f"{mask_password(url)} at {commit[:12]}{place}"
     path = Path(source).expanduser()
     if path.is_dir():
         return plan_folder(path / folder, name), str((path / folder).resolve())

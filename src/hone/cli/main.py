@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hone import __version__
-from hone.cli.options import FAILED, INTERRUPTED, USAGE, Options, complain
+from hone.cli.options import FAILED, INTERRUPTED, USAGE, Options, complain, mode_option
 from hone.core.errors import HoneError, SettingsError
 from hone.core.loading import import_object
 from hone.registry import CHAT, list_commands
@@ -18,6 +18,7 @@ EPILOG = """\b
 Examples:
   hone                                   talk, in the folder you are in
   hone -c                                go on with the last conversation
+  hone --mode plan                       look first, and end with a plan
   hone run "what does this project do?"  one question, one answer
   git diff | hone run "review this"      with something to read
   hone sessions list                     what was said before
@@ -25,6 +26,7 @@ Examples:
   hone log                               what was learned, when and by whom
   hone undo 42                           take one of these changes back
   hone reviews                           how Hone learned, and what that took
+  hone permissions                       what is done without a question
   hone config                            which model is used, and why
   hone demo                              see it at work, without a key
 """
@@ -74,6 +76,7 @@ class LazyGroup(click.Group):
 @click.option("--continue", "-c", "last", is_flag=True, help="Go on with the last session.")
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
 @click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
+@mode_option()
 @click.version_option(__version__, prog_name="hone", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(
@@ -84,6 +87,7 @@ def cli(
     last: bool,
     skills: tuple[str, ...],
     template: str,
+    mode: str | None,
 ) -> int:
     """Hone is an agent that works with you in the folder you are in.
 
@@ -93,7 +97,8 @@ def cli(
         raise click.UsageError("--resume names a session and --continue takes the last one: use one of them.")
     if template and (resume or last):
         raise click.UsageError("--template goes with a new session; this one has begun.")
-    ctx.obj = Options(model, home.expanduser() if home else None, resume, last, template)
+    place = home.expanduser() if home else None
+    ctx.obj = Options(model, place, resume, last, template, mode or "")
     if ctx.invoked_subcommand and skills:
         raise click.UsageError("--skill stands behind the command: hone run --skill NAME …")
     if ctx.invoked_subcommand:

@@ -12,6 +12,7 @@ from hone.core.visible import visible
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Command = TypeVar("Command", bound=Callable[..., Any])
+MODES = ("plan", "ask", "auto", "full")
 HOURS = {"h": 1, "d": 24, "w": 168}
 
 
@@ -23,6 +24,7 @@ class Options(NamedTuple):
     resume: str = ""
     last: bool = False
     template: str = ""
+    mode: str = ""
 
 
 def complain(message: str, code: int) -> int:
@@ -54,6 +56,20 @@ def limit_option(help: str, most: int | None = None, default: int = 20) -> Calla
     """Add `--limit`."""
     kind = click.IntRange(1, most)
     return click.option("--limit", "-n", type=kind, default=default, show_default=True, help=help)
+
+
+def mode_option(*, noted: bool = False) -> Callable[[Command], Command]:
+    """Add `--mode`. If it is `noted`, it goes into the options, as if it stood before the sub-command."""
+    help = "How much is done without a question; see hone permissions. [default: hone.toml, or auto]"
+    kind = click.Choice(MODES)
+    if not noted:
+        return click.option("--mode", type=kind, help=help)
+    return click.option("--mode", type=kind, help=help, expose_value=False, callback=_note_mode)
+
+
+def _note_mode(ctx: click.Context, _: click.Parameter, mode: str | None) -> None:
+    if mode and isinstance(ctx.obj, Options):
+        ctx.obj = ctx.obj._replace(mode=mode)
 
 
 def parse_age(age: str) -> timedelta:

@@ -2,21 +2,25 @@
 
 import asyncio
 import json
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from hone.app import Hone
 from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.detach import BEHIND, After, leave, spawn
-from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, read_piped
+from hone.cli.modes import WARNING
+from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
 from hone.cli.render import Renderer, paint_for
 from hone.core.events import Emit, Event, Notice
 from hone.core.model import total
+from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
+from hone.runtime.session import Session
 from hone.settings import home_folder
 
 EPILOG = """\b
@@ -40,6 +44,7 @@ Exit codes:
 @click.option("--resume", "-r", default="", metavar="ID", help="Go on with this session.")
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
 @click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
+@mode_option(noted=True)
 @click.pass_obj
 def run(
     options: Options,
@@ -55,6 +60,7 @@ def run(
 
     The task is the argument, or what is piped in (- says so); with both, what is piped in is added to the
     task and counts as foreign text. The answer goes to standard output, everything else to standard error.
+    Nobody is asked anything: what would need a question is refused, unless --mode full says otherwise.
     """
     words, voice = assemble(task)
     if not words.strip():
@@ -100,22 +106,33 @@ def perform(
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
-        print(as_object(session, turn, left))
+        print(as_object(session.id, turn, left))
     elif not streamed and code in (0, 3):
         # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
     if quiet and turn.error:
         print(visible(turn.error), file=sys.stderr)
+    if turn.stop is Stop.ANSWERED and not quiet:
+        print(*_next_step(session, options), sep="\n", end="", file=sys.stderr)
     if left is After.BACKGROUND and not quiet and sys.stderr.isatty():
         print(paint_for(sys.stderr).dim(BEHIND), file=sys.stderr)
     return code
 
 
+def _next_step(session: Session, options: Options) -> Iterator[str]:
+    """Say how to carry out a plan."""
+    if session.mode is Mode.PLAN:
+        home = f" --home {shlex.quote(str(options.home))}" if options.home else ""
+        yield "Nothing was changed. To carry out this plan:"
+        yield f'  hone{home} run --resume {session.id} --mode auto "{GO_AHEAD}"\n'
+
+
 async def _once(
     options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
-) -> tuple[str, Turn, After]:
-    async with Hone(home=options.home, learning="queue") as hone:
+) -> tuple[Session, Turn, After]:
+    async with Hone(home=options.home, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
+        _warn(session.mode)
         aside = await hone.library.use(skills, session.id)
         count = len(await hone.ledger.pending())
         for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
@@ -124,7 +141,15 @@ async def _once(
             turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session.id, turn, await leave(hone)
+        return session, turn, await leave(hone)
+
+
+def _warn(mode: Mode) -> None:
+    """Warn of a mode in which everything, or nothing, is done."""
+    if mode is Mode.FULL:
+        print(WARNING, file=sys.stderr)
+    elif mode is Mode.ASK:
+        print("Mode ask: nobody is asked here, so every write and command is refused.", file=sys.stderr)
 
 
 def _shower(*, streamed: bool, quiet: bool) -> Emit:

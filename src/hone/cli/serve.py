@@ -9,19 +9,27 @@ from pathlib import Path
 
 import click
 
+from hone.cli.modes import WARNING
 from hone.cli.options import Options
+from hone.cli.serve_keys import keys
+from hone.core.permissions import Mode
+from hone.settings import read
 from hone.web.keys import password
 from hone.web.serving import Address
 from hone.web.serving import serve as run
 
 EPILOG = """\b
-Other programs talk to it as to OpenAI; the key is in serve.key in Hone's home:
+Other programs talk to it as to OpenAI. Give each a key:
   export OPENAI_BASE_URL=http://127.0.0.1:8420/v1
-  export OPENAI_API_KEY="$(cat ~/.hone/serve.key)"
+  export OPENAI_API_KEY="$(hone serve keys add my-editor)"
 """
 
 
-@click.command(short_help="Serve the page, and an endpoint for other programs.", epilog=EPILOG)
+@click.group(
+    invoke_without_command=True,
+    short_help="Serve the page, and an endpoint for other programs.",
+    epilog=EPILOG,
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="The port.")
 @click.option(
@@ -44,9 +52,9 @@ Other programs talk to it as to OpenAI; the key is in serve.key in Hone's home:
     show_default=True,
     help="Seconds that turns under way have to end by themselves when the server ends.",
 )
-@click.pass_obj
+@click.pass_context
 def serve(
-    options: Options,
+    ctx: click.Context,
     host: str,
     port: int,
     password_file: Path | None,
@@ -59,11 +67,19 @@ def serve(
     Only this machine can reach it unless you say otherwise. The address that is printed lets one browser in,
     once.
     """
+    if ctx.invoked_subcommand:
+        return 0
+    options: Options = ctx.obj
     word = password(password_file.expanduser()) if password_file else ""
 
     def ready(url: str, home: Path) -> None:
         click.echo(f"Open in your browser (works once): {url}")
-        click.echo(f"For other programs: {url.partition('/login')[0]}/v1, with the key in {home}/serve.key")
+        click.echo(
+            f"For other programs: {url.partition('/login')[0]}/v1, with a key: hone serve keys add NAME"
+        )
+        click.echo(f"Your own key is in {home}/serve.key")
+        if Mode(read(home).mode) is Mode.FULL:
+            click.echo(WARNING, err=True)
         click.echo("Ctrl-C ends.", err=True)
         if not no_open and _has_screen():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
@@ -72,6 +88,9 @@ def serve(
     turns = "1 turn was" if late == 1 else f"{late} turns were"
     click.echo(f"Ended. {turns} interrupted." if late else "Ended.", err=True)
     return 0
+
+
+serve.add_command(keys)
 
 
 def _has_screen() -> bool:

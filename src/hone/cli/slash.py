@@ -10,13 +10,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.app import Hone
-from hone.cli import changes, reviews, skill_text
+from hone.cli import changes, modes, reviews, skill_text
 from hone.cli.listing import table
 from hone.cli.output import columns
 from hone.cli.pending import waiting
 from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId, ChangeQuery
+from hone.core.loading import import_object
+from hone.core.permissions import Mode
 from hone.core.regex import regex
 from hone.core.topics import NAMES
 from hone.core.visible import one_line, visible
@@ -24,6 +26,7 @@ from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 from hone.learning.reports import queued, reports
+from hone.registry import FEATURES
 from hone.runtime.session import Session
 
 LATEST = 10
@@ -53,8 +56,11 @@ class SlashRequest(Struct, frozen=True):
     aside: str
 
 
+Act = Callable[[ChatState, str], Awaitable[str | SlashRequest]]
+
+
 class Command(Struct, frozen=True):
-    act: Callable[[ChatState, str], Awaitable[str | SlashRequest]]
+    act: Act
     help: str
     argument: str = ""
 
@@ -109,7 +115,17 @@ async def _model(state: ChatState, name: str) -> str:
     elif name:
         opening = session.opening
         state.session = await state.hone.session(name, opening.wanted if opening else "")
+    state.session.set_mode(session.mode)
     return f"Talking to {visible(state.session.agent.prefix.model)}."
+
+
+async def _mode(state: ChatState, name: str) -> str:
+    if not name:
+        return "\n".join(modes.table(state.session.mode))
+    if name.lower() not in list(Mode):
+        raise Refused(f"There is no mode {one_line(name, 40)!r}. Use one of: {', '.join(Mode)}.")
+    state.session.set_mode(name.lower())
+    return modes.describe(state.session.mode)
 
 
 async def _sessions(state: ChatState, _: str) -> str:
@@ -121,7 +137,9 @@ async def _resume(state: ChatState, beginning: str) -> str:
     if not beginning:
         return "Which one? /sessions lists them; then: /resume ID"
     state.session = await state.hone.resume(beginning)
-    return f"Going on with {state.session.id}, {len(state.session.transcript):,} messages."
+    mode = state.session.mode
+    said = "" if mode is Mode.AUTO else f" {modes.describe(mode)}"
+    return f"Going on with {state.session.id}, {len(state.session.transcript):,} messages.{said}"
 
 
 async def _compact(state: ChatState, focus: str) -> str:
@@ -233,9 +251,20 @@ async def _quit(_: ChatState, __: str) -> str:
     raise EOFError
 
 
+def _load(place: str) -> Act:
+    """Return a feature's command, which is imported when it is first typed."""
+
+    async def act(state: ChatState, argument: str) -> str | SlashRequest:
+        result: str | SlashRequest = await import_object(place)(state, argument)
+        return result
+
+    return act
+
+
 COMMANDS: Mapping[str, Command] = {
     "help": Command(_help, "This list."),
     "model": Command(_model, "Show the model, or go on with another one.", "[NAME]"),
+    "mode": Command(_mode, "Show or change what is done without a question.", "[NAME]"),
     "sessions": Command(_sessions, "The latest conversations."),
     "resume": Command(_resume, "Go on with another conversation.", "ID"),
     "skills": Command(_skills, "All skills, or those for some words.", "[QUERY]"),
@@ -251,5 +280,10 @@ COMMANDS: Mapping[str, Command] = {
     "compact": Command(_compact, "Put notes in the place of older messages.", "[FOCUS]"),
     "usage": Command(_usage, "What this conversation has cost so far."),
     "verbose": Command(_verbose, "Show results whole, or by their first lines."),
+    **{
+        name: Command(_load(place), help, argument)
+        for feature in FEATURES
+        for name, (place, help, argument) in feature.slash.items()
+    },
     "quit": Command(_quit, "Leave; so does Ctrl-D."),
 }

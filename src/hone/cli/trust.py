@@ -1,12 +1,18 @@
-"""`hone trust`: list and change the trusted folders and the approved instruction files in them."""
+"""`hone trust`: list and change the trusted folders and files, and approve the files that steer Hone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from hone.cli.options import FAILED, Options, confirm
+from hone.core.errors import Refused
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
+from hone.runtime.permissions.approval import ProjectApprovals
+from hone.runtime.permissions.project import FILE, ProjectRules, read_project
+from hone.runtime.provenance.trusting import ForeignFile, find_foreign, trust_files, trust_folder
 from hone.runtime.trust import Folders, OwnersList
 from hone.settings import home_folder
 
@@ -14,54 +20,145 @@ MEANING = """\
 What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
 and follows the instructions it finds there (AGENTS.md, CLAUDE.md or .hone/instructions.md, the
 first that is there) as you have seen them: after a change they are not used until you say so
-again. Everything else that tools bring counts as foreign. Trusting a folder sends nothing
-anywhere and gives no further rights."""
+again. Everything else that tools bring counts as foreign. So does a file that Hone wrote in
+a trusted folder after it had read something foreign, or that a command with network wrote,
+until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere and
+gives no further rights, unless a .hone/permissions.toml in it says so and is shown."""
+LINES = 400
+"""Lines of a file that are shown."""
+
+
+class ShownFile(Struct, frozen=True):
+    """A file that the owner sees before it counts. `effect` completes "its FILE …"."""
+
+    name: str
+    text: str
+    effect: str
+
+    def lines(self) -> list[str]:
+        """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
+        lines = visible(self.text).rstrip("\n").split("\n")
+        count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+        return [f"{self.name}, {count}:", *(f"  │ {line}" for line in lines)]
+
+
+class TrustFiles(Struct, frozen=True):
+    """The files of a folder that steer Hone, as they were shown. `unused` says which cannot be used, and
+    why."""
+
+    instructions: FoundInstructions | None
+    rules: ProjectRules | None
+    unused: tuple[str, ...] = ()
+
+    @classmethod
+    def find(cls, folder: Path) -> "TrustFiles":
+        found, unused = look(folder), []
+        if isinstance(found, UnusedInstructions):
+            unused.append(found.why)
+        try:
+            rules = read_project(folder)
+        except Refused as refusal:
+            rules = None
+            unused.append(str(refusal))
+        file = found if isinstance(found, FoundInstructions) else None
+        return cls(file, rules if rules and rules.texts.allow else None, tuple(unused))
+
+    def shown(self) -> Sequence[ShownFile]:
+        files = []
+        if self.instructions:
+            effect = "is read by the model and followed as it is now"
+            files.append(ShownFile(self.instructions.name, self.instructions.text, effect))
+        if self.rules:
+            files.append(ShownFile(FILE, self.rules.text, "decides what is done without a question"))
+        return files
+
+    def trust(self, folder: Path, instructions: Instructions, approvals: ProjectApprovals) -> None:
+        """Trust the folder with these very files. Raises Refused if one was changed meanwhile."""
+        instructions.trust(folder, self.instructions)
+        if self.rules:
+            approvals.approve(folder, self.rules)
 
 
 @click.command(epilog=f"\b\n{MEANING}")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
+@click.argument("paths", metavar="[FOLDER | FILE...]", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--forget", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "listing", is_flag=True, help="Print the trusted folders.")
-@click.option("--yes", is_flag=True, help="Do not ask whether its instructions are to be followed.")
+@click.option("--yes", is_flag=True, help="Do not ask about what is shown.")
 @click.pass_obj
-def trust(options: Options, folder: Path | None, forget: bool, listing: bool, yes: bool) -> int:
-    """Trust FOLDER, or the one you are in.
+def trust(options: Options, paths: tuple[Path, ...], forget: bool, listing: bool, yes: bool) -> int:
+    """Trust FOLDER, or the one you are in; or each FILE as it is shown.
 
-    If there are instructions for agents in it, they are shown, and you are asked whether to follow them.
+    If it holds instructions for agents or permission rules, they are shown, and you are asked about them.
     """
     home = options.home or home_folder()
-    folders = Folders(OwnersList(home / "trusted.json"))
+    named_files = [path for path in paths if not path.is_dir()]
+    if (len(paths) > 1 and named_files != [*paths]) or (forget and named_files):
+        raise click.UsageError("Name one folder, or files to trust.")
+    if named_files and not listing:
+        return _trust_files(home, named_files, yes=yes)
+    folders = Folders.of(home)
     instructions = Instructions(folders, OwnersList(home / "instructions.json"))
+    approvals = ProjectApprovals(OwnersList(home / "approved.json"))
     if listing:
         click.echo("\n".join(one_line(each, 500) for each in folders.all()) or "No folder is trusted yet.")
         return 0
-    place = (folder or Path.cwd()).resolve()
+    place = (paths[0] if paths else Path.cwd()).resolve()
     called = one_line(str(place), 500)
     if forget:
         instructions.forget(place)
+        approvals.forget(place)
         click.echo(f"{called} is no longer trusted.")
         return 0
-    found = look(place)
-    file = found if isinstance(found, FoundInstructions) else None
-    if file and not _agreed(file, called, yes=yes):
+    files = TrustFiles.find(place)
+    if files.shown() and not _agreed(files.shown(), called, yes=yes):
         click.echo("Nothing was changed.")
         return FAILED
-    instructions.trust(place, file)
-    followed = f", and its {file.name} is followed as shown" if file else ""
-    click.echo(f"{called} is trusted now{followed}. Take it back with: hone trust --forget")
-    if isinstance(found, UnusedInstructions):
-        click.echo(found.why)
+    files.trust(place, instructions, approvals)
+    trust_folder(home, place)
+    click.echo(f"{called} is trusted now{_followed(files)}. Take it back with: hone trust --forget")
+    for why in files.unused:
+        click.echo(why)
     return 0
 
 
-def _agreed(found: FoundInstructions, called: str, *, yes: bool) -> bool:
-    click.echo("\n".join(shown(found)))
-    alone = f"Nobody can be asked here whether to follow {found.name}: say --yes."
-    return confirm(f"Trust {called}, and follow its {found.name} as shown?", alone, yes=yes)
+def _trust_files(home: Path, paths: list[Path], *, yes: bool) -> int:
+    """What was shown is what is trusted, by its bytes."""
+    found = [(path, find_foreign(home, path)) for path in paths]
+    for path in [path for path, file in found if file is None]:
+        click.echo(f"{one_line(str(path), 300)} is not foreign.")
+    files = [file for _, file in found if file]
+    if not files:
+        return 0
+    for file in files:
+        click.echo("\n".join(_excerpt(file)))
+    alone = "Nobody can be asked here whether to trust this: say --yes."
+    count = "this file" if len(files) == 1 else f"these {len(files)} files"
+    if not confirm(f"Trust {count} as shown?", alone, yes=yes):
+        click.echo("Nothing was changed.")
+        return FAILED
+    trust_files(home, files)
+    click.echo(f"Trusted {count} as shown. A change by Hone may make it foreign again.")
+    return 0
 
 
-def shown(found: FoundInstructions) -> list[str]:
+def _excerpt(file: ForeignFile) -> list[str]:
     """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
-    lines = visible(found.text).rstrip("\n").split("\n")
+    lines = visible(file.text).rstrip("\n").split("\n")
     count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
-    return [f"{found.name}, {count}:", *(f"  │ {line}" for line in lines)]
+    rows = [f"  │ {line}" for line in lines[:LINES]]
+    more = [f"  … {len(lines) - LINES:,} more lines, which become trusted, too"] if len(lines) > LINES else []
+    return [f"{one_line(str(file.path), 300)}, {count}, {len(file.data):,} bytes:", *rows, *more]
+
+
+def _agreed(files: Sequence[ShownFile], called: str, *, yes: bool) -> bool:
+    for file in files:
+        click.echo("\n".join(file.lines()))
+    names = " and ".join(file.name for file in files)
+    alone = f"Nobody can be asked here about {names}: say --yes."
+    return confirm(f"Trust {called}, and its {names} as shown?", alone, yes=yes)
+
+
+def _followed(files: TrustFiles) -> str:
+    name = files.instructions.name if files.instructions else ""
+    followed = f", and its {name} is followed as shown" if name else ""
+    return followed + (f", and the rules in {FILE} count" if files.rules else "")

@@ -3,7 +3,7 @@
 HoneError
 ├── SettingsError            hone.toml or an option cannot be used
 ├── Refused                  the request cannot be carried out; nothing was changed
-├── ModelError               the provider did not answer
+├── ModelError               the provider did not answer                             (redacted)
 │   ├── Unreachable          connection refused, reset or cut off, or invalid bytes  (retried)
 │   ├── Overloaded           408, 429 or 5xx, perhaps with a Retry-After             (retried)
 │   ├── Silent               no byte arrived before the deadline
@@ -12,13 +12,18 @@ HoneError
 │   ├── Overflow             the conversation exceeds the model's context window
 │   │   └── Crowded          by our own estimate, it soon will
 │   └── Rejected             any other refusal: bad request, unknown model, filtered
-├── BackendError             a memory backend failed                                 (retried later)
+├── BackendError             a memory backend failed                      (redacted, retried later)
 │   └── Unfit                the backend will never accept this item
 └── StoreError               the home folder cannot be read or written
     ├── Missing              there is no such session, change or content
     ├── Conflict             another writer was first
     └── Corrupt              the data read is not the data that was written
+
+The errors of a service quote what it said, and a service may repeat the key it was sent. They are redacted
+when they are made, so that none has to be before it is stored, shown or sent.
 """
+
+from hone.core.secrets import redact
 
 
 class HoneError(Exception):
@@ -33,7 +38,14 @@ class Refused(HoneError):
     """What was asked cannot be done; nothing was changed. The message says what could be."""
 
 
-class ModelError(HoneError):
+class ServiceError(HoneError):
+    """Somebody else's service failed. Recognized secrets are taken out of its message."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(redact(message))
+
+
+class ModelError(ServiceError):
     """The provider did not give an answer."""
 
     transient = False
@@ -81,7 +93,7 @@ class Rejected(ModelError):
     """Any other refusal by the provider."""
 
 
-class BackendError(HoneError):
+class BackendError(ServiceError):
     """A memory backend did not do what was asked."""
 
 

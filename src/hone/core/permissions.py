@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
+from hone.core.errors import Refused
 from hone.core.transcript import Transcript
 
 
@@ -27,17 +28,35 @@ class Mode(StrEnum):
     """It never asks."""
 
 
+MEANINGS = {
+    Mode.PLAN: "only looks, and ends with a plan for you to approve",
+    Mode.ASK: "asks before each write and each command",
+    Mode.AUTO: "works freely in the folder and the sandbox, and asks beyond them",
+    Mode.FULL: "never asks; your deny rules still hold",
+}
+"""What the owner is told about each mode."""
+GO_AHEAD = "Go ahead with this plan."
+"""What the owner says by approving a plan."""
+
+
+def stricter(one: Mode, other: Mode) -> Mode:
+    """Return the mode that allows less."""
+    return min(one, other, key=list(Mode).index)
+
+
 class Action(StrEnum):
     READ = "read"
     WRITE = "write"
     RUN = "run"
     FETCH = "fetch"
+    USE = "use"
+    """Whatever else a tool does that changes something."""
 
 
 class Request(Struct, frozen=True):
     """What a call is about to do.
 
-    subject:  the real path, the command, or the URL
+    subject:  the real path, the command, the URL, or the arguments of the call
     detail:   what the owner is shown: a diff, the command, the URL
     question: what the owner is asked; empty: a plain question about the action
     doubts:   whole sentences on why even a free agent should ask
@@ -55,17 +74,34 @@ class Request(Struct, frozen=True):
     follows: bool = False
 
 
+CHOICES = ("no", "once", "session", "any-host", "always")
+"""no, yes, yes for this session, any host for this session, always."""
+
+
 class Question(Struct, frozen=True):
-    """`detail` is, to the byte, what will be done. `pattern` is what an answer for longer would cover: the
-    rules, one per line; empty if there can be only a yes for this once."""
+    """What the owner is asked.
+
+    detail:  to the byte, what will be done
+    pattern: what an answer for longer would cover: the rules, one per line; empty: there can be only a yes
+             for this once
+    network: it is about the network, so that "any host" is an answer
+    """
 
     text: str
     detail: str
     pattern: str
+    network: bool = False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the answers that are offered, in the order in which they are shown."""
+        longer = self.pattern != ""
+        offered = {"once": True, "session": longer, "any-host": self.network, "always": longer, "no": True}
+        return tuple(name for name, is_offered in offered.items() if is_offered)
 
 
 class Answer(Struct, frozen=True):
-    """`reason` goes to the model with a no."""
+    """`choice` is one of CHOICES; anything else is a no. `reason` goes to the model with a no."""
 
     choice: str
     reason: str = ""
@@ -75,6 +111,8 @@ class Answer(Struct, frozen=True):
     SESSION: ClassVar["Answer"]
     ANY_HOST: ClassVar["Answer"]
     ALWAYS: ClassVar["Answer"]
+    NOBODY: ClassVar["Answer"]
+    """There was nobody to ask."""
 
     @property
     def is_yes(self) -> bool:
@@ -84,16 +122,15 @@ class Answer(Struct, frozen=True):
         return f"{self.choice}: {self.reason}" if self.reason else self.choice
 
 
-CHOICES = ("no", "once", "session", "any-host", "always")
-"""no, yes, yes for this session, any host for this session, always."""
 Answer.NO, Answer.ONCE, Answer.SESSION, Answer.ANY_HOST, Answer.ALWAYS = map(Answer, CHOICES)
+Answer.NOBODY = Answer("nobody")
 
 Ask = Callable[[Question], Awaitable[Answer]]
 
 
 async def nobody(_: Question) -> Answer:
-    """Answer no, because nobody can be asked."""
-    return Answer.NO
+    """Say that nobody can be asked."""
+    return Answer.NOBODY
 
 
 class Permissions(Protocol):
@@ -102,11 +139,24 @@ class Permissions(Protocol):
     @property
     def mode(self) -> Mode: ...
 
+    @property
+    def asked(self) -> int:
+        """Return how many questions the owner was asked."""
+        ...
+
+    def switch(self, mode: Mode) -> None: ...
+
+    def hear(self, transcript: Transcript) -> None:
+        """Learn from what the owner said: a URL in it is consent to its host."""
+        ...
+
     async def refusal(self, request: Request, transcript: Transcript, *, attended: bool) -> str:
         """Return why a request is refused, in a sentence; empty if it is allowed."""
         ...
 
-    async def ask(self, question: Question) -> Answer: ...
+    async def ask(self, question: Question, tool: str) -> Answer:
+        """Ask for a tool what no rule covers yet."""
+        ...
 
     def reader(self) -> Callable[[Path], bool]:
         """Return a function that tells whether a real path may be read without a question."""
@@ -114,14 +164,21 @@ class Permissions(Protocol):
 
 
 class NoPermissions:
-    """Refuses everything: nobody has decided anything here."""
+    """Refuses everything: nobody has decided anything here. The mode makes no difference."""
 
-    mode = Mode.PLAN
+    mode = Mode.AUTO
+    asked = 0
+
+    def switch(self, mode: Mode) -> None:
+        raise Refused("Nothing is permitted here, in any mode.")
+
+    def hear(self, transcript: Transcript) -> None:
+        pass
 
     async def refusal(self, request: Request, transcript: Transcript, *, attended: bool) -> str:
         return "Nothing is permitted here."
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question, tool: str) -> Answer:
         return Answer.NO
 
     def reader(self) -> Callable[[Path], bool]:

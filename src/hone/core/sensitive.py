@@ -59,7 +59,7 @@ _KEYS = """
     .terraform.d/credentials.tfrc.json .terraformrc .vault-token .s3cfg .boto .databrickscfg .fly .netrc
     _netrc .config/heroku .config/netlify .config/anthropic .config/openai .codex/auth.json
     .claude/.credentials.json .gemini/oauth_creds.json .config/configstore .ethereum/keystore .bitcoin
-    .electrum
+    .electrum etc/npmrc pip.conf
 """
 _PASSWORDS = """
     .pgpass .my.cnf .mylogin.cnf .local/share/keyrings .local/share/kwalletd library/keychains .smbcredentials
@@ -127,6 +127,14 @@ def is_sealed(parts: Sequence[str]) -> str:
         return is_sensitive(names)
     last = len(names) - 1 - names[::-1].index(".git")
     return is_sensitive(names[:last]) or (GIT if _directs_git(names[last + 1 :]) else "")
+
+
+def leads_to_sensitive(name: str) -> str:
+    """Return why a link of this name may not be made unasked: it could stand for a folder with sensitive
+    places in it. Return "" if it may."""
+    first = name.casefold()
+    longer = (reason for place, reason in _SENSITIVE.get(first, ()) if len(place) > 1)
+    return GIT if first == ".git" else next(longer, "")
 
 
 def is_secret(path: PurePath | str) -> str:

@@ -46,4 +46,6 @@ class ToolContext(Struct, frozen=True):
 
     async def ask(self, question: Question) -> Answer:
         """Ask the owner something that no rule covers. The answer is no where nobody is there."""
-        return await self.permissions.ask(question) if self.agent.permit.attended else Answer.NO
+        if not self.agent.permit.attended:
+            return Answer.NO
+        return await self.permissions.ask(question, self.call.name)

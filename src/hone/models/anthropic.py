@@ -25,7 +25,7 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.endpoint import Assembly, Endpoint, WireModel, count, excerpt, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -173,7 +173,7 @@ class AnthropicAssembly(Assembly):
     def _failure(self, event: bytes) -> ModelError:
         text = event.decode("utf-8", "replace")
         if any(kind in text for kind in _PASSING):
-            return Overloaded(f"{self._endpoint.provider} broke off: {excerpt(text)}.")
+            return Overloaded(f"{self._endpoint.provider} broke off: {self._endpoint.quote(text)}.")
         return refusal(self._endpoint, 400, text)
 
     def _count(self, usage: _Usage) -> None:

@@ -17,6 +17,7 @@ from hone.core.loading import import_object
 from hone.core.model import Piece, Reply
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
+from hone.core.secrets import conceal, redact
 from hone.core.transcript import Node, Transcript
 from hone.models.http import Http
 
@@ -30,7 +31,8 @@ _OVERFLOW = regex(
     r"|exceeds? the (model's |available )?(limit|maximum|context)",
     re.IGNORECASE,
 )
-_EXCERPT = 300
+_BODY, _EXCERPT = 64 * 1024, 300
+"""Bytes of a refusal that are read, and characters of it that are shown."""
 _MOST = 2**40
 _LIMIT = 32 * 1024 * 1024
 
@@ -43,6 +45,17 @@ class Endpoint(Struct, frozen=True):
     headers: Mapping[str, str] = {}
     variable: str = ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What must not be shown, whatever it looks like: the values of headers, with and without scheme."""
+        values = [value for name, value in self.headers.items() if not name.endswith("-version")]
+        return (*values, *(value.partition(" ")[2] for value in values))
+
+    def quote(self, body: str) -> str:
+        """Return the provider's own sentence. Every word of a provider that gets into an error comes through
+        here."""
+        return excerpt(body, self.keys)
+
     def __repr__(self) -> str:
         return f"Endpoint(provider={self.provider!r}, url={self.url!r}, variable={self.variable!r})"
 
@@ -53,7 +66,7 @@ async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) ->
     async with http.post(endpoint.url, headers, body) as reply:
         response = reply.response
         if response.status != 200:
-            text = (await reply.read(64 * 1024)).decode("utf-8", "replace")
+            text = (await reply.read(_BODY)).decode("utf-8", "replace")
             raise refusal(endpoint, response.status, text, retry_after(response.headers, clock.now()))
         if "json" in response.headers.get("content-type", ""):
             yield await reply.read(None)
@@ -84,9 +97,8 @@ class Assembly(ABC):
         try:
             return decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Unreachable(
-                f"{self._endpoint.provider} sent something that is not {what}: {error}."
-            ) from error
+            who, why = self._endpoint.provider, self._endpoint.quote(str(error))
+            raise Unreachable(f"{who} sent something that is not {what}: {why}.") from error
 
     def _cut_off(self) -> Unreachable:
         return Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
@@ -94,7 +106,7 @@ class Assembly(ABC):
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
     """What a status and its body mean for whoever waits for the answer."""
-    who, said = endpoint.provider, excerpt(body)
+    who, said = endpoint.provider, endpoint.quote(body)
     if status in (401, 403):
         ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
         return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
@@ -112,8 +124,9 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
     return Rejected(f"{who} refused the request ({status}): {said}.")
 
 
-def excerpt(body: str) -> str:
-    """The provider's own sentence, in one line, out of whatever shape it came in."""
+def excerpt(body: str, keys: Iterable[str] = ()) -> str:
+    """The provider's own sentence, in one line, out of whatever shape it came in. Keys and other secrets are
+    taken out before it is cut, and after it was unpacked."""
     said: object
     try:
         said = msgspec.json.decode(body)
@@ -121,7 +134,8 @@ def excerpt(body: str) -> str:
         said = re.sub(r"<[^<>]*>", " ", body)
     while isinstance(said, dict):
         said = said.get("error") or said.get("message") or said.get("detail") or "no reason given"
-    line = "".join(each if each.isprintable() else " " for each in str(said)[: 10 * _EXCERPT])
+    safe = redact(conceal(str(said)[:_BODY], keys))
+    line = "".join(each if each.isprintable() else " " for each in safe)
     return " ".join(line.split())[:_EXCERPT].rstrip(". ") or "no reason given"
 
 

@@ -1,6 +1,7 @@
 """Programs that run another program: where its words begin behind theirs, and what they add to them."""
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -118,7 +119,18 @@ def _skip_assignments(words: Sequence[str], at: int) -> int:
     return at
 
 
-_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-newer", "-samefile")
+_TESTS = (
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-newer",
+    "-samefile",
+    "-inum",
+)
 _ANYTHING = frozenset({"*", "**", "*.*", ".*", "./*", "?*", "*?"})
 _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 
@@ -126,7 +138,8 @@ _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec
 def found_paths(program: str, words: Sequence[str]) -> tuple[str, ...]:
     """What `find` or `fd` names, as paths: where it looks, with {} below if it does not name everything."""
     if program in {"fd", "fdfind"}:
-        operands = [word for word in words if not word.startswith("-")]
+        own = takewhile(lambda word: word not in _EXECUTES, words)
+        operands = [word for word in own if not word.startswith("-")]
         return tuple(f"{start}/{{}}" if operands else start for start in operands[1:] or ["."])
     starts: list[str] = []
     for word in words:

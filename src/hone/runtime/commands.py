@@ -6,8 +6,10 @@ read in the line itself; scripts and other programs can hide anything. For rules
 are `argv` exactly the words that the shell runs.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -25,6 +27,11 @@ _FILTERS = frozenset({"sort", "uniq", "head", "tail", "grep", "egrep", "cat", "t
 _FINDERS = frozenset({"find", "fd", "fdfind"})
 _ASSIGNMENT = regex(r"([A-Za-z_]\w*)\+?=")
 _BRACES = regex(r"([^{}]{0,200})\{([^{}]{0,500},[^{}]{0,500})\}([^{}]{0,200})")
+_GIT_COMMAND = regex(
+    r"(?:alias\.[^=]{1,99}(?==!)|core\.(?:pager|editor|sshcommand|fsmonitor)|sequence\.editor|diff\.external"
+    r"|credential\.helper(?==!))=",
+    re.IGNORECASE,
+)
 _DEPTH = 4
 """Levels of texts that are handed to a shell."""
 
@@ -137,7 +144,7 @@ class _Reader:
         for each in assignments:
             name, _, value = each.partition("=")
             self.variables.pop(name, None)
-            if len(value) <= LONGEST and "$(" not in value and "`" not in value:
+            if len(value) <= LONGEST:
                 self.variables[name] = (value,)
 
     def _note(self, command: Simple) -> None:
@@ -181,6 +188,8 @@ class _Reader:
             nested += inside
             said = _said(inside) if piece.kind is PieceKind.SUBSTITUTION and piece.name in "$`" else None
             known = None if said is None else (said.strip(),)
+            if piece.name == "<" and len(inside) == 1:
+                self.files[piece.text] = known_output(inside[0]) or ""
         elif piece.kind is PieceKind.VARIABLE:
             known = ("", "") if piece.name == "IFS" and not piece.quoted else self.variables.get(piece.name)
         length = sum(map(len, known or ()))
@@ -242,6 +251,8 @@ class _Reader:
             )
         elif command.program in ("eval", "trap"):
             yield " ".join(words) if command.program == "eval" else "".join(words[:1])
+        elif command.program == "git":
+            yield from _git_texts(words)
         elif command.program == "ssh" and len(command.operands) > 1:
             yield " ".join(words[words.index(command.operands[0]) + 1 :])
         elif command.argv and command.argv[0].startswith("./"):
@@ -259,6 +270,14 @@ def _without_keywords(words: Sequence[ParsedWord], *, is_first: bool) -> list[Pa
         before = "time" if text == "-p" else text
         at += 1
     return list(words[at:])
+
+
+def _git_texts(words: Sequence[str]) -> Iterator[str]:
+    """The commands in the settings that a git command brings along."""
+    for before, word in pairwise(words):
+        setting = _GIT_COMMAND.match(word) if before == "-c" else None
+        if setting:
+            yield word[setting.end() :].removeprefix("!")
 
 
 def _given(words: Sequence[str], options: dict[str, str], pipe: _Pipe) -> tuple[tuple[str, ...], bool]:

@@ -20,7 +20,7 @@ from hone.core.jobs import Look, Topic, Topics, TurnSummary
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
-from hone.core.permissions import NoPermissions, Permissions
+from hone.core.permissions import Mode, NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.tool import Toolbox
@@ -33,6 +33,7 @@ from hone.core.waiting import uninterrupted
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
+from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
 from hone.runtime.cues import find_cue
 from hone.runtime.triggers import FIXED, count_turn, explain, summarize
@@ -139,6 +140,21 @@ class Session:
     @property
     def id(self) -> SessionId:
         return self.header.id
+
+    @property
+    def mode(self) -> Mode:
+        """How much is done without a question. `set_mode` changes it."""
+        return self._deps.permissions.mode
+
+    @property
+    def asked(self) -> int:
+        """How many questions the owner was asked in this conversation, since it was opened."""
+        return self._deps.permissions.asked
+
+    def set_mode(self, mode: Mode | str) -> None:
+        """Change what is done without a question, from the next call on. The model is told with the next
+        message."""
+        self._deps.permissions.switch(Mode(mode))
 
     async def send(
         self, message: str | Message, emit: Emit = ignore, *, voice: Trust | None = None, aside: str = ""
@@ -276,6 +292,7 @@ class Session:
             return (replace(spare, toolbox=toolbox), self.transcript) if spare else None
 
         deps = self._deps
+        deps.permissions.hear(self.transcript)
         context = RunContext(
             self._keep, emit, deps.clock, fall_back, deps.permissions, self._spawn, self.header
         )
@@ -346,8 +363,15 @@ class Session:
         since = self._informed if told is None else told
         news = await self._deps.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
-        text = "\n".join(each for each in (news.text if news else "", aside) if each)
+        text = "\n".join(each for each in (news.text if news else "", self._untold_mode(), aside) if each)
         return SystemNote(text, upto or 0, since or 0) if text or upto != told else None
+
+    def _untold_mode(self) -> str:
+        """Say which mode holds, unless the model knows. It knows of auto from the start."""
+        if self.header.origin not in (Origin.USER, Origin.DELEGATE):
+            return ""
+        told = find_mode(self.transcript) or Mode.AUTO
+        return "" if self.mode is told else describe_mode(self.mode)
 
     async def _reminder(self, words: str, emit: Emit) -> Reminder | None:
         if self._deps.remind is None or self.header.origin is not Origin.USER:

@@ -48,6 +48,14 @@ def parse(text: str) -> ParsedLine:
     return ParsedLine(commands, doubts.certain, doubts.too_deep)
 
 
+def _case(words: list[ParsedWord]) -> int:
+    """1 where a `case` begins, whose patterns end with a parenthesis, and -1 where it ends."""
+    first = words[0] if words else None
+    if first is None or not first.is_bare:
+        return 0
+    return (first.text == "case") - (first.text == "esac")
+
+
 @dataclass(slots=True)
 class _Doubts:
     """What all parsers of one line share."""
@@ -81,10 +89,12 @@ class _Parser:
         found: list[ParsedCommand] = []
         words: list[ParsedWord] = []
         redirections: list[Redirection] = []
-        outer = self.scope
+        outer, cases = self.scope, 0
 
         def end(operator: str) -> None:
+            nonlocal cases
             if words or redirections:
+                cases += _case(words)
                 found.append(ParsedCommand(tuple(words), tuple(redirections), operator, self.scope))
                 words.clear()
                 redirections.clear()
@@ -96,7 +106,7 @@ class _Parser:
             if here == ")":
                 self.at += 1
                 end(")")
-                if closer and self.scope == outer:
+                if closer and self.scope == outer and cases <= 0:
                     return found
                 self.doubts.add(self.scope == outer)
                 self.scope = outer if self.scope == outer else self.scope[:-1]

@@ -68,6 +68,17 @@ class Simple(Struct, frozen=True):
     def operands(self) -> tuple[str, ...]:
         return tuple(word for word in self.words if not word.startswith("-"))
 
+    def values(self, letter: str, *names: str) -> list[str]:
+        """The values of an option, written as -o VALUE, -oVALUE, --output VALUE or --output=VALUE."""
+        found: list[str] = []
+        for word, after in zip(self.words, (*self.words[1:], ""), strict=False):
+            name, sign, value = word.partition("=")
+            if name in names:
+                found.append(value if sign else after)
+            elif letter and word.startswith("-") and not word.startswith("--") and letter in word[1:]:
+                found.append(word[1:].partition(letter)[2] or after)
+        return found
+
     def __str__(self) -> str:
         return shlex.join((self.program, *self.words))
 

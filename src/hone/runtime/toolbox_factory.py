@@ -22,7 +22,7 @@ from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
-from hone.tools.wrappers import Capped, SafeTool
+from hone.tools.wrappers import Capped, Permitted, SafeTool
 
 PAGE_DEADLINE = 20.0
 """Seconds a web server may be silent."""
@@ -113,6 +113,6 @@ class ToolboxFactory:
             *web,
             todo,
             delegate_tool(),
-            *deps.more(folder),
+            *(Permitted(tool) for tool in deps.more(folder)),
         )
         return {tool.spec.name: self.wall(tool) for tool in tools}, shell

@@ -1,12 +1,17 @@
 """What the owner allows: trusted folders and approved commands, stored in short lists."""
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from hone.core.errors import StoreError
 from hone.core.trust import Trust
 from hone.files.atomic import write
+from hone.files.repository import read_pointer
+
+TRUSTED, DECLINED = "trusted.json", "untrusted.json"
 
 
 class OwnersList:
@@ -37,30 +42,83 @@ class OwnersList:
 
 
 class Folders:
-    """The folders the owner trusts: what tools bring from there counts as local."""
+    """The folders the owner has answered for: what tools bring from a trusted one counts as local.
+
+    An answer holds for everything below its folder, up to a folder with another answer and up to a repository
+    of its own, which has no answer until it is given one.
+    """
 
     def __init__(self, trusted: OwnersList) -> None:
+        """The list of folders to which the owner said no lies beside the other."""
         self._trusted = trusted
+        self._declined = OwnersList(trusted.path.with_name(DECLINED))
+
+    @classmethod
+    def of(cls, home: Path) -> Self:
+        return cls(OwnersList(home / TRUSTED))
 
     def label(self, path: Path) -> Trust:
         """By where a path really leads, links followed."""
         return Trust.LOCAL if self.trusts(path) else Trust.FOREIGN
 
     def trusts(self, path: Path) -> bool:
-        try:
-            real = path.resolve()
-        except (OSError, ValueError, RuntimeError):  # links in circles, names that are none
-            return False
-        return any(real.is_relative_to(folder) for folder in self._trusted.items())
+        return self.root(path) is not None
+
+    def root(self, path: Path) -> Path | None:
+        """Return the trusted folder whose answer holds for a path; None if it is not trusted."""
+        folder, trusted = self._nearest(path)
+        return folder if trusted else None
+
+    def is_answered(self, path: Path) -> bool:
+        return self._nearest(path)[0] is not None
 
     def trust(self, folder: Path) -> None:
-        self._trusted.add(str(folder.resolve()))
+        name = str(folder.resolve())
+        self._trusted.add(name)
+        if name in self._declined.items():
+            self._declined.remove(name)
+
+    def decline(self, folder: Path) -> None:
+        name = str(folder.resolve())
+        self._declined.add(name)
+        if name in self._trusted.items():
+            self._trusted.remove(name)
 
     def forget(self, folder: Path) -> None:
-        self._trusted.remove(str(folder.resolve()))
+        """Take an answer back. Below a trusted folder that means no: its answer must not take over."""
+        name = str(folder.resolve())
+        self._trusted.remove(name)
+        if self.trusts(folder):
+            self.decline(folder)
 
     def all(self) -> list[str]:
         return self._trusted.items()
+
+    def _nearest(self, path: Path) -> tuple[Path | None, bool]:
+        """Return the folder whose answer holds for a path, and the answer."""
+        try:
+            real = path.resolve()
+        except (OSError, ValueError, RuntimeError):  # links in circles, names that are none
+            return None, False
+        trusted, declined = frozenset(self._trusted.items()), frozenset(self._declined.items())
+        for folder in (real, *real.parents):
+            if str(folder) in declined:
+                return folder, False
+            if str(folder) in trusted:
+                return folder, True
+            if is_own_repository(folder):
+                return None, False
+        return None, False
+
+
+def is_own_repository(folder: Path) -> bool:
+    """Tell whether a folder is the top of a repository. A submodule or worktree inside its repository is
+    part of it."""
+    place = folder / ".git"
+    if not os.path.lexists(place):
+        return False
+    pointer = read_pointer(place)
+    return pointer is None or not any(pointer.is_relative_to(above / ".git") for above in folder.parents)
 
 
 class FolderLabels:

@@ -43,9 +43,22 @@ def touch(bait: str) -> None:
     reached("FILES", os.utime, file, (0, 0))
 
 
-def plant(path: str) -> None:
-    with open(path, "x"):
-        os.unlink(path)
+def see(path: str) -> bool:
+    """Whether a hidden folder has anything in it, or a hidden file is there: a device covers it otherwise."""
+    if os.path.isdir(path):
+        return bool(os.listdir(path))
+    with open(path, "rb"):
+        return os.path.isfile(path)
+
+
+def change(path: str, name: str) -> None:
+    """Opens a sealed file to write, or makes one in a sealed folder; leaves everything as it was."""
+    if not os.path.isdir(path):
+        with open(path, "ab"):
+            return
+    made = f"{path}/.hone-trial-{name}"
+    with open(made, "x"):
+        os.unlink(made)
 
 
 def look_around(pid: str, namespace: str) -> None:
@@ -73,9 +86,9 @@ def main() -> None:
         own(path, name)
     touch(bait)
     for path in paths[: int(count)]:
-        reached("FILES", lambda path=path: bool(os.listdir(path)))
+        reached("FILES", see, path)
     for path in paths[int(count) :]:
-        reached("FILES", plant, f"{path}/.hone-trial-{name}")
+        reached("FILES", change, path, name)
     look_around(pid, namespace)
     call_out(bait, name, port, datagrams)
     reached("RIGHTS", lambda: os.geteuid() == 0)

@@ -37,13 +37,20 @@ def take_over(channel: socket) -> int | None:
     return numbers[0] if numbers else None
 
 
-class AttributeHelper:
-    """`trees` are the folders in which a change is allowed. Where the command was made to run as the uid
-    `dropped`, the helper has more rights than it and looks at owners, too."""
+def find_areas(writable: list[str], mounts: list[str]) -> dict[str, bool]:
+    """Whether a change is allowed in each of these folders; the innermost one around a file decides. The
+    helper does not see what was mounted for the command alone, so it is told (see `carving`)."""
+    pairs = [each.split(":", 1) for each in mounts]
+    return {**dict.fromkeys(writable, True), **{path: kind == "own" for kind, path in pairs if kind != "pin"}}
 
-    def __init__(self, listener: int, trees: list[str], machine: str, dropped: int | None) -> None:
+
+class AttributeHelper:
+    """Where the command was made to run as the uid `dropped`, the helper has more rights than it and looks at
+    owners, too."""
+
+    def __init__(self, listener: int, areas: dict[str, bool], machine: str, dropped: int | None) -> None:
         self.listener = listener
-        self.trees = trees
+        self.areas = areas
         self.dropped = dropped
         column, _ = MACHINES[machine]
         self.names = {numbers[column]: name for name, numbers in CALLS.items()}
@@ -82,10 +89,11 @@ class AttributeHelper:
 
     def _check(self, file: int) -> None:
         place = os.readlink(f"/proc/self/fd/{file}")
-        tree = next((each for each in self.trees if place == each or place.startswith(f"{each}/")), None)
-        _refuse_if(tree is None)
+        around = [each for each in self.areas if place == each or place.startswith(f"{each}/")]
+        area = max(around, key=len, default="")
+        _refuse_if(not self.areas.get(area, False))
         # Reached by a relative path it shows the owner the command sees, else the one on disk.
-        owners = (os.stat(str(tree)).st_uid, self.dropped)
+        owners = (os.stat(area).st_uid, self.dropped)
         _refuse_if(self.dropped is not None and os.fstat(file).st_uid not in owners)
 
 

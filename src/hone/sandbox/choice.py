@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from shutil import which
@@ -12,16 +12,16 @@ from msgspec import Struct
 from hone.core.clock import Clock, SystemClock
 from hone.core.loading import import_object
 from hone.core.value import replace
+from hone.sandbox.host_view import HostView, survey
 from hone.sandbox.modes import Bubblewrap, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
 from hone.sandbox.spec import (
     ALL,
     PATH,
-    PRIVATE,
-    STARTUP,
     Claim,
     Launch,
+    SandboxAccess,
     SandboxMode,
     SandboxSpec,
     SandboxUnavailable,
@@ -31,9 +31,11 @@ TRIAL = "hone.sandbox.trial:bait"
 """Loaded with the first command: most starts run none."""
 _DEADLINE = 20.0
 _NOT_ROOT = "run Hone as an ordinary user"
+_LANDLOCK = "Linux 6.12 or newer with Landlock switched on, on x86_64 or aarch64"
 _REMEDIES = {
     "bubblewrap": "the package bubblewrap and user namespaces",
-    "landlock": "Linux 6.12 or newer with Landlock switched on, on x86_64 or aarch64",
+    "landlock with mounts": f"{_LANDLOCK}, and user namespaces",
+    "landlock": _LANDLOCK,
 }
 
 
@@ -63,31 +65,43 @@ def known_modes() -> list[SandboxMode]:
         return []
     root = os.geteuid() == 0
     down = ", root's rights dropped" if root else ""
-    found = [SandboxMode(f"landlock{down}", ALL, LandlockFence(drop=root).wrap)]
     bwrap = which("bwrap", path=PATH)
+    mounting = LandlockFence(drop=root, mounts=True)
+    found = [SandboxMode(f"landlock with mounts{down}", ALL, mounting.wrap, seals=True, enters=not root)]
     if bwrap:
         bubble = Bubblewrap(bwrap, which("prlimit", path=PATH), drop=root)
-        found.insert(0, SandboxMode(f"bubblewrap{down}", ALL, bubble.wrap))
+        found.insert(0, SandboxMode(f"bubblewrap{down}", ALL, bubble.wrap, seals=True))
+    if not root:  # root has no need of user namespaces, and can mount where there is a sandbox at all
+        found.append(SandboxMode("landlock", ALL, LandlockFence(drop=False, mounts=False).wrap))
     return found
 
 
 class Sandbox:
     """Makes cells, and finds out once per cell which mode holds it.
 
-    hidden:  what no command may see, wherever it lies: Hone's home
+    home:    Hone's home: no command sees it, wherever it lies; caches and quarantine lie in it
+    hidden:  what else no command may see
+    shown:   what commands may read although it lies in something hidden: approved skills
+    access:  what the owner's settings give commands in a folder
     """
 
     def __init__(
         self,
         *,
+        home: Path | None = None,
         hidden: Sequence[Path] = (),
+        shown: Sequence[Path] = (),
+        access: Callable[[Path], SandboxAccess] = lambda _: SandboxAccess(),
         modes: Sequence[SandboxMode] | None = None,
         python: str = sys.executable,
         clock: Clock | None = None,
     ) -> None:
         self.python = python
+        self.home = home.resolve() if home else None
         self._bare = os.path.realpath(python)
-        self._hidden = tuple(path.resolve() for path in hidden)
+        self._hidden = tuple(path.resolve() for path in (*((home,) if home else ()), *hidden))
+        self._shown = tuple(path.resolve() for path in shown)
+        self._access = access
         self._given = modes
         self._clock = clock or SystemClock()
         self._choices: dict[SandboxSpec, SandboxChoice] = {}
@@ -96,24 +110,35 @@ class Sandbox:
     def _modes(self) -> Sequence[SandboxMode]:
         return known_modes() if self._given is None else self._given
 
-    def spec(self, folder: Path, scratch: Path | None = None, writable: tuple[Path, ...] = ()) -> SandboxSpec:
+    def survey(self, folder: Path) -> HostView:
+        """Find what commands in a folder see of the user's machine. This takes some milliseconds."""
+        return survey(folder.resolve(), self._access(folder), self._hidden, os.environ)
+
+    def spec(
+        self,
+        folder: Path,
+        scratch: Path | None = None,
+        writable: tuple[Path, ...] = (),
+        around: HostView | None = None,
+    ) -> SandboxSpec:
         """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
         folder = folder.resolve()
+        around = around or self.survey(folder)
         places = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
         code = Path(__file__).resolve().parents[1]
         return SandboxSpec(
             folder,
-            writable=writable,
-            readable=tuple(sorted(places)),
-            sealed=tuple(sorted({*places, code, *_of_home(STARTUP, folder)})),
-            hidden=tuple(sorted({*self._hidden, *_of_home(PRIVATE, folder)})),
+            writable=(*around.access.write, *writable),
+            readable=tuple(sorted({*places, *around.readable, *self._shown})),
+            sealed=tuple(sorted({*places, code, *around.sealed})),
+            hidden=tuple(sorted({*self._hidden, *around.hidden})),
             scratch=scratch.resolve() if scratch else None,
         )
 
     async def choose(self, spec: SandboxSpec) -> SandboxChoice:
         """The first mode that holds all it should; else the one that holds most, or none. Tried once."""
-        spec = replace(spec, network=False)
-        key = replace(spec, scratch=None)
+        spec = replace(spec, network=False, read_only=False)
+        key = replace(spec, scratch=None, guarded=())
         if key not in self._choices:
             self._choices[key] = await self._choose(spec)
         return self._choices[key]
@@ -130,6 +155,7 @@ class Sandbox:
 
     async def examine(self, mode: SandboxMode, spec: SandboxSpec) -> SandboxChoice:
         """Runs the mode once."""
+        spec = spec if mode.seals else replace(spec, guarded=())
         output = Output(Spill(Path(os.devnull), ""))
         try:
             tmp = mode.wrap([], spec).tmp
@@ -156,17 +182,11 @@ class Sandbox:
                 f"every command asks first, because it could reach {', '.join(sorted(ALL - choice.held))}"
             )
         lines += [f"{each.mode.name}: {_state(each)}" for each in findings if each.mode is not choice.mode]
-        named = {finding.mode.name.partition(",")[0] for finding in findings}
-        lines += [
-            f"{name}: not found; it needs {remedy}" for name, remedy in _REMEDIES.items() if name not in named
-        ]
+        names = [finding.mode.name for finding in findings]
+        for kind in ("bubblewrap", "landlock"):
+            if not any(name.startswith(kind) for name in names):
+                lines.append(f"{kind}: not found; it needs {_REMEDIES[kind]}")
         return lines
-
-
-def _of_home(names: Sequence[str], folder: Path) -> list[Path]:
-    """Those that lie below the folder, which is so only where that is the home itself, or above it."""
-    found = [Path(os.path.realpath(os.path.expanduser(f"~/{name}"))) for name in names]
-    return [path for path in found if path.is_relative_to(folder) and path != folder and os.path.exists(path)]
 
 
 _SWITCHES = {
@@ -196,6 +216,6 @@ def _state(finding: SandboxChoice) -> str:
         return "works as well"
     name = finding.mode.name.partition(",")[0]
     remedy = f"it needs {_REMEDIES.get(name, 'repair')}"
-    remedy += _switched_off() if name == "bubblewrap" else ""
+    remedy += _switched_off() if name != "landlock" else ""
     other = f", or {_NOT_ROOT}" if "root" in finding.mode.name else ""
     return f"does not hold ({finding.complaint}); {remedy}{other}"

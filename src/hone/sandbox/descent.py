@@ -15,18 +15,20 @@ STAGE = "/tmp"
 _HIGHEST = 2**32 - 2
 
 
-def stage(owned: list[str], lent: list[str], uid: int) -> None:
-    """Mounts the owned trees, mapped, then the lent ones as they are, at STAGE/0, STAGE/1 …
+def stage(trees: list[str], uid: int) -> None:
+    """Mounts the trees, mapped, at STAGE/0, STAGE/1 … Each is `own:` or `lend:` and its path; a lent one may
+    lie on a file system that cannot map, and is then mounted as it is.
 
     So bubblewrap can bind what the uid could not reach by its path. STAGE/passwd and STAGE/group know the uid
     by a name, because some programs do not start without one."""
-    trees = [_mapped(path, uid) for path in owned] + [kernel.clone_tree(path) for path in lent]
+    mapping = _Mapping(uid)
+    clones = [_staged(each, mapping) for each in trees]
     people = {path: _with_entry(path, uid) for path in ("/etc/passwd", "/etc/group")}
     kernel.mount_tmpfs(STAGE, "mode=0755,size=16m")
     for path, text in people.items():
         with open(f"{STAGE}/{os.path.basename(path)}", "wb", buffering=0) as file:
             file.write(text)
-    for number, tree in enumerate(trees):
+    for number, tree in enumerate(clones):
         target = f"{STAGE}/{number}"
         if os.path.isdir(tree):
             os.mkdir(target)
@@ -34,14 +36,17 @@ def stage(owned: list[str], lent: list[str], uid: int) -> None:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC))
         kernel.attach_tree(tree, target)
         os.close(tree)
+    mapping.close()
 
 
 def overlay(owned: list[str], uid: int) -> None:
     """Mounts the owned trees, mapped, where they are."""
+    mapping = _Mapping(uid)
     for path in owned:
-        tree = _mapped(path, uid)
+        tree = mapping.clone(path)
         kernel.attach_tree(tree, path)
         os.close(tree)
+    mapping.close()
 
 
 def drop(uid: int) -> None:
@@ -56,13 +61,39 @@ def _with_entry(path: str, uid: int) -> bytes:
         return file.read().rstrip(b"\n") + b"\n" + entry.encode()
 
 
-def _mapped(path: str, uid: int) -> int:
-    tree = kernel.clone_tree(path)
-    owner = os.stat(path)
-    namespace = _namespace(_map(owner.st_uid, uid), _map(owner.st_gid, uid))
-    kernel.map_owners(tree, namespace)
-    os.close(namespace)
-    return tree
+def _staged(tree: str, mapping: "_Mapping") -> int:
+    kind, _, path = tree.partition(":")
+    try:
+        return mapping.clone(path)
+    except OSError:
+        if kind == "own":
+            raise
+        return kernel.clone_tree(path)
+
+
+class _Mapping:
+    """Clones trees so that their owner appears as the uid. Trees of the same owner share a table."""
+
+    def __init__(self, uid: int) -> None:
+        self.uid = uid
+        self.namespaces: dict[tuple[int, int], int] = {}
+
+    def clone(self, path: str) -> int:
+        owner = os.stat(path)
+        key = (owner.st_uid, owner.st_gid)
+        if key not in self.namespaces:
+            self.namespaces[key] = _namespace(_map(key[0], self.uid), _map(key[1], self.uid))
+        tree = kernel.clone_tree(path)
+        try:
+            kernel.map_owners(tree, self.namespaces[key])
+        except OSError:
+            os.close(tree)
+            raise
+        return tree
+
+    def close(self) -> None:
+        for each in self.namespaces.values():
+            os.close(each)
 
 
 def _map(owner: int, uid: int) -> str:

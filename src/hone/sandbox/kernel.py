@@ -11,8 +11,9 @@ _AT_FDCWD = -100
 _AT_EMPTY_PATH, _AT_RECURSIVE = 0x1000, 0x8000
 _OPEN_TREE_CLONE = 1
 _MOVE_MOUNT_F_EMPTY_PATH = 4
-_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 14, 1 << 18
-_ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 2, 4, 1 << 20
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 1 << 5, 1 << 12
+_MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 1, 2, 4, 1 << 20
 # These numbers are the same on every architecture.
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
 
@@ -50,8 +51,24 @@ def leave_mounts() -> None:
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
 
 
+def become_mounter() -> None:
+    """Leaves the mounts of others as an ordinary user can: in a user namespace where it stays who it is. The
+    right to mount goes with the next program that is started. Fails where there are no such namespaces."""
+    uid, gid = os.geteuid(), os.getegid()
+    unshare(CLONE_NEWUSER | CLONE_NEWNS)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "wb", buffering=0) as file:
+            file.write(text.encode())
+    _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+
+
 def mount_tmpfs(path: str, options: str) -> None:
     _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+
+
+def close_tmpfs(path: str) -> None:
+    """What is mounted there can only be read from now on."""
+    _mount(None, path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
 
 
 def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
@@ -67,7 +84,14 @@ def clone_tree(path: str) -> int:
 
 def map_owners(tree: int, namespace: int) -> None:
     """Owners of files in the tree appear as the user namespace says. Fails where the file system cannot."""
-    attributes = _Attributes(_ATTR_IDMAP | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, namespace)
+    _set_attributes(tree, _Attributes(_ATTR_IDMAP | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, namespace))
+
+
+def make_read_only(tree: int) -> None:
+    _set_attributes(tree, _Attributes(_ATTR_RDONLY, 0, 0, 0))
+
+
+def _set_attributes(tree: int, attributes: _Attributes) -> None:
     size = ctypes.sizeof(attributes)
     flags = _AT_EMPTY_PATH | _AT_RECURSIVE
     system_call("mount_setattr", _MOUNT_SETATTR, tree, b"", flags, ctypes.byref(attributes), size)

@@ -2,24 +2,13 @@
 
 import os
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from hone.sandbox.spec import (
-    DEVICES,
-    ETC,
-    PROCESSES,
-    SYSTEM,
-    Launch,
-    SandboxSpec,
-    SandboxUnavailable,
-    check,
-    inside,
-    limits,
-    owned,
-)
+from hone.sandbox.mounts import Mount, MountKind, arrange
+from hone.sandbox.spec import DEVICES, ETC, PROCESSES, SYSTEM, Launch, SandboxSpec, check, limits, owned
 
 NOBODY = 65533
 """No system hands this uid out."""
@@ -49,15 +38,15 @@ class Bubblewrap(Struct, frozen=True):
 
     def wrap(self, argv: Sequence[str], spec: SandboxSpec) -> Launch:
         check(spec)
-        plan = _ground(spec, self.drop)
+        mounts = arrange(spec)
+        stage = _stage(spec, mounts) if self.drop else {}
         command = [self.bwrap, *_ALONE, *_KEPT, *(() if spec.network else ("--unshare-net",))]
-        command += [*_system(self.drop), *_own(spec, plan), *_carved(spec, plan)]
+        command += [*_system(self.drop), *_scratch(spec, stage), *_mounted(mounts, stage)]
         command += ["--remount-ro", "/", "--chdir", str(spec.folder), "--", *self._limited(), *argv]
         settings = [*limits()]
         if self.drop:
             settings.append(("drop", str(NOBODY)))
-            settings += [("own", str(path)) for path in plan.owned]
-            settings += [("lend", str(path)) for path in plan.lent]
+            settings += [("stage", f"{kind}:{path}") for path, (kind, _) in stage.items()]
         return Launch("bubble", tuple(command), tuple(settings), str(TMP))
 
     def _limited(self) -> tuple[str, ...]:
@@ -67,26 +56,19 @@ class Bubblewrap(Struct, frozen=True):
         return (self.prlimit, f"--nproc={most}", "--") if self.prlimit else ()
 
 
-class MountPlan(Struct, frozen=True):
-    """The trees a cell is bound from."""
-
-    owned: tuple[Path, ...]
-    lent: tuple[Path, ...]
-    staged: bool
-
-    def source(self, path: Path) -> str:
-        if not self.staged:
-            return str(path)
-        trees = (*self.owned, *self.lent)
-        root = inside(path, trees)
-        return str(STAGE / str(trees.index(root)) / path.relative_to(root) if root else path)
+def _stage(spec: SandboxSpec, mounts: Sequence[Mount]) -> dict[str, tuple[str, str]]:
+    """How and where the supervisor mounts each tree that the uid could not reach by its path."""
+    own = [str(path) for path in owned(spec)]
+    lend = [each.path for each in mounts if each.kind is MountKind.LEND and each.within is None]
+    kinds = {**dict.fromkeys(lend, "lend"), **dict.fromkeys(own, "own")}
+    # The innermost first: that is the one a path is found in.
+    trees = sorted(kinds, key=len, reverse=True)
+    return {path: (kinds[path], f"{STAGE}/{number}") for number, path in enumerate(trees)}
 
 
-def _ground(spec: SandboxSpec, staged: bool) -> MountPlan:
-    trees = owned(spec)
-    seen = (*trees, *(Path(each) for each in SYSTEM))
-    lent = [path for path in spec.readable if os.path.exists(path) and not inside(path, seen)]
-    return MountPlan(trees, tuple(dict.fromkeys(lent)), staged)
+def _source(path: str, stage: Mapping[str, tuple[str, str]]) -> str:
+    root = next((each for each in stage if path == each or path.startswith(f"{each}/")), None)
+    return path if root is None else stage[root][1] + path[len(root) :]
 
 
 def _system(staged: bool) -> Iterator[str]:
@@ -102,63 +84,47 @@ def _system(staged: bool) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run", "--tmpfs", "/var/tmp")
 
 
-def _own(spec: SandboxSpec, plan: MountPlan) -> Iterator[str]:
+def _scratch(spec: SandboxSpec, stage: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
     if spec.scratch:
-        yield from ("--bind", plan.source(spec.scratch), str(TMP))
-    else:
-        yield from ("--tmpfs", str(TMP))
-    for path in plan.lent:
-        yield from ("--ro-bind", plan.source(path), str(path))
-    for path in plan.owned:
-        if path != spec.scratch:
-            yield from ("--bind", plan.source(path), str(path))
+        return ("--bind", _source(str(spec.scratch), stage), str(TMP))
+    return ("--tmpfs", str(TMP))
 
 
-def _carved(spec: SandboxSpec, plan: MountPlan) -> Iterator[str]:
-    """What is taken away again, the outer before the inner."""
-    trees = (*plan.owned, *plan.lent, *(Path(each) for each in SYSTEM))
-    hidden = {path for path in spec.hidden if os.path.exists(path) and inside(path, trees)}
-    sealed = {
-        path for path in (*spec.sealed, *spec.readable) if os.path.exists(path) and inside(path, plan.owned)
-    }
-    taken: list[Path] = []
-    pinned: set[Path] = set()
-    for path in sorted(hidden | sealed):
-        if path.resolve() != path or path in plan.owned:
-            raise SandboxUnavailable(f"{path} is a link, or a folder to write in")
-        yield from _pinned(path, plan, taken, pinned)
-        cover = ("--tmpfs",) if os.path.isdir(path) else ("--ro-bind", "/dev/null")
-        yield from (*(cover if path in hidden else ("--ro-bind", plan.source(path))), str(path))
-        taken.append(path)
-    for path in sorted(hidden):
-        if os.path.isdir(path):
-            yield from ("--remount-ro", str(path))
-
-
-def _pinned(path: Path, plan: MountPlan, taken: Sequence[Path], pinned: set[Path]) -> Iterator[str]:
-    """Mounts the folders above on themselves: a folder that is a mount cannot be renamed, and so what lies
-    below it cannot be moved out of its place."""
-    root = inside(path, plan.owned)
-    for each in reversed(path.parents):
-        if root and each != root and inside(each, [root]) and not inside(each, taken) and each not in pinned:
-            pinned.add(each)
-            yield from ("--bind", plan.source(each), str(each))
+def _mounted(mounts: Sequence[Mount], stage: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    covered: list[str] = []
+    for each in mounts:
+        match each.kind:
+            case MountKind.OWN | MountKind.PIN:
+                yield from ("--bind", _source(each.path, stage), each.path)
+            case MountKind.LEND | MountKind.SEAL:
+                yield from ("--ro-bind", _source(each.path, stage), each.path)
+            case MountKind.HIDE if os.path.isdir(each.path):
+                covered.append(each.path)
+                yield from ("--tmpfs", each.path)
+            case MountKind.HIDE:
+                yield from ("--ro-bind", "/dev/null", each.path)
+    for path in covered:
+        yield from ("--remount-ro", path)
 
 
 class LandlockFence(Struct, frozen=True):
-    """For machines without bubblewrap: needs no program and no namespace. `drop` for root.
+    """For machines without bubblewrap. `drop` for root.
 
-    The command sees the whole tree of files and their names, but opens only what the cell has. Nothing can be
-    taken away inside a folder that is allowed: a cell with something sealed or hidden in it does not hold
-    here. Of /etc it opens what any user may open: to many programs a file that is there and refused is an
-    error."""
+    The command sees the whole tree of files and their names, but opens only what the cell has. Of /etc it
+    opens what any user may open: to many programs a file that is there and refused is an error.
+
+    Landlock can take nothing away inside a folder that is allowed. With `mounts`, the command gets a mount
+    namespace in which that is done by mounting; this needs root or user namespaces. Without, a cell with
+    something sealed or hidden in a folder to write does not hold, and guarded places are not sealed."""
 
     drop: bool
+    mounts: bool
 
     def wrap(self, argv: Sequence[str], spec: SandboxSpec) -> Launch:
         check(spec)
+        mounts = arrange(spec)
         trees = [str(path) for path in owned(spec)]
-        readable = (*SYSTEM, "/etc", *_FACTS, *(str(path) for path in (*spec.readable, *spec.sealed)))
+        readable = [*SYSTEM, "/etc", *_FACTS, *map(str, spec.sealed), *self._lent(spec, mounts)]
         settings = [("folder", str(spec.folder)), *limits(), ("limit", f"RLIMIT_NPROC={PROCESSES}")]
         settings += [("read", path) for path in readable]
         settings += [("write", path) for path in trees]
@@ -167,4 +133,34 @@ class LandlockFence(Struct, frozen=True):
             settings.append(("network", "yes"))
         if self.drop:
             settings += [("drop", str(NOBODY)), *(("own", path) for path in trees)]
+        if self.mounts:
+            settings += [("mount", f"{each.kind}:{each.path}") for each in mounts if _is_carved(each)]
+            settings.append(("namespace", "yes"))
         return Launch("landlock", tuple(argv), tuple(settings), str(spec.scratch or spec.folder))
+
+    def _lent(self, spec: SandboxSpec, mounts: Sequence[Mount]) -> list[str]:
+        paths = [each.path for each in mounts if each.kind is MountKind.LEND]
+        if self.mounts:
+            return paths
+        hidden = [each.path for each in mounts if each.kind is MountKind.HIDE]
+        return [part for path in paths for part in _around(path, hidden)]
+
+
+def _is_carved(mount: Mount) -> bool:
+    """Whether rules alone do not do it: what may be read or written needs a mount only in a hidden place."""
+    return mount.kind not in (MountKind.OWN, MountKind.LEND) or mount.within in (
+        MountKind.HIDE,
+        MountKind.OWN,
+        MountKind.PIN,
+    )
+
+
+def _around(path: str, hidden: Sequence[str]) -> Iterator[str]:
+    """A path without the hidden ones in it: if there are any, what lies beside them."""
+    if path in hidden:
+        return
+    if not any(each.startswith(f"{path}/") for each in hidden):
+        yield path
+        return
+    for name in os.listdir(path):
+        yield from _around(f"{path}/{name}", hidden)

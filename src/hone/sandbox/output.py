@@ -12,6 +12,11 @@ from hone.files.atomic import create_file
 _COLOUR = regex(r"\x1b\[[0-9;:]*m")
 
 
+_GAPS = (b"\n", b" ", b'"', b",")
+_TORN = 4_096
+"""Bytes beside what is left out in which the end of a line, or else of a word, is sought."""
+
+
 class Spill(Struct, frozen=True):
     """Where the whole goes when it is too long, and how the reader of the note can call that place."""
 
@@ -44,15 +49,15 @@ class Output:
             del self._tail[: -self._half]
 
     def text(self) -> str:
-        """Without colours: they would hide a secret behind a letter, and say nothing to a model."""
-        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
-        left_out = self.total - 2 * self._half
-        if left_out <= 0:
+        """Without colours: they would hide a secret behind a letter, and say nothing to a model. Where the
+        middle is left out, so is the rest of a line that it tears: half a secret cannot be recognized."""
+        if self.total <= 2 * self._half:
             return _COLOUR.sub("", bytes(self._head + self._tail).decode("utf-8", "replace"))
-        tail = bytes(self._tail[-self._half :])
+        head, tail = _up_to_a_gap(bytes(self._head)), _from_a_gap(bytes(self._tail[-self._half :]))
+        shown = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
         begun = next((index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 4)
-        note = f"\n… {left_out:,} bytes left out; {self._where()} …\n"
-        return _COLOUR.sub("", f"{head}{note}{tail[begun:].decode('utf-8', 'replace')}")
+        note = f"\n… {self.total - len(head) - len(tail):,} bytes left out; {self._where()} …\n"
+        return _COLOUR.sub("", f"{shown}{note}{tail[begun:].decode('utf-8', 'replace')}")
 
     def close(self) -> None:
         if self._file:
@@ -73,3 +78,13 @@ class Output:
             return f"the rest could not be kept ({self._trouble})"
         part = "whole output" if self._kept == self.total else f"its first {self._kept:,} bytes"
         return f"{part} in {self._spill.name}"
+
+
+def _up_to_a_gap(data: bytes) -> bytes:
+    ends = (data.rfind(gap, max(0, len(data) - _TORN)) + 1 for gap in _GAPS)
+    return data[: next(filter(None, ends), len(data))]
+
+
+def _from_a_gap(data: bytes) -> bytes:
+    starts = (data.find(gap, 0, _TORN) for gap in _GAPS)
+    return data[next((start for start in starts if start >= 0), 0) :]

@@ -33,13 +33,15 @@ _BOOT = (
 
 
 class Ended(Struct, frozen=True):
-    """`code` is 128 + n where signal n ended the command; `report` is what it wrote to the report pipe."""
+    """`code` is 128 + n where signal n ended the command; `report` is what it wrote to the report pipe;
+    `notes` say what was done about sensitive places."""
 
     output: str
     code: int
     seconds: float
     timed_out: bool = False
     report: bytes = b""
+    notes: tuple[str, ...] = ()
 
 
 async def run(
@@ -107,7 +109,7 @@ class Running(asyncio.SubprocessProtocol):
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd="/",
-                env=environment(launch.tmp),
+                env=environment(launch),
                 pass_fds=(watched, report),
                 start_new_session=True,
             )
@@ -176,13 +178,14 @@ def supervisor_command(launch: Launch, lifeline: int, report: int) -> list[str]:
     return [*head, str(lifeline), str(report), launch.kind, *flat, "--", *launch.argv]
 
 
-def environment(tmp: str) -> dict[str, str]:
+def environment(launch: Launch) -> dict[str, str]:
     """All that a command gets of it: nothing of Hone's own, where keys may be."""
     return {
         "PATH": PATH,
-        "HOME": f"{tmp}/home",
-        "TMPDIR": tmp,
         "LANG": "C.UTF-8",
+        **dict(launch.env),
+        "HOME": f"{launch.tmp}/home",
+        "TMPDIR": launch.tmp,
         "TERM": "dumb",
         "PAGER": "cat",
         "USER": "hone",

@@ -22,12 +22,15 @@ ALL = frozenset(Claim)
 
 class SandboxSpec(Struct, frozen=True):
     """A working folder to write in, the system to read, nothing else. Paths are absolute and without links.
+    Where one lies in another, the inner one decides.
 
     writable:  further folders to write in
-    readable:  further folders to read
+    readable:  further folders and files to read
     sealed:    read-only even where they lie in a folder to write in
     hidden:    not there even where they lie in one of the others
+    guarded:   sealed by the modes that can seal; under the others, changes are found and taken back
     scratch:   the folder that is /tmp, or stands in for it; None for a /tmp that lasts one command
+    read_only: nothing is written outside the scratch folder
     """
 
     folder: Path
@@ -36,24 +39,45 @@ class SandboxSpec(Struct, frozen=True):
     readable: tuple[Path, ...] = ()
     sealed: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    guarded: tuple[Path, ...] = ()
     scratch: Path | None = None
+    read_only: bool = False
+
+
+class SandboxAccess(Struct, frozen=True):
+    """What the owner's settings give commands in a folder: paths to read and to write, and the names of
+    environment variables to pass on."""
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    env: tuple[str, ...] = ()
 
 
 class Launch(Struct, frozen=True):
-    """A command as the supervisor takes it. `tmp` is where the command finds its scratch folder."""
+    """A command as the supervisor takes it. `tmp` is where the command finds its scratch folder, `env` what
+    its environment has beyond the usual."""
 
     kind: str
     argv: tuple[str, ...]
     settings: tuple[tuple[str, str], ...] = ()
     tmp: str = "/tmp"
+    env: tuple[tuple[str, str], ...] = ()
+    network: bool = False
 
 
 class SandboxMode(Struct, frozen=True):
-    """A way to enforce a cell, and what it claims to enforce. `wrap` raises Unfit where it cannot be made."""
+    """A way to enforce a cell, and what it claims to enforce. `wrap` raises SandboxUnavailable where it
+    cannot be made.
+
+    seals:    whether it makes guarded places read-only
+    enters:   whether commands can reach what it shows them of a closed folder, such as Hone's home
+    """
 
     name: str
     claims: frozenset[Claim]
     wrap: Callable[[Sequence[str], SandboxSpec], Launch]
+    seals: bool = False
+    enters: bool = True
 
 
 class SandboxUnavailable(Exception):
@@ -71,19 +95,7 @@ _ETC = """
     profile.d protocols python3 resolv.conf rpc services shells ssl/certs ssl/cert.pem
     ssl/openssl.cnf terminfo timezone xml
 """
-_PRIVATE = """
-    .ssh .gnupg .password-store .aws .azure .kube .netrc .git-credentials .pypirc .config/gh .config/gcloud
-    .docker/config.json .local/share/keyrings .mozilla .config/google-chrome .config/chromium
-"""
-_STARTUP = """
-    .profile .bash_profile .bash_login .bashrc .bash_logout .zshenv .zprofile .zshrc .config/autostart
-    .config/systemd .config/fish .local/bin
-"""
 ETC = tuple(f"/etc/{name}" for name in _ETC.split())
-PRIVATE = tuple(_PRIVATE.split())
-"""Of a home folder: what no command needs and others may use against its owner."""
-STARTUP = tuple(_STARTUP.split())
-"""Of a home folder: what runs without being asked."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -107,22 +119,31 @@ def inside(path: Path, roots: Iterable[Path]) -> Path | None:
 
 def owned(spec: SandboxSpec) -> tuple[Path, ...]:
     """What may be written, each tree once, the working folder first."""
-    trees = [spec.folder]
-    for path in (*spec.writable, *((spec.scratch,) if spec.scratch else ())):
+    trees: list[Path] = []
+    scratch = (spec.scratch,) if spec.scratch else ()
+    for path in scratch if spec.read_only else (spec.folder, *spec.writable, *scratch):
         if not inside(path, trees):
             trees.append(path)
     return tuple(trees)
 
 
+def lent(spec: SandboxSpec) -> tuple[Path, ...]:
+    """What may only be read."""
+    return (*((spec.folder, *spec.writable) if spec.read_only else ()), *spec.readable)
+
+
+def find_system(path: Path) -> str | None:
+    """The part of the system that a folder is or holds, if there is one."""
+    return next((each for each in (*SYSTEM, *_KERNELS) if Path(each).resolve().is_relative_to(path)), None)
+
+
 def check(spec: SandboxSpec) -> None:
-    """Raises Unfit where a cell around this folder would hold what no command may have."""
+    """Raises SandboxUnavailable where a cell around this folder would hold what no command may have."""
     for path in (spec.folder, *spec.writable):
         if path != path.resolve() or not path.is_dir():
             raise SandboxUnavailable(f"{path} is not a folder, or is reached through a link")
-        within = next(
-            (each for each in (*SYSTEM, *_KERNELS) if Path(each).resolve().is_relative_to(path)), None
-        )
-        if within:
-            raise SandboxUnavailable(f"{path} holds the system itself ({within})")
+        system = find_system(path)
+        if system:
+            raise SandboxUnavailable(f"{path} holds the system itself ({system})")
         if path in spec.hidden:
             raise SandboxUnavailable(f"{path} is Hone's own home")

@@ -13,8 +13,8 @@ import sys
 import time
 from _socket import socket, socketpair
 
-from hone.sandbox import descent, kernel, landlock, seccomp
-from hone.sandbox.attributes import AttributeHelper, hand_over, take_over
+from hone.sandbox import carving, descent, kernel, landlock, seccomp
+from hone.sandbox.attributes import AttributeHelper, find_areas, hand_over, take_over
 
 REPORT = 3
 """Where a command finds the pipe on which it may say where it ended."""
@@ -79,7 +79,8 @@ class Watch:
         listener = take_over(channel)
         if listener is not None:
             dropped = int(settings["drop"][0]) if "drop" in settings else None
-            self.helper = AttributeHelper(listener, settings.get("write", []), os.uname().machine, dropped)
+            areas = find_areas(settings.get("write", []), settings.get("mount", []))
+            self.helper = AttributeHelper(listener, areas, os.uname().machine, dropped)
             self.poll.register(listener, select.POLLIN)
 
     def until_all_is_gone(self, grace: float) -> int:
@@ -212,7 +213,7 @@ def _bubbled(settings: Settings, command: list[str]) -> list[str]:
     if "drop" in settings:
         uid = int(settings["drop"][0])
         kernel.leave_mounts()
-        descent.stage(settings.get("own", []), settings.get("lend", []), uid)
+        descent.stage(settings.get("stage", []), uid)
         descent.drop(uid)
     kernel.control(kernel.PR_SET_NO_NEW_PRIVS, 1)
     landlock.shut_sockets()
@@ -228,7 +229,11 @@ def _fence(settings: Settings, channel: socket) -> None:
         uid = int(settings["drop"][0])
         kernel.leave_mounts()
         descent.overlay(settings.get("own", []), uid)
+        carving.carve(settings.get("mount", []))
         descent.drop(uid)
+    elif "namespace" in settings:
+        kernel.become_mounter()
+        carving.carve(settings.get("mount", []))
     os.chdir(settings["folder"][0])
     kernel.control(kernel.PR_SET_NO_NEW_PRIVS, 1)
     rights = {"read": landlock.READING, "write": landlock.WRITING, "device": landlock.DEVICE}

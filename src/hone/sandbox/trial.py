@@ -18,6 +18,7 @@ from hone.sandbox.spec import Claim, SandboxSpec, inside
 FITS = "fits"
 """The last word of an attempt that ran to its end and could do what a command must be able to do."""
 
+_SAMPLES = 3
 _ATTEMPT = Path(__file__).with_name("attempt.py").read_text("utf-8")
 
 
@@ -30,12 +31,13 @@ class Bait(Struct, frozen=True):
     name: str
 
     def attempt(self, python: str, spec: SandboxSpec, tmp: str) -> list[str]:
-        hidden = [str(each) for each in spec.hidden if each.is_dir() and os.listdir(each)]
-        sealed = [str(each) for each in spec.sealed if each.is_dir()]
+        hidden = [path for each in spec.hidden for path in _samples(str(each), spec)]
+        sealed = [str(each) for each in (*spec.sealed, *spec.guarded) if each.exists()]
         ports = (str(self.port), str(self.datagrams.getsockname()[1]))
         about = (str(os.getpid()), os.readlink("/proc/self/ns/pid"), *ports, self.name)
         # A folder that Hone itself cannot write need not be writable in a cell.
-        folder = str(spec.folder) if os.access(spec.folder, os.W_OK) else ""
+        writable = not spec.read_only and os.access(spec.folder, os.W_OK)
+        folder = str(spec.folder) if writable else ""
         paths = (str(len(hidden)), *hidden, *sealed)
         return [python, "-I", "-S", "-c", _ATTEMPT, str(self.folder), *about, folder, tmp, *paths]
 
@@ -71,6 +73,19 @@ def bait(spec: SandboxSpec) -> Iterator[Bait]:
         datagrams.bind(("127.0.0.1", 0))
         datagrams.setblocking(False)
         yield Bait(folder, listener.getsockname()[1], datagrams, name)
+
+
+def _samples(path: str, spec: SandboxSpec) -> list[str]:
+    """A hidden file, or some of what lies in a hidden folder and is not shown on purpose."""
+    if not os.path.isdir(path):
+        return [path] if os.path.isfile(path) else []
+    try:
+        inner = [f"{path}/{name}" for name in sorted(os.listdir(path))]
+    except OSError:
+        return []
+    shown = [f"{each}/" for each in (*spec.readable, *spec.writable)]
+    found = [each for each in inner if not any(one.startswith(f"{each}/") for one in shown)]
+    return [each for each in found if os.path.isdir(each) or os.path.isfile(each)][:_SAMPLES]
 
 
 def _place(spec: SandboxSpec) -> Path:

@@ -1,17 +1,20 @@
 """A workspace for commands: a working folder, a scratch folder, a sandbox, and the started processes."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import rmtree
 from tempfile import mkdtemp
 
 from hone.core.clock import Clock, SystemClock
 from hone.core.value import replace
+from hone.sandbox.caches import cache_variables, open_cache, prune_daily
 from hone.sandbox.choice import Sandbox, SandboxChoice
+from hone.sandbox.clearing import cleared
+from hone.sandbox.host_view import HostView
+from hone.sandbox.identity import write_configuration
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start
+from hone.sandbox.protection import Protection
 from hone.sandbox.spec import Launch
 
 
@@ -24,53 +27,106 @@ class Workspace:
         self.clock = clock or SystemClock()
         self.python = sandbox.python
         self._scratch: Path | None = None
-        self._running: list[Running] = []
+        self._running: list[tuple[Running, Launch]] = []
         self._count = 0
         self._probing = asyncio.Lock()
+        self._found: tuple[HostView, Path | None, Protection] | None = None
+        self._notes: list[str] = []
 
     async def choice(self) -> SandboxChoice:
         async with self._probing:
-            return await self.sandbox.choose(self.sandbox.spec(self.folder, self.scratch()))
+            if self._found is None:
+                await asyncio.to_thread(self._prepared)
+            around, cache, _ = self._prepared()
+            spec = self.sandbox.spec(self.folder, self.scratch(), (cache,) if cache else (), around)
+            return await self.sandbox.choose(spec)
 
     def scratch(self) -> Path:
         if self._scratch is None:
+            around, _, _ = self._prepared()
             self._scratch = Path(mkdtemp(prefix="hone-")).resolve()
             (self._scratch / "home").mkdir()
+            (self._scratch / "home" / ".gitconfig").write_text(write_configuration(around.identity), "utf-8")
         return self._scratch
 
-    def launch(self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False) -> Launch:
-        """Raises Unfit."""
-        spec = self.sandbox.spec(self.folder, self.scratch())
-        return choice.mode.wrap(argv, replace(spec, network=network))
+    def launch(
+        self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False, read_only: bool = False
+    ) -> Launch:
+        """Raises SandboxUnavailable. What lies in the folder now is taken for the owner's, unless a command
+        still runs in the background. With `read_only`, only the scratch folder can be written."""
+        around, cache, protection = self._prepared()
+        settled = self._settle()
+        guarded = protection.begin(seals=choice.mode.seals, settled=settled)
+        kept = cache if choice.mode.enters and not read_only else None
+        spec = self.sandbox.spec(self.folder, self.scratch(), (kept,) if kept else (), around)
+        spec = replace(spec, guarded=guarded, network=network, read_only=read_only)
+        launch = choice.mode.wrap(argv, spec)
+        env = (*around.env, *cache_variables(str(kept or f"{launch.tmp}/cache")))
+        return replace(launch, env=env, network=network)
 
     async def run(self, launch: Launch, name: str, timeout: float, stdin: bytes | None = None) -> Ended:
         output = self._output(launch, name)
-        return await run(launch, output=output, clock=self.clock, timeout=timeout, stdin=stdin)
+        try:
+            ended = await run(launch, output=output, clock=self.clock, timeout=timeout, stdin=stdin)
+        finally:
+            self._check(network=launch.network)
+        return replace(ended, notes=self.take_notes())
 
     async def start(self, launch: Launch, name: str) -> Running:
         running = await start(launch, output=self._output(launch, name), clock=self.clock)
-        self._running = [*(each for each in self._running if each.code is None), running]
+        self._running.append((running, launch))
         return running
 
+    def inspect(self) -> tuple[str, ...]:
+        """Look what processes in the background did to sensitive places; say what was done about it."""
+        self._settle()
+        return self.take_notes()
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Return what nobody was told yet."""
+        notes, self._notes = tuple(self._notes), []
+        return notes
+
+    def vouch(self, path: Path) -> None:
+        """Take a file for the owner's that was written with the owner's consent while a command may run."""
+        if self._found:
+            self._found[2].vouch(path)
+
     async def close(self) -> None:
-        """May be called again, and the bench used again after it."""
-        running, self._running = self._running, []
-        await asyncio.gather(*(each.stop() for each in running))
+        """May be called again, and the workspace used again after it."""
+        await asyncio.gather(*(each.stop() for each, _ in self._running))
+        self._settle()
         scratch, self._scratch = self._scratch, None
         if scratch:
             await asyncio.to_thread(cleared, scratch)
+        if self._found and self.sandbox.home:
+            await asyncio.to_thread(prune_daily, self.sandbox.home, self.clock.now().timestamp())
+
+    def _prepared(self) -> tuple[HostView, Path | None, Protection]:
+        """Found once: this looks through the folder and the user's toolchains."""
+        if self._found is None:
+            home = self.sandbox.home
+            around = self.sandbox.survey(self.folder)
+            cache = open_cache(home, self.folder) if home else None
+            trees = (self.folder, *around.access.write)
+            hidden = self.sandbox.spec(self.folder, around=around).hidden
+            protection = Protection(trees, hidden, home, self.clock)
+            self._found = around, cache, protection
+        return self._found
+
+    def _settle(self) -> bool:
+        """Check what ran in the background; True if nothing does any more."""
+        busy = any(each.code is None for each, _ in self._running)
+        if self._running:
+            self._check(network=False)
+            self._running = self._running if busy else []
+        return not busy
+
+    def _check(self, *, network: bool) -> None:
+        online = network or any(launch.network for _, launch in self._running)
+        self._notes += self._prepared()[2].end(network=online)
 
     def _output(self, launch: Launch, name: str) -> Output:
         self._count += 1
         file = f"{name}-{self._count}.txt"
         return Output(Spill(self.scratch() / file, f"{launch.tmp}/{file}"))
-
-
-def cleared(folder: Path) -> None:
-    """A command may have left folders that nobody may enter, and links that must not be followed."""
-    for root, names, _ in os.walk(folder):
-        for name in names:
-            path = os.path.join(root, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    rmtree(folder, ignore_errors=True)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 from hone.core.errors import HoneError, Refused
 from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
+from hone.core.secrets import redact_rows
 from hone.core.tool import Outcome, Tool, ToolKind, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
@@ -211,7 +212,7 @@ def _excerpt(text: str, offset: int, limit: int) -> Outcome:
     if offset > len(lines):
         return Outcome(f"There is no line {offset:,}: the file has {len(lines):,}.", failed=True)
     last = min(len(lines), offset - 1 + limit)
-    rows = [_clipped(line.removesuffix("\r")) for line in lines[offset - 1 : last]]
+    rows = [_clipped(line.removesuffix("\r")) for line in redact_rows(lines, offset - 1, last)]
     if last < len(lines):
         rows.append(f"[{len(lines) - last:,} more lines; go on with offset={last + 1}]")
     return Outcome("\n".join(rows))
@@ -277,15 +278,17 @@ def _ambiguous(text: str, starts: list[int]) -> str:
 def _closest(text: str, find: str) -> str:
     """The lines that look most like the first line to be found."""
     wanted = next((line.strip() for line in find.split("\n") if line.strip()), "")[:200]
+    whole = _lines(text)[:20_000]
     lines: dict[str, str] = {}
-    for number, line in enumerate(_lines(text)[:20_000], 1):
-        lines.setdefault(line.strip()[:200], f"\n{number}: {_clipped(line.rstrip())}")
+    for number, (line, safe) in enumerate(zip(whole, redact_rows(whole, 0, len(whole)), strict=True), 1):
+        lines.setdefault(line.strip()[:200], f"\n{number}: {_clipped(safe.rstrip())}")
     near = get_close_matches(wanted, lines, n=3)
     return "".join(["\nClosest lines:" if near else "", *(lines[line] for line in near)])
 
 
 def _difference(before: list[str], after: list[str]) -> str:
-    """A unified diff. The lines both sides begin and end with stay out of it, for comparing many is slow."""
+    """A unified diff, without secrets. The lines both sides begin and end with stay out of it, for comparing
+    many is slow."""
     shortest = min(len(before), len(after))
     head = next((at for at in range(shortest) if before[at] != after[at]), shortest)
     rest = shortest - head
@@ -294,18 +297,23 @@ def _difference(before: list[str], after: list[str]) -> str:
     old, new = before[start : len(before) - end], after[start : len(after) - end]
     if len(old) + len(new) > 2_000:
         return f"[lines {head + 1:,} to {len(after) - tail:,} changed]"
-    rows = [_clipped(row.removesuffix("\r")) for row in _hunks(old, new, start)]
+    safe = redact_rows(before, start, start + len(old)), redact_rows(after, start, start + len(new))
+    rows = [_clipped(row.removesuffix("\r")) for row in _hunks(old, new, safe, start)]
     more = [f"[{len(rows) - ROWS:,} more lines]"] if len(rows) > ROWS else []
     return "\n".join([*rows[:ROWS], *more])
 
 
-def _hunks(old: list[str], new: list[str], start: int) -> Iterator[str]:
+def _hunks(
+    old: Sequence[str], new: Sequence[str], safe: tuple[Sequence[str], Sequence[str]], start: int
+) -> Iterator[str]:
+    """What differs is told by the lines themselves, and shown in their `safe` form."""
+    left, right = safe
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]
         yield f"@@ -{start + first + 1},{last - first} +{start + second + 1},{end - second} @@"
         for tag, *(a, b, c, d) in group:
             if tag == "equal":
-                yield from (f" {line}" for line in old[a:b])
+                yield from (f" {line}" for line in left[a:b])
             else:
-                yield from (f"-{line}" for line in old[a:b])
-                yield from (f"+{line}" for line in new[c:d])
+                yield from (f"-{line}" for line in left[a:b])
+                yield from (f"+{line}" for line in right[c:d])

@@ -8,6 +8,7 @@ from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.ports import Header, Sessions
 from hone.core.recall import Hit, Passage, Query, Recall, SearchResult, excerpt, said
+from hone.core.secrets import redact
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust, lowest
@@ -108,7 +109,7 @@ def _passages(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
 def _line(passage: Passage, terms: Sequence[str], width: int, mark: str = "") -> str:
     """A message cannot look like another one: it is on one line, behind its number."""
     who = f"#{passage.number} {passage.role}, {passage.at:%Y-%m-%d}, {passage.trust.name.lower()}{mark}"
-    return f"  [{who}] {one_line(excerpt(passage.text, terms, width), width + 10)}"
+    return f"  [{who}] {one_line(excerpt(redact(passage.text), terms, width), width + 10)}"
 
 
 def _called(header: Header) -> str:

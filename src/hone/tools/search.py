@@ -5,7 +5,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from itertools import chain, islice, product
@@ -17,6 +17,7 @@ from msgspec import Struct
 from hone.core.permissions import Action
 from hone.core.permit import Effect
 from hone.core.regex import regex
+from hone.core.secrets import redact_rows
 from hone.core.tool import Outcome, Tool, ToolKind, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
@@ -147,19 +148,21 @@ def _remarks(query: Search) -> Iterator[str]:
 
 
 def _matches(files: Iterator[SearchedFile], label: str, query: Search) -> Iterator[str]:
+    """Lines are matched as they are, and shown as they read in the redacted file."""
     for file in files:
         data = _content(file, query)
-        found = False
-        for number, line in enumerate(_lines(data, query), 1):
+        lines = _lines(data, query)
+        safe: Sequence[str] = ()
+        for number, line in enumerate(lines):
             if query.stop.is_set():
                 return
             query.clipped += len(line) > REACH
             if query.regex and query.regex.search(line, 0, REACH):
-                if not found:
+                if not safe:
                     query.trust = min(query.trust, query.labels.of_file(file.path, data or b""))
-                found = True
-                cut = " […]" if len(line) > WIDEST else ""
-                yield f"{_name(label, file)}:{number}: {line[:WIDEST]}{cut}"
+                    safe = redact_rows(lines, 0, len(lines))
+                cut = " […]" if len(safe[number]) > WIDEST else ""
+                yield f"{_name(label, file)}:{number + 1}: {safe[number][:WIDEST]}{cut}"
 
 
 def _content(file: SearchedFile, query: Search) -> bytes | None:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from hone.core.clock import Clock
 from hone.core.errors import HoneError
 from hone.core.messages import sound
+from hone.core.permissions import Mode
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolKind, refused
 from hone.core.tool_context import ToolContext
@@ -23,7 +24,7 @@ from hone.core.trust import Trust
 from hone.core.work import Work
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
 from hone.sandbox.process import Ended, Running
-from hone.sandbox.spec import PATH, Claim, SandboxUnavailable
+from hone.sandbox.spec import PATH, Claim, Launch, SandboxUnavailable
 from hone.sandbox.workspace import Workspace
 from hone.tools.define import tool
 from hone.tools.doubts import CommandRequest, Judge
@@ -40,6 +41,8 @@ _SCRIPT = (
     'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 is gone)"; }; '
     'eval "$1"'
 )
+SEALED = "git's hooks and config, CI files and start files are read-only here; change them with write_file"
+_SEALED_SIGNS = ("Read-only file system", "Device or resource busy")
 _SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 
 
@@ -84,6 +87,12 @@ class Shell:
         if network or Claim.NETWORK not in choice.held:
             return Trust.FOREIGN
         return self.work.labels.of_output(self.workspace.folder, text)
+
+    def launch(
+        self, argv: Sequence[str], choice: SandboxChoice, context: ToolContext, *, network: bool
+    ) -> Launch:
+        """Who only plans, writes nothing. Raises SandboxUnavailable."""
+        return self.workspace.launch(argv, choice, network=network, read_only=only_looks(context))
 
     def around(self, text: str, context: ToolContext, *, network: bool) -> AbstractAsyncContextManager[None]:
         return self.work.around_command(self.workspace.folder, text, context, network=network)
@@ -161,7 +170,7 @@ def _terminal(shell: Shell) -> Tool:
         if no:
             return refused(f"Not run. {no}")
         try:
-            launch = shell.workspace.launch(argv, choice, network=network)
+            launch = shell.launch(argv, choice, context, network=network)
             async with AsyncExitStack() as stack:
                 await stack.enter_async_context(shell.around(command, context, network=network))
                 if background:
@@ -174,7 +183,7 @@ def _terminal(shell: Shell) -> Tool:
             return refused(f"Not run: {error}".rstrip(".") + ".")
         place = shell.arrive(ended.report)
         trust = await asyncio.to_thread(shell.trust, ended.output, choice, network=network)
-        return told(ended, choice, timeout, network=network, trust=trust, place=place)
+        return told(ended, choice, timeout, walls(context, network=network), trust, place)
 
     return terminal
 
@@ -185,6 +194,7 @@ def _process(shell: Shell) -> Tool:
         """Look at or stop processes in the background."""
         if action == "list":
             rows = [f"{id}: {job.command} ({job.state})" for id, job in shell.jobs.items()]
+            rows += [f"[{note}]" for note in shell.workspace.inspect()]
             return Outcome("\n".join(rows) or "There are none.", trust=Trust.AGENT)
         job = shell.jobs.get(id)
         if job is None:
@@ -193,7 +203,8 @@ def _process(shell: Shell) -> Tool:
             await job.running.stop()
         text = job.running.output.text()
         trust = await asyncio.to_thread(shell.trust, text, job.choice, network=job.network)
-        return Outcome(f"{text}\n[{job.state}]", trust=trust)
+        facts = "; ".join((job.state, *shell.workspace.inspect()))
+        return Outcome(f"{text}\n[{facts}]", trust=trust)
 
     return process
 
@@ -216,35 +227,43 @@ def _code(shell: Shell) -> Tool:
         if no:
             return refused(f"Not run. {no}")
         try:
-            launch = workspace.launch([workspace.python, "-I", "-u", "-c", _SNIPPET], choice, network=network)
+            argv = [workspace.python, "-I", "-u", "-c", _SNIPPET]
+            launch = shell.launch(argv, choice, context, network=network)
             async with shell.around(code, context, network=network):
                 ended = await workspace.run(launch, "execute_code", timeout, code.encode())
         except (OSError, ValueError, SandboxUnavailable, HoneError) as error:
             return refused(f"Not run: {error}".rstrip(".") + ".")
         trust = await asyncio.to_thread(shell.trust, ended.output, choice, network=network)
-        return told(ended, choice, timeout, network=network, trust=trust)
+        return told(ended, choice, timeout, walls(context, network=network), trust)
 
     return execute_code
 
 
 def told(
-    ended: Ended, choice: SandboxChoice, timeout: float, *, network: bool, trust: Trust, place: str = ""
+    ended: Ended, choice: SandboxChoice, timeout: float, walls: str, trust: Trust, place: str = ""
 ) -> Outcome:
-    """`place` is where the shell stands now, if that changed."""
+    """`walls` says what may have made it fail; `place` is where the shell stands now, if that changed."""
     failed = ended.timed_out or ended.code != 0
     stopped = f"stopped after {timeout:g} s, with everything it started"
     facts = [stopped if ended.timed_out else named(ended.code), f"{ended.seconds:.1f} s"]
     if place:
         facts.append(f"now in {place}")
+    facts += ended.notes
     if failed and choice.mode is not NONE:
-        facts.append(walls(network=network))
+        facts += [SEALED] if any(sign in ended.output for sign in _SEALED_SIGNS) else []
+        facts.append(walls)
     gap = "" if not ended.output or ended.output.endswith("\n") else "\n"
     return Outcome(f"{ended.output}{gap}[{'; '.join(facts)}]", failed, trust)
 
 
-def walls(*, network: bool) -> str:
+def only_looks(context: ToolContext) -> bool:
+    return context.permissions.mode is Mode.PLAN
+
+
+def walls(context: ToolContext, *, network: bool) -> str:
+    own = "$TMPDIR (plan mode)" if only_looks(context) else "the working folder and $TMPDIR"
     reach = "" if network else ", no network"
-    return f"in a sandbox: writes only in the working folder and $TMPDIR, files of others hidden{reach}"
+    return f"in a sandbox: writes only in {own}, files of others hidden{reach}"
 
 
 def named(code: int) -> str:

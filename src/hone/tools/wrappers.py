@@ -1,4 +1,4 @@
-"""Tools that wrap tools: turn errors into results, redact secrets, cap and label results, restrict paths."""
+"""Tools that wrap tools: ask for permission, turn errors into results, redact secrets, cap results."""
 
 import asyncio
 import re
@@ -9,7 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.messages import ToolCall, digest, sound
-from hone.core.tool import Outcome, Tool, ToolSpec
+from hone.core.permissions import Action, Request
+from hone.core.permit import Effect
+from hone.core.tool import Outcome, Tool, ToolSpec, refused
 from hone.core.tool_context import ToolContext
 from hone.core.value import replace
 from hone.core.visible import visible
@@ -17,6 +19,7 @@ from hone.files.atomic import write
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 _FRAMES = 3
+_CHANGING = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 
 class Wrapper(Struct, frozen=True):
@@ -27,6 +30,19 @@ class Wrapper(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         return self.tool.spec
+
+
+class Permitted(Wrapper, frozen=True):
+    """Asks for permission on behalf of a tool that changes something and does not ask by itself."""
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        if self.spec.effects & _CHANGING and not self.spec.readonly:
+            question = f"Let {call.name} do this?"
+            request = Request(call.name, Action.USE, call.arguments, call.arguments, question)
+            no = await context.refusal(request)
+            if no:
+                return refused(f"{call.name} was not run. {no}")
+        return await self.tool.run(call, context)
 
 
 class SafeTool(Wrapper, frozen=True):

@@ -10,7 +10,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.web.answers import add_security_headers, failure
+from hone.web.callers import NOBODY, OWNER, ApiCaller
 from hone.web.keys import STAY, Keys
+from hone.web.operation import CALLER
+from hone.web.revocation import UNKNOWN, RevocableCall
 
 OPEN = "/health"
 LOGIN = "/login"
@@ -18,6 +21,11 @@ SAFE = ("GET", "HEAD")
 JSON = "application/json"
 LARGEST = 20 * 1024 * 1024
 """Bytes of a request."""
+FOR_PROGRAMS = frozenset({"/v1/chat/completions", "/v1/models"})
+NOT_FOR_PROGRAMS = (
+    "This key is for a program, and programs use /v1/chat/completions and /v1/models only. "
+    "For everything else make a key for a person: hone serve keys add NAME --for person"
+)
 CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Hone</title><h1>This page is closed</h1><p>{way}</p>"""
@@ -43,10 +51,15 @@ class AuthMiddleware:
             raise RuntimeError(f"nobody talks {scope['type']} here")
         out = add_security_headers(send)
         refusal = self._refusal(scope)
-        if refusal is None:
-            await self._app(scope, _bounded(receive), out)
-        else:
+        if refusal is not None:
             await refusal(scope, receive, out)
+            return
+        who = scope.get(CALLER, NOBODY)
+        if who.tag:
+            call = RevocableCall(lambda: self._keys.accepts(who), _bounded(receive), out)
+            await call.run(self._app, scope)
+        else:
+            await self._app(scope, _bounded(receive), out)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """What to answer instead of what was asked; None: it may be asked."""
@@ -59,8 +72,12 @@ class AuthMiddleware:
             return failure(403, "forbidden_origin", "This was asked by the page of somebody else.")
         if scope["path"] == LOGIN:
             return self._login(scope, head)
-        if not self._knows(scope, head):
+        who = self._caller(scope, head)
+        if who is None:
             return self._closed(head)
+        if who.is_program and scope["path"] not in FOR_PROGRAMS:
+            return failure(403, "forbidden_for_programs", NOT_FOR_PROGRAMS)
+        scope[CALLER] = who
         if scope["method"] not in SAFE and head.media_type != JSON:
             return failure(415, "unsupported_media_type", f"Send the body as {JSON}.")
         if head.length > LARGEST:
@@ -74,34 +91,35 @@ class AuthMiddleware:
             return False
         return head.one("sec-fetch-site") in (None, "same-origin", "none")
 
-    def _knows(self, scope: Scope, head: "_Head") -> bool:
+    def _caller(self, scope: Scope, head: "_Head") -> ApiCaller | None:
         scheme, _, word = (head.one("authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
             return self._keys.takes_key(word.strip())
         cookie = head.cookie(self._keys.cookie_name)
-        if not cookie or not self._keys.takes_cookie(cookie):
-            return False
         # A browser names its page whenever something may change.
-        return scope["method"] in SAFE or head.one("origin") is not None
+        if not cookie or (scope["method"] not in SAFE and head.one("origin") is None):
+            return None
+        return self._keys.takes_cookie(cookie)
 
     def _login(self, scope: Scope, head: "_Head") -> Response:
         if scope["method"] not in SAFE:
             return failure(405, "method_not_allowed", "Log in with GET.")
         query = parse_qs(scope["query_string"].decode("latin-1"))
         ticket = query.get("ticket", [""])[0]
-        if scope["method"] == "GET" and (
-            (ticket and self._keys.takes_ticket(ticket)) or self._keys.takes_password(head.password)
-        ):
-            return self._welcome()
+        if scope["method"] == "GET":
+            if ticket and (who := self._keys.takes_ticket(ticket)):
+                return self._welcome(who)
+            if self._keys.takes_password(head.password):
+                return self._welcome(OWNER)
         response = self._closed(head)
         if self._keys.has_password:
             response.headers["www-authenticate"] = 'Basic realm="Hone", charset="UTF-8"'
         return response
 
-    def _welcome(self) -> Response:
+    def _welcome(self, who: ApiCaller) -> Response:
         response = RedirectResponse("/", 303)
         response.set_cookie(
-            self._keys.cookie_name, self._keys.cookie(), STAY, path="/", httponly=True, samesite="strict"
+            self._keys.cookie_name, self._keys.cookie(who), STAY, path="/", httponly=True, samesite="strict"
         )
         return response
 
@@ -109,7 +127,7 @@ class AuthMiddleware:
         if "text/html" in (head.one("accept") or ""):
             way = BY_PASSWORD if self._keys.has_password else BY_TICKET
             return HTMLResponse(CLOSED.format(way=way), 401)
-        return failure(401, "unauthorized", "Send the key in serve.key as a bearer token, or log in.")
+        return failure(401, "unauthorized", UNKNOWN)
 
 
 class _Head:

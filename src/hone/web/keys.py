@@ -6,9 +6,13 @@ import os
 import secrets
 from pathlib import Path
 
+import msgspec
+
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
 from hone.files.atomic import sweep, write
+from hone.web.api_keys import ApiKeys
+from hone.web.callers import OWNER, ApiCaller, caller
 
 FILE = "serve.key"
 STAY = 12 * 3600
@@ -59,28 +63,33 @@ def password(path: Path) -> str:
 
 
 class Keys:
-    """`port` names the cookie, so that two servers on one host do not take each other's."""
+    """`port` names the cookie, so that two servers on one host do not take each other's. `issued` are the API
+    keys beside the home's own."""
 
-    def __init__(self, key: str, clock: Clock, port: int = 0, password: str = "") -> None:
+    def __init__(
+        self, key: str, clock: Clock, port: int = 0, password: str = "", issued: ApiKeys | None = None
+    ) -> None:
         self.cookie_name = f"hone-{port}"
         self.has_password = bool(password)
         self._key = key.encode()
         self._clock = clock
         self._password = password.encode()
-        self._tickets: dict[str, float] = {}
+        self._issued = issued
+        self._tickets: dict[str, tuple[float, str]] = {}
         self._wrong: list[float] = []
 
-    def ticket(self) -> str:
+    def ticket(self, who: ApiCaller = OWNER) -> str:
         """Good for one visit."""
         word = secrets.token_urlsafe(32)
-        self._tickets[_digest(word)] = self._clock.monotonic() + WAIT
+        self._tickets[_digest(word)] = self._clock.monotonic() + WAIT, who.tag
         return word
 
-    def takes_ticket(self, word: str) -> bool:
-        """True once."""
+    def takes_ticket(self, word: str) -> ApiCaller | None:
+        """Who it was made by; once."""
         now = self._clock.monotonic()
-        self._tickets = {each: until for each, until in self._tickets.items() if until > now}
-        return self._tickets.pop(_digest(word), None) is not None
+        self._tickets = {each: kept for each, kept in self._tickets.items() if kept[0] > now}
+        found = self._tickets.pop(_digest(word), None)
+        return self._person(found[1]) if found else None
 
     def takes_password(self, word: str) -> bool:
         """After some wrong ones, none is right for a while: nobody can guess for long."""
@@ -93,20 +102,37 @@ class Keys:
         self._wrong.append(now)
         return False
 
-    def takes_key(self, word: str) -> bool:
-        return hmac.compare_digest(word.encode(), self._key)
+    def takes_key(self, word: str) -> ApiCaller | None:
+        """The owner for the home's own key; for another, whoever it was issued to."""
+        if hmac.compare_digest(word.encode(), self._key):
+            return OWNER
+        found = self._issued.find(word) if self._issued else None
+        if found is None or self._issued is None:
+            return None
+        self._issued.note_use(found)
+        return caller(found)
 
-    def cookie(self) -> str:
-        """The time it ends, something nobody can guess, and our seal on both."""
-        text = f"{int(self._clock.now().timestamp()) + STAY}.{secrets.token_urlsafe(16)}"
+    def cookie(self, who: ApiCaller = OWNER) -> str:
+        """The time it ends, something nobody can guess, the key it came by, and our seal on them."""
+        text = f"{int(self._clock.now().timestamp()) + STAY}.{secrets.token_urlsafe(16)}.{who.tag}"
         return f"{text}.{self._seal(text)}"
 
-    def takes_cookie(self, value: str) -> bool:
+    def takes_cookie(self, value: str) -> ApiCaller | None:
         text, _, seal = value.rpartition(".")
-        until = text.partition(".")[0]
+        until, tag = text.partition(".")[0], text.rpartition(".")[2]
         if not hmac.compare_digest(seal.encode(), self._seal(text).encode()):
-            return False
-        return until.isdigit() and int(until) > self._clock.now().timestamp()
+            return None
+        current = until.isdigit() and int(until) > self._clock.now().timestamp()
+        return self._person(tag) if current else None
+
+    def accepts(self, who: ApiCaller) -> bool:
+        """Whether the key of somebody who was let in is still valid."""
+        return not who.tag or (self._issued is not None and self._issued.has(who.tag))
+
+    def _person(self, tag: str) -> ApiCaller | None:
+        """Whoever has a cookie is a person, as long as the key is there that it came by."""
+        who = msgspec.structs.replace(OWNER, tag=tag)
+        return who if self.accepts(who) else None
 
     def _seal(self, text: str) -> str:
         return hmac.new(self._key + self._password, f"cookie {text}".encode(), hashlib.sha256).hexdigest()

@@ -199,5 +199,6 @@ class OpenSessions:
         except Conflict:
             stale = open_session.session
             open_session.session = await self._hone.resume(stale.id)
+            open_session.session.set_mode(stale.mode)
             await self._hone.release(stale)
             return await open_session.session.send(message, tell, voice=voice, aside=aside)

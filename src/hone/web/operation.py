@@ -12,11 +12,14 @@ from starlette.routing import Route
 
 from hone.core.errors import Missing
 from hone.web.answers import answer, failure
+from hone.web.callers import NOBODY, ApiCaller
 from hone.web.state import ServerState
 
 Query = TypeVar("Query")
 Body = TypeVar("Body")
 STREAM = "text/event-stream"
+CALLER = "hone.caller"
+"""Where a request says who sends it."""
 LARGEST_NUMBER = 2**53
 """What every JSON reader, and the database, can count to."""
 
@@ -33,6 +36,7 @@ class OperationCall(Struct, Generic[Query, Body], frozen=True):
     headers: Headers
     gone: Callable[[], Awaitable[bool]]
     """Whether whoever asked has gone."""
+    caller: ApiCaller = NOBODY
 
 
 Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]
@@ -72,7 +76,15 @@ class Operation(Struct, frozen=True):
         if request.method == "HEAD" and self.streams:
             return Response(media_type=STREAM)  # nobody would hear what follows
         result = await self.act(
-            OperationCall(state, path, query, body, request.headers, request.is_disconnected)
+            OperationCall(
+                state,
+                path,
+                query,
+                body,
+                request.headers,
+                request.is_disconnected,
+                request.scope.get(CALLER, NOBODY),
+            )
         )
         return result if isinstance(result, Response) else answer(result, self.status)
 

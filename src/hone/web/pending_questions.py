@@ -4,6 +4,7 @@ import asyncio
 import os
 from contextlib import suppress
 from contextvars import ContextVar
+from typing import Any
 
 from hone.core.clock import Clock
 from hone.core.errors import Missing
@@ -11,7 +12,7 @@ from hone.core.permissions import Answer, Question
 from hone.web.bus import Bus
 
 PATIENCE = 600.0
-"""Seconds before no answer is a no."""
+"""Seconds before no answer means that nobody is there."""
 
 watched: ContextVar[str] = ContextVar("watched", default="")
 """The session whose turn this is, if somebody watches it who can answer."""
@@ -26,19 +27,19 @@ class PendingQuestions:
     async def ask(self, question: Question) -> Answer:
         session = watched.get()
         if not session:
-            return Answer.NO
+            return Answer.NOBODY
         id = os.urandom(6).hex()
         future = self._open[session, id] = asyncio.get_running_loop().create_future()
-        said = {"id": id, "text": question.text, "detail": question.detail, "pattern": question.pattern}
-        self._bus.publish(session, "question", said)
-        answer = Answer.NO
+        self._bus.publish(session, "question", {"id": id, **_shown(question)})
+        answer = Answer.NOBODY
         try:
             with suppress(TimeoutError):
                 async with self._clock.timeout(PATIENCE):
                     answer = await future
         finally:
             del self._open[session, id]
-            self._bus.publish(session, "answer", {"id": id, "answer": answer.choice})
+            said = "no" if answer == Answer.NOBODY else answer.choice
+            self._bus.publish(session, "answer", {"id": id, "answer": said})
         return answer
 
     def answer(self, session: str, id: str, answer: Answer) -> None:
@@ -47,3 +48,12 @@ class PendingQuestions:
         if future is None or future.done():
             raise Missing("Nobody waits for an answer to this question any more.")
         future.set_result(answer)
+
+
+def _shown(question: Question) -> dict[str, Any]:
+    return {
+        "text": question.text,
+        "detail": question.detail,
+        "pattern": question.pattern,
+        "choices": question.choices,
+    }

@@ -14,20 +14,19 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
+from hone.web.api_keys import ApiKeys
 from hone.web.app import create_app
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
+from hone.web.protocol import BOUNDS, RequestBounds, strict
 from hone.web.state import ServerState
 
 PORT, HTTP = 8420, 80
 GRACE = 10.0
 """Seconds that turns under way have to end by themselves."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-IDLE = 75
-"""Seconds that a connection is kept between two requests: longer than clients keep theirs, so that they never
-use one that has just been closed."""
 HELD_UP = 5
 """Seconds a client may take to hear the end."""
 
@@ -118,17 +117,18 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def server(state: ServerState, hosts: Collection[str], grace: float = GRACE) -> Server:
+def server(
+    state: ServerState, hosts: Collection[str], grace: float = GRACE, bounds: RequestBounds = BOUNDS
+) -> Server:
     config = uvicorn.Config(
         create_app(state, hosts),
-        http="h11",
+        http=strict(bounds),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=HELD_UP,
     )
     return Server(config, state, grace)
@@ -147,7 +147,9 @@ async def serve(
         questions = PendingQuestions(bus, clock)
         async with Hone(home=home, ask=questions.ask, learning="queue") as hone:
             await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
-            keys = Keys(stored(hone.home), clock, port, address.password)
+            issued = ApiKeys(hone.home, clock)
+            issued.list()  # a file that cannot be read is said first, too
+            keys = Keys(stored(hone.home), clock, port, address.password, issued)
             state = ServerState(
                 hone, keys, bus, questions, OpenSessions(hone, bus, clock), clock, _url(address, port)
             )

@@ -22,7 +22,8 @@ DOUBTS = ("whether this was kept shows when the disk works again", "a power cut 
 """Said where nobody can know: the disk took it, and then failed to keep it for good."""
 UNKEPT = "is not kept"
 """Said where a home cannot be written: then nothing is promised."""
-STANDING = {*DATABASE, ".lock", "locks"}
+BESIDE = {"checkpoints", *(f"checkpoints.db{suffix}" for suffix in ("", "-wal", "-shm"))}
+STANDING = {*DATABASE, *BESIDE, ".lock", "locks"}
 
 
 class Told(Struct, frozen=True):

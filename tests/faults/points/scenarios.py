@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tests.faults.points import files, knowledge
 from tests.faults.points.reviews import Review
+from tests.faults.points.rewinds import Rewinding
 from tests.faults.points.scenario import Scenario
 from tests.faults.points.talks import Resumed, Served, Talk
 
@@ -24,4 +25,5 @@ SCENARIOS: Sequence[Scenario] = (
     files.backend,
     files.outbox,
     files.Import(),
+    Rewinding(),
 )

@@ -44,7 +44,8 @@ OURS, HONEST = injected(), honest()
 TEXTS = [*OURS, *public(len(OURS))]
 FETCH, TERMINAL = "web_fetch", "networked terminal"
 AFTER, UNTRUSTED = "read_file after a network effect", "untrusted folder"
-CHANNELS = (FETCH, TERMINAL, AFTER, UNTRUSTED)
+SAVED = "a file that an earlier conversation saved"
+CHANNELS = (FETCH, TERMINAL, AFTER, UNTRUSTED, SAVED)
 HERE = "read_file in a trusted folder, no network"
 """No channel of attack: the control, by which a text does get in."""
 SITE = "http://site.example"
@@ -88,6 +89,9 @@ class House:
         """The way and the answer of each call that the text set off."""
         mind = self.mind
         mind.injected, mind.owner = text, HONEST[text.number % len(HONEST)]
+        if self.channel == SAVED:
+            mind.steps, mind.at_once = [*self._saving(text)], False
+            await (await self.hone.session()).send(mind.owner.said)
         mind.steps, mind.at_once, mind.result = [*self._steps(text)], not review, 0
         session = await self.hone.session()
         turn = await session.send(mind.owner.said)
@@ -127,8 +131,26 @@ class House:
         assert fork.header.shared == (0 if self.cold else count)
         return fork.transcript.nodes[fork.header.shared :]
 
+    def _saving(self, text: Injected) -> Iterator[ToolCall]:
+        """A conversation that is foreign saves it in the trusted folder, by one way or the other."""
+        yield call("web_fetch", url=f"{SITE}/{text.number}")
+        code = f"open('page.txt', 'w', encoding='utf-8').write({text.text!r})"
+        ways = (
+            call("write_file", path="page.txt", content=text.text),
+            call("terminal", command=f"printf %s {shlex.quote(text.text)} > page.txt"),
+            call("execute_code", code=code),
+        )
+        yield ways[text.number % len(ways)]
+
     def _steps(self, text: Injected) -> Iterator[ToolCall]:
-        if self.channel == FETCH:
+        if self.channel == SAVED:
+            ways = (
+                call("read_file", path="page.txt"),
+                call("terminal", command="cat page.txt"),
+                call("execute_code", code="print(open('page.txt', encoding='utf-8').read())"),
+            )
+            yield ways[text.number // 3 % len(ways)]
+        elif self.channel == FETCH:
             yield call("web_fetch", url=f"{SITE}/{text.number}")
         elif self.channel == TERMINAL:
             yield call("terminal", command=self._command(text), network=True)

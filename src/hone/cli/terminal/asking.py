@@ -2,19 +2,17 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from textwrap import wrap
 from typing import TypeVar
 
 from hone.cli.render import Paint
-from hone.cli.terminal.keyboard import forget_typed, pressed, unechoed
-from hone.cli.trust import MEANING
-from hone.cli.trust import shown as shown_file
-from hone.core.permissions import Answer, Question
+from hone.cli.terminal.keyboard import forget_typed, line, pressed, unechoed
+from hone.cli.trust import MEANING, ShownFile
+from hone.core.permissions import Answer, Mode, Question
 from hone.core.visible import one_line, visible
-from hone.runtime.instructions import FoundInstructions
 
 Choice = TypeVar("Choice")
 Press = Callable[[float | None], Awaitable[str]]
@@ -28,6 +26,18 @@ LEAVING = frozenset({"\x03", "\x04"})
 NO = frozenset({"n", "q", "\x1b", *ENTER})
 
 
+KEYS = {"once": "y", "session": "s", "any-host": "h", "always": "a", "no": "n"}
+MEANINGS = {
+    "once": "yes",
+    "session": "yes, for this session",
+    "any-host": "yes, and any host for this session",
+    "always": "always",
+    "no": "no",
+}
+BECAUSE = Answer("no", "?")
+"""A no whose reason is still to be typed."""
+
+
 class Asking:
     """Asks one question at a time. `pause` holds the screen still meanwhile; the screen sets it."""
 
@@ -39,46 +49,73 @@ class Asking:
     async def __call__(self, question: Question) -> Answer:
         async with self._turn:
             with self.pause():
-                # Without a pattern there is nothing that a longer yes could be tied to.
-                longer = {"s": Answer.SESSION, "a": Answer.ALWAYS} if question.pattern else {}
-                lines = shown(question, self._paint)
-                answer = await choice(lines, {"y": Answer.ONCE, **longer}, Answer.NO)
-                print(self._paint.dim(f"  → {answer}"))
+                yes = {KEYS[each]: Answer(each) for each in question.choices if each != "no"}
+                answer = await choice(shown(question, self._paint), {**yes, "r": BECAUSE}, Answer.NO)
+                if answer is BECAUSE:
+                    answer = Answer("no", await line("  Why not? "))
+                said = f"no: {visible(answer.reason)}" if answer.reason else MEANINGS[answer.choice]
+                print(self._paint.dim(f"  → {said}"))
         return answer
 
 
 def shown(question: Question, paint: Paint) -> Iterator[str]:
-    """The question, to the letter what it is about, and the keys."""
+    """Yield the question, to the letter what it is about, and the keys."""
     detail = visible(question.detail).split("\n")
     yield f"{paint.bold('?')} {paint.bold(visible(question.text))}"
     yield from (f"    {line}" for line in detail)
-    if len(detail) > shutil.get_terminal_size().lines - 4:
+    if len(detail) > shutil.get_terminal_size().lines - 9:
         yield paint.red(f"  These are {len(detail):,} lines: scroll up to see them all.")
-    longer = f", s for this session, a always: {visible(question.pattern)}" if question.pattern else ""
-    yield paint.dim(f"  y once{longer}")
-    yield paint.dim("  n no, as do Enter, Esc and Ctrl-C")
+    for each in question.choices:
+        if each == "always":
+            yield from _always(question.pattern, paint)
+        else:
+            yield paint.dim(f"  [{KEYS[each]}] {MEANINGS[each]}{' (default)' if each == 'no' else ''}")
+    yield paint.dim("  [r] no, and say why")
 
 
-async def ask_trust(folder: Path, found: FoundInstructions | None, paint: Paint) -> bool:
-    """Whether what is in this folder counts as the owner's own from now on, its instructions included."""
-    trusted = await choice(trust_shown(folder, found, paint), {"y": True}, False)
+def _always(pattern: str, paint: Paint) -> Iterator[str]:
+    """Yield the rules that an answer for always would add."""
+    rules = visible(pattern).split("\n")
+    if len(rules) == 1:
+        yield paint.dim(f"  [a] always: {rules[0]}")
+        return
+    yield paint.dim("  [a] always, by these rules:")
+    yield from (paint.dim(f"        {rule}") for rule in rules)
+
+
+async def ask_plan(paint: Paint) -> Mode | None:
+    """Return the mode in which to carry out the plan that was just given; None to keep planning."""
+    lines = (
+        f"{paint.bold('?')} {paint.bold('Carry out this plan?')}",
+        paint.dim("  [y] work in auto mode"),
+        paint.dim("  [a] ask before each change"),
+        paint.dim("  [n] keep planning (default)"),
+    )
+    mode = await choice(lines, {"y": Mode.AUTO, "a": Mode.ASK}, None)
+    print(paint.dim(f"  → mode {mode}" if mode else "  → keep planning"))
+    return mode
+
+
+async def ask_trust(folder: Path, files: Sequence[ShownFile], paint: Paint) -> bool:
+    """Return whether what is in this folder counts as the owner's own from now on, these files included."""
+    trusted = await choice(trust_shown(folder, files, paint), {"y": True}, False)
     print(paint.dim(f"  → {'trusted' if trusted else 'not trusted'}"))
     return trusted
 
 
-def trust_shown(folder: Path, found: FoundInstructions | None, paint: Paint) -> Iterator[str]:
+def trust_shown(folder: Path, files: Sequence[ShownFile], paint: Paint) -> Iterator[str]:
     size = shutil.get_terminal_size()
     width = min(100, size.columns) - 4
-    file = shown_file(found) if found else []
-    yield from file
-    if len(file) > size.lines - 10:
+    lines = [line for file in files for line in file.lines()]
+    yield from lines
+    if len(lines) > size.lines - 10:
         yield paint.red("  That is more than fits here: scroll up to see it all.")
     yield f"{paint.bold('?')} {paint.bold('Do you trust this folder?')}"
     yield f"    {one_line(str(folder), 500)}"
     yield from (paint.dim(f"    {line}") for line in wrap(" ".join(MEANING.split()), width))
-    if found:
-        yield f"    With a yes, its {found.name} (above) is read by the model and followed as it is now."
-    yield paint.dim("  y yes, n not now, as do Enter, Esc and Ctrl-C")
+    yield from (f"    With a yes, its {file.name} (above) {file.effect}." for file in files)
+    yield paint.dim("  [y] trust this folder")
+    yield paint.dim("  [n] not now (default)")
 
 
 async def choice(lines: Iterable[str], yes: Mapping[str, Choice], no: Choice) -> Choice:

@@ -28,6 +28,36 @@ def unechoed(*, signals: bool) -> Iterator[None]:
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
+@contextmanager
+def echoed() -> Iterator[None]:
+    """What is typed shows, and comes line by line, whatever held before. Ctrl-C is a key like any other."""
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    now = termios.tcgetattr(terminal)
+    now[0] |= termios.ICRNL
+    now[3] |= termios.ECHO | termios.ICANON
+    now[3] &= ~termios.ISIG
+    termios.tcsetattr(terminal, termios.TCSANOW, now)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(terminal, termios.TCSANOW, before)
+
+
+async def line(prompt: str) -> str:
+    """Return one line that is typed after the prompt; empty if it is broken off by Ctrl-C or Ctrl-D."""
+    print(prompt, end="", flush=True)
+    typed = ""
+    with echoed():
+        while "\n" not in typed:
+            try:
+                typed += await pressed()
+            except EOFError:
+                break
+    return "" if "\x03" in typed else typed.partition("\n")[0].strip()
+
+
 def forget_typed() -> None:
     """Keys that were pressed before now are nobody's answer."""
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from hone.cli.context import Interrupts
@@ -14,10 +14,12 @@ PROMPT, MORE = "> ", ". "
 
 
 class PlainScreen:
-    """The terminal edits the line itself and hands it over whole."""
+    """The terminal edits the line itself and hands it over whole. `mark` is asked for what the prompt should
+    say."""
 
-    def __init__(self, interrupts: Interrupts) -> None:
+    def __init__(self, interrupts: Interrupts, mark: Callable[[], str] = str) -> None:
         paint = paint_for(sys.stdout)
+        self._mark = mark
         self._interrupts = interrupts
         self._renderer = Renderer(paint)
         self._typed = ""
@@ -35,7 +37,8 @@ class PlainScreen:
 
     async def _message(self) -> str:
         """A line that ends in a backslash goes on with the next one."""
-        lines = [await self._line(PROMPT)]
+        mark = self._mark()
+        lines = [await self._line(f"({mark}) {PROMPT}" if mark else PROMPT)]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1].removesuffix("\\")
             lines.append(await self._line(MORE))

@@ -16,6 +16,7 @@ from hone.cli.terminal.plain import PlainScreen
 from hone.core.events import Emit
 from hone.core.loading import import_object
 from hone.core.model import Usage, total
+from hone.core.permissions import Mode
 from hone.core.visible import one_line
 
 EDITOR, DRAWING = "hone.cli.terminal.editor:DrawnScreen", "hone.cli.terminal.drawing:Drawing"
@@ -54,7 +55,13 @@ class Status(Struct, frozen=True):
     model: str
     folder: str
     spent: Sequence[Usage] = ()
+    mode: Mode = Mode.AUTO
     look: datetime | None = None
+
+    @property
+    def marked_mode(self) -> str:
+        """The mode, if it is not the usual one."""
+        return "" if self.mode is Mode.AUTO else f"{self.mode} mode"
 
 
 class Surroundings(Struct, frozen=True):
@@ -68,8 +75,10 @@ class Surroundings(Struct, frozen=True):
 
 
 def screen_for(surroundings: Surroundings, interrupts: Interrupts) -> Screen:
-    screen: Screen = import_object(EDITOR)(surroundings) if can_draw() else PlainScreen(interrupts)
-    return screen
+    if can_draw():
+        drawn: Screen = import_object(EDITOR)(surroundings)
+        return drawn
+    return PlainScreen(interrupts, lambda: surroundings.status().marked_mode)
 
 
 def working(interrupts: Interrupts) -> AbstractAsyncContextManager[Emit]:
@@ -91,16 +100,17 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def status_line(status: Status, width: int) -> str:
-    """As much of it as fits, the folder being the first to go."""
+    """As much of it as fits, the folder being the first to go, the mode the last."""
     model = one_line(status.model, LONGEST)
     look = [f"looks back at {status.look.astimezone():%H:%M}"] if status.look else []
-    parts = [model, *_figures(status.spent), *look]
+    figures = [*_figures(status.spent), *look]
+    first = [each for each in (status.marked_mode, model) if each]
     folder = place(status.folder)
-    for shown in ([*parts, folder], [*parts, folder.rpartition("/")[2]], parts, [model, *parts[2:]]):
-        line = " · ".join(shown)
+    for rest in ([*figures, folder], [*figures, folder.rpartition("/")[2]], figures, figures[1:]):
+        line = " · ".join((*first, *rest))
         if len(line) <= width:
             return line
-    return one_line(model, max(width, 1))
+    return one_line(" · ".join(first), max(width, 1))
 
 
 def _figures(spent: Sequence[Usage]) -> list[str]:

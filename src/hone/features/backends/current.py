@@ -16,7 +16,7 @@ from hone.core.errors import BackendError, SettingsError
 from hone.core.loading import import_object
 from hone.core.messages import digest
 from hone.core.regex import regex
-from hone.core.secrets import mask_password
+from hone.core.secrets import mask_password, passwords
 from hone.features.backends.guarded import GuardedBackend
 from hone.settings import Memory
 
@@ -185,7 +185,8 @@ class CurrentBackend:
     def make(self, name: str) -> GuardedBackend:
         """Raises SettingsError for a name that nobody knows."""
         if name not in self._made:
-            self._made[name] = GuardedBackend(self._new(name))
+            secrets = (self._environ.get(KEY, ""), *passwords(self.url(name)))
+            self._made[name] = GuardedBackend(self._new(name), secrets)
         return self._made[name]
 
     async def close(self) -> None:

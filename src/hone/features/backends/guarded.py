@@ -1,24 +1,29 @@
 """Wrap a memory backend: normalize its input, check its output, and convert its errors to BackendError."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 from hone.core.backend import KEYS, LIMIT, Availability, Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, HoneError, Unfit
 from hone.core.messages import sound
+from hone.core.secrets import conceal, redact
 from hone.core.visible import visible
 
 LONGEST_KEY, LONGEST = 200, 20_000
 """Characters of a key and of a value."""
+SHORTEST = 4
+"""Characters of a password that is taken out of errors; a shorter one may be a part of any word."""
 
 
 class GuardedBackend:
     """The same backend, as far as it keeps its word. A backend is anybody's code, or a service anywhere:
     another user's memory in an answer is an error of it, and so is anything that is no memory item."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, secrets: Collection[str] = ()) -> None:
+        """`secrets` are its key and password, which no error of it may show."""
         self._backend = backend
+        self._secrets = secrets
         self.name = backend.name
         self.is_cloud = backend.is_cloud
 
@@ -40,7 +45,7 @@ class GuardedBackend:
         except BackendError as error:
             return Availability(str(error))
         if isinstance(found, Availability):
-            return found
+            return Availability(redact(self._clear(found.why)))
         return Availability("" if found is True else f"The memory backend {self.name} cannot be used.")
 
     async def store(
@@ -93,14 +98,22 @@ class GuardedBackend:
     async def _asked(self, answer: Awaitable[object]) -> object:
         try:
             return await answer
-        except BackendError:
-            raise
+        except BackendError as error:
+            raise self._concealed(error) from None
         except HoneError as error:
-            raise BackendError(str(error)) from error
+            raise self._concealed(error) from error
         except Exception as error:  # the wall: a plugin or an SDK may raise anything
             raise BackendError(
                 f"The memory backend {self.name} failed with {type(error).__name__}."
             ) from error
+
+    def _concealed(self, error: HoneError) -> BackendError:
+        """Every word of a backend that gets into an error comes through here."""
+        kind = Unfit if isinstance(error, Unfit) else BackendError
+        return kind(self._clear(str(error)))
+
+    def _clear(self, text: str) -> str:
+        return conceal(text, self._secrets, "password", SHORTEST)
 
     def _several(self, found: object) -> list[object]:
         if isinstance(found, str) or not isinstance(found, Sequence):

@@ -24,9 +24,10 @@ from hone.features.templates.classes import succeeded
 from hone.runtime.session import Session, new_id
 from hone.runtime.toolbox_factory import Enclosure
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.clearing import cleared
 from hone.sandbox.process import CANNOT
 from hone.sandbox.spec import SandboxUnavailable
-from hone.sandbox.workspace import Workspace, cleared
+from hone.sandbox.workspace import Workspace
 
 PATIENCE = 120.0
 """Seconds for the script of a check."""

@@ -26,7 +26,7 @@ from hone.features.experiments.task_file import to_dict, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
 from hone.files.atomic import append_durably, write
 from hone.files.locks import acquire, release
-from hone.sandbox.workspace import cleared
+from hone.sandbox.clearing import cleared
 
 FOLDER, TASK = "experiments", "task.json"
 LONGEST = 64

@@ -93,7 +93,7 @@ class Local:
             if not address:
                 await self._end(process)
                 complaints.seek(0)
-                raise Rejected(f"The local engine did not start: {_last(complaints.read())}.")
+                raise Rejected(f"The local engine did not start: {_last(complaints.read(), key)}.")
         endpoint = Endpoint(PROVIDER, f"{address}/v1/chat/completions", {"authorization": f"Bearer {key}"})
         return _Running(process, OpenAIChat(self._http, self._clock, endpoint))
 
@@ -130,6 +130,6 @@ class Local:
             await process.wait()
 
 
-def _last(said: bytes) -> str:
+def _last(said: bytes, key: str) -> str:
     lines = said.decode("utf-8", "replace").strip().splitlines()
-    return excerpt(lines[-1]) if lines else "it did not say why"
+    return excerpt(lines[-1], (key,)) if lines else "it did not say why"

@@ -15,6 +15,7 @@ from time import monotonic
 
 from hone.core.errors import Refused
 from hone.core.regex import regex
+from hone.core.secrets import redact
 from hone.core.visible import one_line
 from hone.knowledge.skills.source_tree import SourceTree, find_fault, refuse
 
@@ -100,7 +101,7 @@ def _git(folder: Path, *arguments: str) -> bytes:
     with process:
         out, err = _ended(process, folder)
     if process.returncode:
-        words = one_line(err.decode("utf-8", "replace").strip(), 500)
+        words = one_line(redact(err.decode("utf-8", "replace").strip()), 500)
         raise Refused(f"git could not do it: {words or f'it ended with {process.returncode}'}")
     return out
 

@@ -1,6 +1,5 @@
 """The decisions, as pure functions. docs/permissions.md shows them as a table made from this module."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -8,7 +7,16 @@ from msgspec import Struct
 
 from hone.core.permissions import Action, Mode, Request
 from hone.core.sensitive import is_secret, is_sensitive
-from hone.runtime.permissions.rules import Rule, RuleSet, deny_command, exact_rules, match_command, match_path
+from hone.runtime.permissions.rules import (
+    Rule,
+    RuleSet,
+    deny_command,
+    exact_rule,
+    exact_rules,
+    match_command,
+    match_path,
+    match_use,
+)
 
 
 class Decision(StrEnum):
@@ -18,11 +26,13 @@ class Decision(StrEnum):
 
 
 class Ruling(Struct, frozen=True):
-    """`reason` is a sentence; `rules` are what an answer for longer would cover."""
+    """`reason` is a sentence; `rules` are what an answer for longer would cover; `network` if the question is
+    about the network."""
 
     decision: Decision
     reason: str = ""
     rules: tuple[Rule, ...] = ()
+    network: bool = False
 
 
 ALLOW = Ruling(Decision.ALLOW)
@@ -47,13 +57,19 @@ class PathRules(Struct, frozen=True):
 
     def doubt(self, path: Path, action: Action) -> str:
         """Return why the owner should be asked about a path, in a sentence; empty if there is no reason."""
-        if action is Action.READ:
-            secret = is_secret(path)
-            return f"It is a place for secrets: {secret}." if secret else ""
-        if not self.is_inside(path):
-            return "It lies outside the working folder."
-        sensitive = is_sensitive(path.relative_to(self.folder).parts)
-        return f"Writing it has consequences: {sensitive}." if sensitive else ""
+        guarded = self.guards(path, action)
+        if guarded or action is Action.READ or self.is_inside(path):
+            return guarded
+        return "It lies outside the working folder."
+
+    def guards(self, path: Path, action: Action) -> str:
+        """Return why only a rule that names this very path may allow it, in a sentence; else empty."""
+        parts = path.relative_to(self.folder).parts if self.is_inside(path) else path.parts[1:]
+        sensitive = is_sensitive(parts) if action is Action.WRITE else ""
+        if sensitive:
+            return f"Writing it has consequences: {sensitive}."
+        secret = is_secret(path)
+        return f"It is a place for secrets: {secret}." if secret else ""
 
 
 def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) -> Ruling:
@@ -66,32 +82,59 @@ def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) 
         return Ruling(Decision.DENY, f"Hone's home is closed to file tools. {hint}")
     denied = match_path(rules.deny, request.tool, path, places.folder)
     if denied:
-        return Ruling(Decision.DENY, f"A rule denies it: {denied}.")
+        return deny_by(denied)
     if writes and mode is Mode.PLAN:
         return Ruling(Decision.DENY, PLANNING)
     doubt = places.doubt(path, request.action)
-    allowed = match_path(_binding(rules.allow, doubt), request.tool, path, places.folder)
-    if mode is Mode.FULL or allowed or not (doubt or (writes and mode is Mode.ASK)):
+    binding = [each for each in rules.allow if not (each.is_wide and places.guards(path, request.action))]
+    allowed = match_path(binding, request.tool, path, places.folder)
+    if allowed or mode is Mode.FULL:
+        return allow_by(allowed)
+    if not doubt and not (writes and mode is Mode.ASK):
         return ALLOW
-    return Ruling(Decision.ASK, doubt, (Rule("write_file" if writes else "read_file", str(path)),))
+    return Ruling(Decision.ASK, doubt, _name(path, "write_file" if writes else "read_file"))
 
 
-def _binding(rules: Sequence[Rule], doubt: str) -> Sequence[Rule]:
-    """A wildcard never reaches a sensitive or secret place: such a rule must name it."""
-    outside = doubt.startswith("It lies outside")
-    return [rule for rule in rules if not (doubt and rule.is_wide) or outside] if doubt else rules
+def _name(path: Path, tool: str) -> tuple[Rule, ...]:
+    """Return the rule for this very path; none if its name would be read as a pattern."""
+    return () if Rule(tool, str(path)).is_wide else exact_rule(tool, str(path))
+
+
+def allow_by(rule: Rule | None) -> Ruling:
+    """Allow by a rule, or else by mode full."""
+    return Ruling(Decision.ALLOW, f"A rule allows it: {rule}." if rule else "Nothing is asked in this mode.")
+
+
+def deny_by(rule: Rule) -> Ruling:
+    return Ruling(Decision.DENY, f"A rule denies it: {rule}.")
 
 
 def judge_command(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
     """Judge what a command does apart from the network."""
     denied = deny_command(rules.deny, request.tool, request.subject)
     if denied:
-        return Ruling(Decision.DENY, f"A rule denies it: {denied}.")
+        return deny_by(denied)
     doubts = " ".join(request.doubts)
     if mode is Mode.PLAN:
-        return Ruling(Decision.DENY, f"{PLANNING} {doubts}") if doubts or request.network else ALLOW
-    if mode is Mode.FULL or match_command(rules.allow, request.tool, request.subject):
-        return ALLOW
+        outward = "Commands get no network." if request.network else ""
+        why = " ".join(filter(None, (PLANNING, doubts, outward)))
+        return Ruling(Decision.DENY, why) if doubts or outward else ALLOW
+    allowed = match_command(rules.allow, request.tool, request.subject)
+    if allowed or mode is Mode.FULL:
+        return allow_by(allowed[0] if allowed else None)
     if not doubts and mode is not Mode.ASK:
         return ALLOW
     return Ruling(Decision.ASK, doubts, exact_rules(request.tool, request.subject))
+
+
+def judge_use(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
+    """Judge a call of a tool that says no more about itself than that it changes something."""
+    about = Rule(request.tool, request.subject)
+    denied = match_use(rules.deny, about)
+    if denied:
+        return deny_by(denied)
+    if mode is Mode.PLAN:
+        return Ruling(Decision.DENY, PLANNING)
+    if mode is not Mode.ASK or match_use(rules.allow, about):
+        return ALLOW
+    return Ruling(Decision.ASK, "", (Rule(request.tool, "*"),))

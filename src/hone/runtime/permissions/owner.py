@@ -5,19 +5,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from hone.core.errors import HoneError
 from hone.core.permissions import Action, Answer, Ask, Mode, Question, Request, nobody
 from hone.core.transcript import Transcript
-from hone.runtime.permissions.decide import ALLOW, Decision, PathRules, Ruling, judge_command, judge_file
+from hone.core.visible import one_line
+from hone.runtime.permissions.decide import (
+    Decision,
+    PathRules,
+    Ruling,
+    judge_command,
+    judge_file,
+    judge_use,
+)
 from hone.runtime.permissions.network import judge_network, named_hosts
-from hone.runtime.permissions.rules import Rule, RuleSet
+from hone.runtime.permissions.rules import Rule, RuleSet, exact_rule, match_use
 
 Network = Literal["ask", "allow", "never"]
-_VERBS = {
+_QUESTIONS = {
     Action.READ: "Read this file?",
     Action.WRITE: "Change this file?",
     Action.RUN: "Run this?",
     Action.FETCH: "Fetch this page?",
+    Action.USE: "Make this call?",
 }
+ALONE = "It needs the owner's consent, and nobody is there to be asked."
 
 
 class OwnerPermissions:
@@ -42,32 +53,77 @@ class OwnerPermissions:
         self._ask = ask
         self._network = network
         self._session: set[Rule] = set()
-        self._answers: set[str] = set()
+        self._hosts: set[str] = set()
         self._any_host = False
         self._turn = asyncio.Lock()
 
+    def switch(self, mode: Mode) -> None:
+        self.mode = mode
+
+    def hear(self, transcript: Transcript) -> None:
+        self._hosts |= named_hosts(transcript)
+
+    def judge(self, request: Request) -> Ruling:
+        """Decide by mode and rules, without asking. Raises HoneError if the rules cannot be read."""
+        rules = self._merged()
+        rulings = []
+        if request.action is Action.RUN:
+            rulings.append(judge_command(request, self.mode, rules))
+        elif request.action is Action.USE:
+            rulings.append(judge_use(request, self.mode, rules))
+        elif request.action is not Action.FETCH:
+            rulings.append(judge_file(request, self.mode, rules, self._places))
+        if _is_outward(request):
+            rulings.append(
+                judge_network(request, self.mode, rules, self._network, self._hosts, any_host=self._any_host)
+            )
+        return combine(rulings)
+
     async def refusal(self, request: Request, transcript: Transcript, *, attended: bool) -> str:
-        ruling = self._judge(request, transcript)
-        if ruling.decision is Decision.ASK:
-            async with self._turn:
-                ruling = self._judge(request, transcript)  # the last answer may cover this one, too
-                if ruling.decision is Decision.ASK:
-                    return await self._consult(request, ruling, attended=attended)
+        """Rules that cannot be read refuse everything: they may deny this."""
+        self.hear(transcript)
+        try:
+            ruling = self.judge(request)
+            if ruling.decision is Decision.ASK:
+                async with self._turn:
+                    ruling = self.judge(request)  # the last answer may cover this one, too
+                    if ruling.decision is Decision.ASK:
+                        return await self._consult(request, ruling, attended=attended)
+        except HoneError as error:
+            return str(error)
         return ruling.reason if ruling.decision is Decision.DENY else ""
 
-    async def ask(self, question: Question) -> Answer:
-        """Ask what no rule covers, once per pattern and session."""
-        if question.pattern and question.pattern in self._answers:
-            return Answer.SESSION
+    async def ask(self, question: Question, tool: str) -> Answer:
+        """Ask what a tool wants to know. An answer for longer is a rule `tool: pattern`."""
+        covered = exact_rule(tool, one_line(question.pattern, 500)) if question.pattern else ()
+        asked = Question(question.text, question.detail, "\n".join(map(str, covered)))
         async with self._turn:
-            self.asked += 1
-            answer = await self._ask(question)
-        if answer.is_yes and answer != Answer.ONCE and question.pattern:
-            self._answers.add(question.pattern)
-        return answer
+            try:
+                rules = self._merged()
+            except HoneError as error:
+                return Answer("no", str(error))
+            settled = self._settled(covered, rules)
+            if settled:
+                return settled
+            answer = await self._put(asked)
+            self._keep(answer, covered)
+        return Answer.NO if answer == Answer.NOBODY else answer
+
+    def _settled(self, covered: tuple[Rule, ...], rules: RuleSet) -> Answer | None:
+        """Return the answer that the rules or the mode give; None if the owner must be asked."""
+        if any(match_use(rules.deny, each) for each in covered):
+            return Answer.NO
+        if self._session.intersection(covered):
+            return Answer.SESSION
+        if any(match_use(rules.allow, each) for each in covered):
+            return Answer.ALWAYS
+        return Answer.ONCE if self.mode is Mode.FULL else None
 
     def reader(self) -> Callable[[Path], bool]:
-        rules = self._merged()
+        try:
+            rules = self._merged()
+        except HoneError:
+            return lambda _: False
 
         def may_read(path: Path) -> bool:
             request = Request("search_files", Action.READ, str(path))
@@ -79,41 +135,38 @@ class OwnerPermissions:
         kept = self._rules()
         return RuleSet((*kept.allow, *self._session), kept.deny)
 
-    def _judge(self, request: Request, transcript: Transcript) -> Ruling:
-        rules = self._merged()
-        rulings = []
-        if request.action is Action.RUN:
-            rulings.append(judge_command(request, self.mode, rules))
-        elif request.action is not Action.FETCH:
-            rulings.append(judge_file(request, self.mode, rules, self._places))
-        if request.network or request.action is Action.FETCH:
-            hosts = named_hosts(transcript)
-            rulings.append(
-                judge_network(request, self.mode, rules, self._network, hosts, any_host=self._any_host)
-            )
-        return combine(rulings)
-
     async def _consult(self, request: Request, ruling: Ruling, *, attended: bool) -> str:
-        if not attended or self._ask is nobody:
-            return f"It needs the owner's consent, and nobody is there to be asked. {ruling.reason}".strip()
-        self.asked += 1
-        pattern = "\n".join(map(str, ruling.rules))
-        text = f"{request.question or _VERBS[request.action]} {ruling.reason}".strip()
-        answer = await self._ask(Question(text, request.detail or request.subject, pattern))
+        answer = Answer.NOBODY
+        if attended:
+            pattern = "\n".join(map(str, ruling.rules))
+            text = f"{request.question or _QUESTIONS[request.action]} {ruling.reason}".strip()
+            detail = request.detail or request.subject
+            answer = await self._put(Question(text, detail, pattern, ruling.network))
+        if answer == Answer.NOBODY:
+            return f"{ALONE} {ruling.reason}".strip()
         if not answer.is_yes:
             said = f": {answer.reason}" if answer.reason else ""
             return f"The owner said no{said}".rstrip(".") + "."
-        self._keep(answer, ruling)
+        self._any_host = self._any_host or (answer == Answer.ANY_HOST and ruling.network)
+        self._keep(answer, ruling.rules)
         return ""
 
-    def _keep(self, answer: Answer, ruling: Ruling) -> None:
-        if answer != Answer.ONCE:
-            self._session.update(ruling.rules)
-        if answer == Answer.ANY_HOST:
-            self._any_host = True
+    async def _put(self, question: Question) -> Answer:
+        """Put a question to the owner, and count it if somebody was there."""
+        answer = await self._ask(question)
+        self.asked += answer != Answer.NOBODY
+        return answer
+
+    def _keep(self, answer: Answer, rules: tuple[Rule, ...]) -> None:
+        if answer in (Answer.SESSION, Answer.ALWAYS):
+            self._session.update(rules)
         if answer == Answer.ALWAYS:
-            for rule in ruling.rules:
+            for rule in rules:
                 self._remember(rule)
+
+
+def _is_outward(request: Request) -> bool:
+    return request.network or request.action is Action.FETCH
 
 
 def combine(rulings: list[Ruling]) -> Ruling:
@@ -123,6 +176,9 @@ def combine(rulings: list[Ruling]) -> Ruling:
         return denied
     asked = [each for each in rulings if each.decision is Decision.ASK]
     if not asked:
-        return ALLOW
+        reasons = dict.fromkeys(each.reason for each in rulings if each.reason)
+        return Ruling(Decision.ALLOW, " ".join(reasons))
     reason = " ".join(filter(None, (each.reason for each in asked)))
-    return Ruling(Decision.ASK, reason, tuple(rule for each in asked for rule in each.rules))
+    rules = tuple(rule for each in asked for rule in each.rules)
+    named = all(each.rules for each in asked)  # a part without a rule would be asked about again
+    return Ruling(Decision.ASK, reason, rules if named else (), any(each.network for each in asked))

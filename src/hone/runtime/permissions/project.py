@@ -6,7 +6,8 @@ that very file with `hone trust`.
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,7 @@ import msgspec
 from hone.core.errors import Refused, StoreError
 from hone.core.messages import digest
 from hone.files.atomic import write
+from hone.files.locks import acquire, release
 from hone.files.opening import find_path
 from hone.runtime.permissions.rules import Rule, RuleSet, parse_rules
 
@@ -46,9 +48,13 @@ class StoredRules:
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error.strerror}.") from error
         try:
-            return msgspec.json.decode(data, type=dict[str, RuleTexts])
-        except msgspec.DecodeError as error:
-            raise StoreError(f"{self.path} is damaged: {error}. Repair or remove it.") from error
+            found = msgspec.json.decode(data, type=dict[str, RuleTexts])
+            for each in found.values():
+                each.parse()
+        except (ValueError, Refused) as error:
+            reason = str(error).rstrip(".")
+            raise StoreError(f"{self.path} is damaged: {reason}. Repair or remove it.") from error
+        return found
 
     def of(self, folder: Path) -> RuleSet:
         found = self.all()
@@ -67,26 +73,39 @@ class StoredRules:
         return bool(found)
 
     def _change(self, folder: str, kind: Kind, change: Callable[[Sequence[str]], Iterable[str]]) -> None:
-        known = dict(self.all())
-        texts = msgspec.structs.asdict(known.get(folder, RuleTexts()))
-        texts[kind] = tuple(dict.fromkeys(change(texts[kind])))
-        known[folder] = RuleTexts(**texts)
-        kept = {name: rules for name, rules in sorted(known.items()) if rules != RuleTexts()}
         try:
-            write(self.path, json.dumps(msgspec.to_builtins(kept), indent=1, ensure_ascii=False).encode())
+            with self._locked():
+                known = dict(self.all())
+                texts = msgspec.structs.asdict(known.get(folder, RuleTexts()))
+                texts[kind] = tuple(dict.fromkeys(change(texts[kind])))
+                known[folder] = RuleTexts(**texts)
+                kept = {name: rules for name, rules in sorted(known.items()) if rules != RuleTexts()}
+                data = json.dumps(msgspec.to_builtins(kept), indent=1, ensure_ascii=False)
+                write(self.path, data.encode())
         except OSError as error:
             raise StoreError(f"{self.path} cannot be written: {error.strerror}.") from error
 
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Let one process change the file at a time."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = acquire(self.path.with_suffix(".lock"))
+        try:
+            yield
+        finally:
+            release(handle)
+
 
 class ProjectRules(msgspec.Struct, frozen=True):
-    """What a project's own file says. `digest` is that of its bytes."""
+    """What a project's own file says. `digest` is that of its bytes, `text` what the owner is shown."""
 
     texts: RuleTexts
+    text: str
     digest: str
 
-    def rules(self, approved: Iterable[str]) -> RuleSet:
+    def rules(self, *, approved: bool) -> RuleSet:
         found = self.texts.parse()
-        return found if self.digest in approved else RuleSet((), found.deny)
+        return found if approved else RuleSet((), found.deny)
 
 
 def read_project(folder: Path) -> ProjectRules | None:
@@ -104,8 +123,10 @@ def read_project(folder: Path) -> ProjectRules | None:
     except OSError as error:
         raise Refused(f"{FILE} cannot be read: {error.strerror or error}.") from error
     try:
-        texts = msgspec.convert(tomllib.loads(data.decode()), RuleTexts)
+        text = data.decode()
+        texts = msgspec.convert(tomllib.loads(text), RuleTexts)
         texts.parse()
-    except (ValueError, msgspec.ValidationError) as error:
-        raise Refused(f"{FILE} cannot be used: {error}.") from error
-    return ProjectRules(texts, digest(data))
+    except (ValueError, RecursionError, Refused) as error:  # of TOML, of its types, of a rule
+        reason = str(error).rstrip(".")
+        raise Refused(f"{FILE} cannot be used: {reason}. Repair it; until then nothing is done.") from error
+    return ProjectRules(texts, text, digest(data))

@@ -1,7 +1,8 @@
 """Allow and deny rules: `tool: pattern`, such as `write_file: src/**` or `terminal: git status`.
 
 A path pattern starts at the working folder, at `~` or at `/`. A command pattern matches one simple command
-word by word; a last word `*` stands for any further words. A host pattern may begin with `*.`.
+word by word; a last word `*` stands for any further words. A host pattern may begin with `*.`. A pattern `*`
+covers everything.
 """
 
 import os
@@ -33,7 +34,8 @@ class Rule(Struct, frozen=True, order=True):
 
     @property
     def is_wide(self) -> bool:
-        return "*" in self.pattern or "?" in self.pattern
+        """Tell whether a pattern for paths covers more than the one it names."""
+        return "*" in self.pattern or "?" in self.pattern or self.pattern.endswith("/")
 
     def names(self, tool: str) -> bool:
         return self.tool in (tool, FAMILIES.get(tool, tool), "*")
@@ -65,6 +67,8 @@ def match_path(rules: Iterable[Rule], tool: str, path: Path, folder: Path) -> Ru
 
 
 def _covers(pattern: str, path: Path, folder: Path) -> bool:
+    if pattern == "*":
+        return True
     whole = os.path.join(folder, os.path.expanduser(pattern))
     if pattern.endswith("/"):
         whole += "**"
@@ -91,7 +95,8 @@ def match_command(rules: Sequence[Rule], tool: str, text: str) -> tuple[Rule, ..
         return (exact,)
     found: list[Rule] = []
     for command in simple_commands(text):
-        rule = next((rule for rule in named if command.plain and _fits(rule.pattern, command)), None)
+        forms = (command.argv,) if command.plain else ()
+        rule = next((rule for rule in named if _fits(rule.pattern, forms)), None)
         if rule is None:
             return ()
         found.append(rule)
@@ -106,15 +111,20 @@ def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
         (
             rule
             for rule in named
-            if rule.pattern in ("*", text.strip()) or any(_fits(rule.pattern, each) for each in commands)
+            if rule.pattern in ("*", text.strip())
+            or any(_fits(rule.pattern, _forms(each)) for each in commands)
         ),
         None,
     )
 
 
-def _fits(pattern: str, command: Simple) -> bool:
+def _forms(command: Simple) -> tuple[tuple[str, ...], ...]:
+    """Return a command as it is written, and without its path and what stands before it."""
+    return command.argv, (command.program, *command.words)
+
+
+def _fits(pattern: str, forms: Sequence[tuple[str, ...]]) -> bool:
     """Compare word by word; only an asterisk that stands alone, unquoted, at the end is a wildcard."""
-    forms = (command.argv, (command.program, *command.words))
     if pattern == "*" or pattern.endswith(" *"):
         wanted = _words(pattern.removesuffix("*"))
         return any(form[: len(wanted)] == wanted for form in forms)
@@ -129,11 +139,31 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
-    """Return the rules that an answer for always adds: each simple command, or else the very text."""
+    """Return the rules that an answer for always adds: each simple command, or else the very text. None if
+    no rule would cover this text and nothing else."""
     commands = [*simple_commands(text)]
     if commands and all(each.plain for each in commands):
-        return tuple(Rule(tool, line) for line in dict.fromkeys(shlex.join(each.argv) for each in commands))
-    return (Rule(tool, text.strip()),)
+        lines = dict.fromkeys(shlex.join(each.argv) for each in commands)
+        found = [rule for line in lines for rule in exact_rule(tool, line)]
+        return tuple(found) if len(found) == len(lines) else ()
+    whole = text.strip()
+    is_wide = whole == "*" or whole.endswith(" *")
+    return () if is_wide else exact_rule(tool, whole)
+
+
+def exact_rule(tool: str, subject: str) -> tuple[Rule, ...]:
+    """Return a rule that names this one subject; none if it could be read as anything else."""
+    rule = Rule(tool, subject)
+    try:
+        reads_back = subject.isprintable() and parse_rule(str(rule)) == rule
+    except Refused:
+        reads_back = False
+    return (rule,) if reads_back else ()
+
+
+def match_use(rules: Iterable[Rule], use: Rule) -> Rule | None:
+    """Return the first rule that covers a use of a tool: the same one, or any."""
+    return next((each for each in rules if each.names(use.tool) and each.pattern in ("*", use.pattern)), None)
 
 
 def match_host(rules: Iterable[Rule], host: str) -> Rule | None:

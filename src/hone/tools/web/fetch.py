@@ -15,6 +15,7 @@ from hone.core.loading import import_object
 from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
 from hone.core.regex import regex
+from hone.core.secrets import mask_password, redact
 from hone.core.tool import Outcome, Tool, ToolKind, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
@@ -125,7 +126,7 @@ def _shown(answer: FetchedPage, offset: int, limits: PageLimits) -> Outcome:
 def _page(answer: FetchedPage) -> Readable | None:
     if answer.body is None:
         return None
-    text = _decode(answer.body, answer.content_type)
+    text = redact(_decode(answer.body, answer.content_type))  # the page is shown in pieces
     if answer.kind in _HTML or (not answer.kind and text.lstrip()[:1] == "<"):
         found: Readable = import_object(READER)(text, answer.url)
         return found
@@ -178,11 +179,16 @@ class _Hits(Struct):
 def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) -> Tool:
     @tool(effects={Effect.NETWORK}, readonly=True, kind=ToolKind.RESEARCH)
     async def web_search(
+        context: ToolContext,
         query: Annotated[str, "what to look for"],
         limit: Annotated[int, "how many results", msgspec.Meta(ge=1, le=30)] = 8,
     ) -> Outcome:
         """Search the web. Gives titles, URLs and snippets; web_fetch reads a result."""
         asked = urlencode({"q": query.strip(), "format": "json"}, errors="replace")
+        # The owner chose this server; only a denial stops it.
+        no = await context.refusal(Request("web_search", Action.FETCH, endpoint, follows=True))
+        if no:
+            return refused(f"Not searched. {no}")
         try:
             async with clock.timeout(limits.seconds):
                 url = check(f"{endpoint.rstrip('/')}/search?{asked}")
@@ -192,7 +198,9 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) 
             reason = str(error)
         except TimeoutError:
             reason = f"It took longer than {limits.seconds:g} seconds."
-        return Outcome(f"Not searched; the search engine is set to {endpoint}. {reason}", failed=True)
+        return Outcome(
+            f"Not searched; the search engine is set to {mask_password(endpoint)}. {reason}", failed=True
+        )
 
     return web_search
 

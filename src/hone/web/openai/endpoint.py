@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from functools import partial
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -11,24 +13,26 @@ from starlette.responses import Response, StreamingResponse
 
 from hone.core.errors import HoneError, Missing
 from hone.core.events import CallStarted, Event
+from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, digest
 from hone.core.model import Restart, TextPiece, total
 from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.web.answers import answer, failure, problem, told
+from hone.web.callers import ApiCaller, is_foreign, may_continue
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
 from hone.web.openai.shapes import HONE, BadRequest, Completion
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
-from hone.web.state import ServerState
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"
 NAME = regex(r"[A-Za-z0-9._:-]{1,128}")
 ALIVE = 10.0
 """Seconds of silence before a stream says that it lives, or a client is looked after."""
+Call = OperationCall[Nothing, Completion]
 FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}
 
 
@@ -44,15 +48,16 @@ class Turned(Struct, frozen=True):
     created: int
     counted: bool
     id: str
+    caller: ApiCaller
 
 
 class ChatEndpoint:
     """Remembers where its conversations stand."""
 
     def __init__(self) -> None:
-        self._places = Places()
+        self._places: dict[str, Places] = {}
 
-    async def complete(self, call: OperationCall[Nothing, Completion]) -> Response:
+    async def complete(self, call: Call) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
             shapes.check(call.body)
@@ -68,7 +73,7 @@ class ChatEndpoint:
         response.headers.update(headers)
         return response
 
-    async def _turned(self, call: OperationCall[Nothing, Completion]) -> Turned:
+    async def _turned(self, call: Call) -> Turned:
         """Starts the turn in the same step in which its conversation was found, so that nobody else does."""
         body, state = call.body, call.state
         messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
@@ -76,43 +81,62 @@ class ChatEndpoint:
         model = "" if body.model == HONE else body.model
         name = call.headers.get(SESSION)
         if name is not None:
-            open_session = await self._named(state, name, model)
+            open_session = await self._named(call, name, model)
         else:
-            open_session = await self._matching(state, history, model)
+            open_session = await self._matching(call, history, model)
         aside = "" if len(open_session.session.transcript) else _aside(shapes.system(body.messages))
-        voice = Trust.FOREIGN if call.headers.get(VOICE) == "foreign" else None
+        passed_on = call.headers.get(VOICE) == "foreign"
+        voice = Trust.FOREIGN if passed_on or call.caller.is_program else None
         counted = bool(body.stream_options and body.stream_options.include_usage)
         created = int(state.clock.now().timestamp())
         id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
         teller = Teller()
         task = state.open_sessions.send(open_session, Words(last, voice, aside), teller.hear)
         task.add_done_callback(lambda _: teller.queue.put_nowait(None))
-        return Turned(open_session, task, teller, seen(messages), body.model, created, counted, id)
+        return Turned(
+            open_session, task, teller, seen(messages), body.model, created, counted, id, call.caller
+        )
 
-    async def _named(self, state: ServerState, name: str, model: str) -> OpenSession:
-        """A session's own id, or a name of the client's choice that always means the same one."""
+    async def _named(self, call: Call, name: str, model: str) -> OpenSession:
+        """A session's own id, or a name of the client's choice that always means the same one. To a program
+        the id of somebody else's is just a name."""
+        state, who = call.state, call.caller
         if not NAME.fullmatch(name):
             raise BadRequest(
                 f"{SESSION} takes letters, digits and . _ : - (at most 128).", SESSION, "invalid_session"
             )
         with suppress(Missing):
-            if await state.hone.sessions.find(name) == name:
+            if await state.hone.sessions.find(name) == name and await _may_continue(call, name):
                 return await state.open_sessions.enter(name)
-        return await state.open_sessions.enter_or_begin(digest(f"{SESSION} {name}".encode())[:16], model)
+        id = who.session_id(name) if who.is_program else digest(f"{SESSION} {name}".encode())[:16]
+        open_session = await state.open_sessions.enter_or_begin(id, model)
+        if who.is_program and not is_foreign(open_session.session.transcript):
+            raise BadRequest(
+                "A person has joined this conversation. Choose another name to begin a new one.",
+                SESSION,
+                "conversation_taken",
+            )
+        return open_session
 
-    async def _matching(self, state: ServerState, history: list[Message], model: str) -> OpenSession:
+    async def _matching(self, call: Call, history: list[Message], model: str) -> OpenSession:
+        state, own = call.state, _new_id(call.caller)
         if not any(each.role is Role.ASSISTANT for each in history):
-            return await state.open_sessions.begin(model, told=merged(history))
-        place = await self._places.find(seen(history), state.hone.sessions)
+            return await state.open_sessions.begin(model, own, told=merged(history))
+        may = partial(_may_continue, call)
+        place = await self._places_of(call.caller).find(seen(history), state.hone.sessions, may)
         if place is None:
-            return await state.open_sessions.begin(model, told=merged(history))
+            return await state.open_sessions.begin(model, own, told=merged(history))
         id, count = place
         open_session = await state.open_sessions.enter(id)
         if not open_session.is_busy and len(open_session.session.transcript) == count:
             return open_session
         return await state.open_sessions.enter(await state.hone.branch(id, count))
 
-    async def _whole(self, call: OperationCall[Nothing, Completion], turned: Turned) -> Response:
+    def _places_of(self, who: ApiCaller) -> Places:
+        """Each program has places of its own; all persons are the owner."""
+        return self._places.setdefault(who.tag if who.is_program else "", Places())
+
+    async def _whole(self, call: Call, turned: Turned) -> Response:
         task = turned.task
         try:
             while not task.done():
@@ -158,7 +182,7 @@ class ChatEndpoint:
     def _remember(self, turned: Turned, text: str) -> None:
         session = turned.open_session.session
         pairs = (*turned.pairs, (Role.ASSISTANT.value, text.strip()))
-        self._places.remember(pairs, (session.id, len(session.transcript)))
+        self._places_of(turned.caller).remember(pairs, (session.id, len(session.transcript)))
 
     async def models(self, call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """Hone, and the model it asks."""
@@ -207,6 +231,20 @@ class Teller:
             if text is None:
                 return
             yield text
+
+
+async def _may_continue(call: Call, id: str) -> bool:
+    state = call.state
+    if found := state.open_sessions.find(id):
+        header, transcript = found.session.header, found.session.transcript
+    else:
+        stored = await state.hone.sessions.load(SessionId(id))
+        header, transcript = stored.header, stored.transcript
+    return await may_continue(call.caller, header, transcript, state.hone.sessions)
+
+
+def _new_id(who: ApiCaller) -> str:
+    return who.session_id(token_hex(8)) if who.is_program else ""
 
 
 def _texts(turn: Turn) -> list[str]:

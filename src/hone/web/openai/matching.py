@@ -4,7 +4,7 @@ A client sends the whole conversation each time. Of each turn it has seen the us
 the answer. The digest of all turns so far identifies the message to continue from.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from hone.core.errors import StoreError
 from hone.core.messages import Message, Role, Text, canonical, digest, sound
@@ -23,6 +23,8 @@ BETWEEN = "\n\n"
 Pairs = tuple[tuple[str, str], ...]
 Place = tuple[str, int]
 """A session, and how many messages it has there."""
+MayContinue = Callable[[str], Awaitable[bool]]
+"""Whether a client may continue the session with this id."""
 
 
 def seen(messages: Iterable[Message]) -> Pairs:
@@ -79,19 +81,20 @@ class Places:
         while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
 
-    async def find(self, pairs: Pairs, sessions: Sessions) -> Place | None:
+    async def find(self, pairs: Pairs, sessions: Sessions, may: MayContinue) -> Place | None:
         """The place that was left last. Two conversations in the same words are two places, each gone on
         with once; whoever comes back to one that went on branches off."""
         name = key(pairs)
         if left := self._known.get(name):
-            return left.pop() if len(left) > 1 else left[0]
-        found = await _stored(pairs, name, sessions)
+            place = left.pop() if len(left) > 1 else left[0]
+            return place if await may(place[0]) else None
+        found = await _stored(pairs, name, sessions, may)
         if found:
             self.remember(pairs, found)
         return found
 
 
-async def _stored(pairs: Pairs, name: str, sessions: Sessions) -> Place | None:
+async def _stored(pairs: Pairs, name: str, sessions: Sessions, may: MayContinue) -> Place | None:
     """What an earlier process left: looked for among the conversations that begin with the same words."""
     first = " ".join(pairs[0][1].split())
     for summary in await sessions.list(SEARCHED, Origin.USER):
@@ -102,6 +105,6 @@ async def _stored(pairs: Pairs, name: str, sessions: Sessions) -> Place | None:
         except StoreError:
             continue  # gone, or damaged: nobody can go on with it
         for found, count in places(stored.transcript):
-            if found == name:
+            if found == name and await may(summary.header.id):
                 return summary.header.id, count
     return None

@@ -7,7 +7,8 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from hone.core.errors import Refused
-from hone.core.permissions import Answer
+from hone.core.permissions import GO_AHEAD, MEANINGS, Answer, Mode
+from hone.prompt.modes import find_mode
 from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
@@ -23,11 +24,13 @@ Said = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
 
 class OpenRequest(msgspec.Struct, frozen=True):
-    """`skills` go with the message."""
+    """`skills` go with the message. `mode` says what is done without a question; without it, the settings
+    do."""
 
     text: Said
     model: str = ""
     skills: list[str] = []
+    mode: Mode | None = None
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
@@ -43,9 +46,15 @@ class AnswerRequest(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class ModeRequest(msgspec.Struct, frozen=True):
+    mode: Mode
+
+
 async def begin(call: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
     """A new conversation. Its turn goes on after this answer; follow it at /api/sessions/{session}/events."""
     open_session = await call.state.open_sessions.begin(call.body.model)
+    if call.body.mode:
+        open_session.session.set_mode(call.body.mode)
     return await _say(call.state, open_session, call.body.text, call.body.skills)
 
 
@@ -76,6 +85,35 @@ async def reply(call: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     answer = Answer(call.body.answer, call.body.reason)
     call.state.questions.answer(id, call.body.question, answer)
     return {"answer": answer.choice}
+
+
+async def mode(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    """What is done without a question in a conversation, and what each mode means."""
+    hone = call.state.hone
+    id = await hone.sessions.find(call.path["session"])
+    open_session = call.state.open_sessions.find(id)
+    if open_session:
+        return _modes(open_session.session.mode)
+    return _modes(hone.permissions.mode_after(find_mode((await hone.sessions.load(id)).transcript)))
+
+
+async def set_mode(call: OperationCall[Nothing, ModeRequest]) -> dict[str, Any]:
+    """Changes it at once, also for a turn that is under way. The model is told with the next message."""
+    id = await call.state.hone.sessions.find(call.path["session"])
+    open_session = await call.state.open_sessions.enter(id)
+    open_session.session.set_mode(call.body.mode)
+    call.state.bus.publish(id, "mode", {"mode": call.body.mode})
+    return _modes(open_session.session.mode)
+
+
+async def modes(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    """The mode in which conversations begin, and what each mode means."""
+    return _modes(call.state.hone.mode)
+
+
+def _modes(current: Mode) -> dict[str, Any]:
+    known = [{"mode": each, "meaning": MEANINGS[each]} for each in Mode]
+    return {"mode": current, "modes": known, "go_ahead": GO_AHEAD}
 
 
 class Since(msgspec.Struct, frozen=True):
@@ -122,6 +160,9 @@ OPERATIONS = (
     Operation("POST", "/api/sessions/{session}/messages", say, body=ChatMessage, status=202),
     Operation("POST", "/api/sessions/{session}/interrupt", interrupt),
     Operation("POST", "/api/sessions/{session}/answers", reply, body=AnswerRequest),
+    Operation("GET", "/api/sessions/{session}/mode", mode),
+    Operation("POST", "/api/sessions/{session}/mode", set_mode, body=ModeRequest),
+    Operation("GET", "/api/modes", modes),
     Operation("GET", "/api/events", everything, query=Since, streams=True),
     Operation("GET", "/api/sessions/{session}/events", conversation, query=Since, streams=True),
 )

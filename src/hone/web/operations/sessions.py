@@ -38,7 +38,7 @@ def row(each: SessionSummary) -> dict[str, Any]:
     header = each.header
     return {
         "session": header.id,
-        "title": header.title,
+        "title": redact(header.title),
         "opening": each.opening,
         "origin": header.origin,
         "parent": header.parent,
@@ -126,7 +126,7 @@ def _hit(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:
     return {
         "session": header.id,
         "tree": hit.tree,
-        "title": header.title,
+        "title": redact(header.title),
         "origin": header.origin,
         "left": hit.left,
         "score": hit.score,
@@ -142,7 +142,7 @@ def _passage(passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
         "role": passage.role,
         "trust": passage.trust.name.lower(),
         "at": passage.at.isoformat(),
-        "text": redact(excerpt(passage.text, terms)),
+        "text": excerpt(redact(passage.text), terms),
     }
 
 

@@ -39,7 +39,7 @@ async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 async def ticket(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """An address that lets one more browser in, once."""
-    return {"url": f"{call.state.address}/login?ticket={call.state.keys.ticket()}"}
+    return {"url": f"{call.state.address}/login?ticket={call.state.keys.ticket(call.caller)}"}
 
 
 async def logout(call: OperationCall[Nothing, Nothing]) -> Response:

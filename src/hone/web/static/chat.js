@@ -6,6 +6,7 @@ import { el, put, renew, way } from "./dom.js";
 import { called, headline, time } from "./format.js";
 import { follow } from "./live.js";
 import { frame, messages, words } from "./message.js";
+import { plan, selector } from "./mode.js";
 import { action, complain } from "./notices.js";
 import { turn } from "./turn.js";
 
@@ -16,6 +17,7 @@ const SKILL = /^\/([a-z0-9-]+)(?:\s+([\s\S]*))?$/;
 
 export async function show(root, here, signal) {
   const talk = { id: here.id, stored: [], turn: null, busy: false, signal };
+  talk.mode = selector(talk);
   talk.head = el("div", { class: "head" });
   talk.log = el("div", { class: "log stack" });
   talk.said = el("div", { class: "stack" });
@@ -32,7 +34,7 @@ export async function show(root, here, signal) {
 
 async function welcome(talk) {
   const [{ sessions }, { trouble }] = await Promise.all([
-    get("/api/sessions", { limit: RECENT }, talk.signal), get("/api/status", {}, talk.signal)]);
+    get("/api/sessions", { limit: RECENT }, talk.signal), get("/api/status", {}, talk.signal), talk.mode.load()]);
   put(talk.head, el("h1", null, "What shall we do?"),
     el("p", { class: "lead" }, "Hone works with you, and afterwards looks back for what is worth keeping."));
   put(talk.log, trouble ? el("p", { class: "panel plain" }, trouble) : null, sessions.length ? el("section", { class: "recent" }, el("h2", null, "Recent"),
@@ -42,7 +44,7 @@ async function welcome(talk) {
 }
 
 async function enter(talk) {
-  await load(talk);
+  await Promise.all([load(talk), talk.mode.load()]);
   follow(at("sessions", talk.id, "events"), "", heard(talk), talk.signal);
 }
 
@@ -84,7 +86,9 @@ function heard(talk) {
     ended: (data) => {
       pass("ended")(data);
       busy(talk, false);
+      if (data.stop === "answered" && talk.mode.value === "plan") offer(talk);
     },
+    mode: (data) => talk.mode.show(data),
     learned: (data) => learn(talk, data).catch(complain),
     reset: () => {
       begin(talk);
@@ -97,6 +101,11 @@ function begin(talk) {
   talk.turn = turn(talk.id, () => down(talk));
   put(talk.now, talk.turn.root);
   put(talk.learned);
+}
+
+function offer(talk) {
+  talk.now.append(plan(talk, (text) => send(talk, { text })));
+  down(talk);
 }
 
 /** The line, and beneath it each change with its difference and a way back. */
@@ -132,25 +141,30 @@ function composer(talk) {
   const form = el("form", { class: "composer", on: { submit: (event) => {
     event.preventDefault();
     if (!talk.busy && text.value.trim()) say(talk, text).catch(complain);
-  } } }, text, talk.send, talk.stop);
+  } } }, text, talk.mode.root, talk.send, talk.stop);
   return form;
 }
 
 async function say(talk, field) {
-  const body = spoken(field.value);
   const draft = field.value;
-  busy(talk, true);
   field.value = "";
-  put(talk.said, frame("user", [words(draft, "user")]));
+  if (!await send(talk, spoken(draft), draft)) field.value = draft;
+}
+
+/** Whether it was taken. `shown` is what stands there meanwhile. */
+async function send(talk, body, shown = body.text) {
+  busy(talk, true);
+  put(talk.said, frame("user", [words(shown, "user")]));
   if (!talk.id) put(talk.log);
   down(talk, true);
   try {
     if (talk.id) await post(at("sessions", talk.id, "messages"), body);
-    else await open(talk, await post("/api/sessions", body));
+    else await open(talk, await post("/api/sessions", { ...body, mode: talk.mode.wanted }));
+    return true;
   } catch (error) {
     put(talk.said, el("p", { class: "bad plain", role: "alert" }, error.message));
-    field.value = draft;
     busy(talk, false);
+    return false;
   }
 }
 

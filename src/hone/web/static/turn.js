@@ -4,9 +4,10 @@ import { at, post } from "./api.js";
 import { el, put } from "./dom.js";
 import { money, plural, share, short } from "./format.js";
 import { call, folded, frame, words } from "./message.js";
-import { action } from "./notices.js";
+import { action, complain } from "./notices.js";
 
-const ANSWERS = [["once", "Yes, this once"], ["session", "Yes, in this conversation"], ["always", "Always"], ["no", "No"]];
+const ANSWERS = { once: "Yes, this once", session: "Yes, in this conversation",
+  "any-host": "Yes, and any host in this conversation", always: "Always", no: "No" };
 const STOPS = { interrupted: "Interrupted.", budget: "The budget of this turn is spent.", failed: "This turn failed." };
 
 /** `moved` is called when something was added, so that the view can follow. */
@@ -75,13 +76,24 @@ function paint(block, moved) {
 }
 
 function question(session, data) {
-  const answer = (word) => post(at("sessions", session, "answers"), { question: data.id, answer: word });
+  const answer = (word, reason = "") => post(at("sessions", session, "answers"), { question: data.id, answer: word, reason });
+  const rules = data.pattern ? data.pattern.split("\n") : [];
   return el("section", { class: "question", role: "group", "aria-label": "A question to you" },
     el("p", null, el("strong", null, data.text)),
     data.detail ? el("pre", { class: "plain", tabindex: "0" }, data.detail) : null,
-    data.pattern ? el("p", { class: "meta" }, `“Always” means: ${data.pattern}`) : null,
-    el("p", { class: "acts" }, ANSWERS.map(([word, text]) =>
-      action(text, () => answer(word), word === "no" ? "main" : ""))));
+    rules.length ? el("p", { class: "meta" }, "“Always” adds: ", rules.map((rule, at) => [at ? ", " : "", el("code", null, rule)])) : null,
+    el("p", { class: "acts" }, data.choices.map((word) =>
+      action(ANSWERS[word], () => answer(word), word === "no" ? "main" : ""))),
+    because((reason) => answer("no", reason)));
+}
+
+/** A no with a sentence that the model is told. */
+function because(send) {
+  const field = el("input", { type: "text", "aria-label": "No, because", placeholder: "No, because …", maxlength: 2000 });
+  return el("form", { class: "line", on: { submit: (event) => {
+    event.preventDefault();
+    if (field.value.trim()) send(field.value.trim()).catch(complain);
+  } } }, field, el("button", { type: "submit" }, "Say no"));
 }
 
 function end(data) {

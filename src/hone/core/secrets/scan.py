@@ -1,0 +1,60 @@
+"""Find where in a text it pays to look closer, at the speed of copying memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+_STEMS = (b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig")
+"""What many anchors contain. The text is searched once for a stem instead of once for each anchor."""
+
+
+class Anchors(Generic[Value]):
+    """Words in lower case, each with what is to be done behind it."""
+
+    def __init__(self, anchors: Iterable[tuple[str, Value]]) -> None:
+        self._stems: dict[bytes, list[tuple[int, bytes, Value]]] = {}
+        for text, value in anchors:
+            anchor = one_byte_each(text)
+            stem = next((each for each in _STEMS if each in anchor), anchor)
+            self._stems.setdefault(stem, []).append((anchor.index(stem), anchor, value))
+
+    def find(self, text: str) -> Iterator[tuple[int, Value]]:
+        """Where an anchor ends, for each that is there."""
+        lowered = one_byte_each(text).lower()
+        for stem, anchors in self._stems.items():
+            at = lowered.find(stem)
+            while at >= 0:
+                yield from _ends(lowered, at, anchors)
+                at = lowered.find(stem, at + len(stem))
+
+
+def _ends(
+    lowered: bytes, at: int, anchors: Sequence[tuple[int, bytes, Value]]
+) -> Iterator[tuple[int, Value]]:
+    for offset, anchor, value in anchors:
+        if at >= offset and lowered.startswith(anchor, at - offset):
+            yield at - offset + len(anchor), value
+
+
+def one_byte_each(text: str) -> bytes:
+    """Return a byte for each letter, so that positions in the text and in the bytes are the same."""
+    return text.encode("ascii", "replace")
+
+
+def table_of(letters: str) -> bytes:
+    """Return a table for `stretches`: these letters, and no others."""
+    wanted = letters.encode("ascii")
+    return bytes(byte in wanted for byte in range(256))
+
+
+def stretches(text: str, table: bytes, shortest: int) -> Iterator[tuple[int, int]]:
+    """Where at least `shortest` of the table's letters follow each other. A letter beyond ASCII is a question
+    mark."""
+    marks = one_byte_each(text).translate(table)
+    wanted = b"\1" * shortest
+    start = marks.find(wanted)
+    while start >= 0:
+        end = marks.find(0, start + shortest)
+        end = end if end >= 0 else len(marks)
+        yield start, end
+        start = marks.find(wanted, end)

@@ -1,0 +1,69 @@
+"""Keep the store of checkpoints small: by age, by size, and session by session."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import apsw
+
+from hone.core.errors import Corrupt
+from hone.core.ids import SessionId
+from hone.features.checkpoints.store import unpack
+
+OLD = "SELECT DISTINCT session, turn FROM changes WHERE at < ?"
+OLDEST = "SELECT session, turn FROM changes GROUP BY session, turn ORDER BY max(id)"
+DROP = "DELETE FROM changes WHERE session = ? AND turn = ?"
+ORPHANED = "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM changes WHERE before_digest = blobs.digest)"
+EMPTY = "DELETE FROM rewinds WHERE NOT EXISTS (SELECT 1 FROM changes WHERE rewind = rewinds.id)"
+SIZE = "SELECT coalesce(sum(length(data)), 0) FROM blobs"
+Turn = tuple[str, int]
+
+
+def prune(connection: apsw.Connection, size: int, before: int, needed: Collection[SessionId]) -> int:
+    """Delete turns that are older than `before` and, oldest first, those that take more than `size` bytes;
+    never those of sessions that are `needed`. Returns how many bytes are left."""
+    dropped = [turn for turn in connection.execute(OLD, (before,)).fetchall() if turn[0] not in needed]
+    connection.executemany(DROP, dropped)
+    sweep(connection)
+    for turn in _oldest(connection, needed):
+        if int(connection.execute(SIZE).get) <= size:
+            break
+        connection.execute(DROP, turn)
+        sweep(connection)
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+    return int(connection.execute(SIZE).get)
+
+
+def forget(connection: apsw.Connection, session: SessionId) -> int:
+    """Delete all that is kept of a session. Returns how many changes that were."""
+    connection.execute("DELETE FROM changes WHERE session = ?", (session,))
+    count = connection.changes()
+    sweep(connection)
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+    return count
+
+
+def count_of(connection: apsw.Connection, session: SessionId) -> int:
+    return int(connection.execute("SELECT count(*) FROM changes WHERE session = ?", (session,)).get)
+
+
+def sweep(connection: apsw.Connection) -> None:
+    """Delete contents and rewinds that no change needs."""
+    connection.execute(ORPHANED)
+    connection.execute(EMPTY)
+
+
+def examine(connection: apsw.Connection) -> tuple[int, int, int]:
+    """Return how many changes there are, how many bytes they take, and how many contents are damaged."""
+    damaged = 0
+    for name, data in connection.execute("SELECT digest, data FROM blobs"):
+        try:
+            unpack(name, data)
+        except Corrupt:
+            damaged += 1
+    count = int(connection.execute("SELECT count(*) FROM changes").get)
+    return count, int(connection.execute(SIZE).get), damaged
+
+
+def _oldest(connection: apsw.Connection, needed: Collection[SessionId]) -> Iterator[Turn]:
+    rows: list[Any] = connection.execute(OLDEST).fetchall()
+    yield from (row for row in rows if row[0] not in needed)

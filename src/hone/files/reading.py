@@ -1,0 +1,46 @@
+"""Find out which files in some folders were opened, without reading any of them."""
+
+import os
+
+from hone.files import inotify
+from hone.files.inotify import Inotify
+
+
+class OpenWatch:
+    """Collects which files below some folders were opened. Raises OSError where the system does not tell."""
+
+    def __init__(self, folders: frozenset[str]) -> None:
+        self._inotify = Inotify(inotify.READS)
+        self._folders: dict[int, str] = {}
+        try:
+            for folder in folders:
+                self._add(folder)
+        except OSError:
+            self._inotify.close()
+            raise
+
+    def drain(self) -> tuple[set[str], bool]:
+        """Return the paths that were opened since the last call, and whether some are missing."""
+        found: set[str] = set()
+        missing = False
+        for watch, mask, name in self._inotify.read():
+            if mask & inotify.OVERFLOW:
+                missing = True
+            elif name and watch in self._folders:
+                path = os.path.join(self._folders[watch], name)
+                if not mask & inotify.IS_FOLDER:
+                    found.add(path)
+                elif mask & (inotify.CREATE | inotify.MOVED_TO):
+                    self._add(path)
+                    missing = True  # what is in it may have been read before it was watched
+        return found, missing
+
+    def close(self) -> None:
+        self._inotify.close()
+
+    def _add(self, top: str) -> None:
+        for folder, _, _ in os.walk(top):
+            try:
+                self._folders[self._inotify.add(folder)] = folder
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                continue

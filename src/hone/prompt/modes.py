@@ -1,0 +1,32 @@
+"""Tell the model which permission mode holds: one note with the user's next message. The prefix stays."""
+
+from collections.abc import Iterable
+
+from hone.core.messages import Message
+from hone.core.permissions import Mode
+
+_HEADING = "# Permission mode: "
+_NOTES = {
+    Mode.PLAN: (
+        "Only look: read, search, run commands that change nothing. Writes are refused, and commands find "
+        "the working folder read-only. Once you know enough, answer with a plan: the steps in order, the "
+        "files each step changes, and how to check the result. The owner decides whether to carry it out."
+    ),
+    Mode.ASK: "The owner is asked before each write and each command, and sees the diff or the command.",
+    Mode.AUTO: (
+        "Work freely in the working folder and the sandbox. The owner is asked about anything beyond them."
+    ),
+    Mode.FULL: "Nothing is asked: calls take effect as you make them. The owner's deny rules still hold.",
+}
+
+
+def describe_mode(mode: Mode) -> str:
+    return f"{_HEADING}{mode}\n{_NOTES[mode]}"
+
+
+def find_mode(messages: Iterable[Message]) -> Mode | None:
+    """Return the mode that a conversation was last told of; None if it never was."""
+    known = {f"{_HEADING}{mode}": mode for mode in Mode}
+    notes = (message.note for message in messages if not message.template)
+    lines = (line for note in notes if note for line in note.text.split("\n"))
+    return next((known[line] for line in reversed([*lines]) if line in known), None)

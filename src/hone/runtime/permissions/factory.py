@@ -1,0 +1,91 @@
+"""Make the permissions of a conversation from the settings, the stored rules and the project's file."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from hone.core.errors import Refused, SettingsError, StoreError
+from hone.core.permissions import Ask, Mode, stricter
+from hone.runtime.permissions.approval import ProjectApprovals
+from hone.runtime.permissions.decide import PathRules
+from hone.runtime.permissions.owner import OwnerPermissions
+from hone.runtime.permissions.project import FILE, Kind, StoredRules, read_project
+from hone.runtime.permissions.rules import Rule, RuleSet, parse_rules
+from hone.runtime.trust import OwnersList
+from hone.settings import Settings
+
+
+class SourcedRule(Struct, frozen=True):
+    """A rule, and where it is written. One that does not `count` was not approved."""
+
+    kind: Kind
+    rule: Rule
+    source: str
+    counts: bool = True
+
+
+class PermissionsFactory:
+    """`mode` is one that was asked for; empty: that of the settings. `say` tells the owner a sentence."""
+
+    def __init__(
+        self, home: Path, settings: Settings, ask: Ask, mode: Mode | str, say: Callable[[str], None]
+    ) -> None:
+        self.mode = Mode(mode or settings.mode)
+        self.rules = StoredRules(home / "permissions.json")
+        self.approvals = ProjectApprovals(OwnersList(home / "approved.json"))
+        self._home = home
+        self._settings = settings
+        self._ask = ask
+        self._say = say
+        self._insists = bool(mode)
+        try:
+            self._general = parse_rules(settings.permissions.allow, settings.permissions.deny)
+        except Refused as error:
+            raise SettingsError(f"{home / 'hone.toml'}: permissions: {error}") from error
+
+    def create(self, folder: Path, told: Mode | None = None, *, confined: bool = False) -> OwnerPermissions:
+        """Return the permissions of one conversation in a folder. `told` is the mode it was last told of."""
+        home = self._home.resolve()
+        with suppress(Refused):  # is said with the first request, which it refuses
+            self._say(self.approvals.unapproved(folder))
+        return OwnerPermissions(
+            PathRules(folder, home, (home / "spill", home / "skills"), confined),
+            lambda: self.effective(folder),
+            lambda rule: self._remember(folder, rule),
+            ask=self._ask,
+            mode=self.mode_after(told),
+            network=self._settings.sandbox_in(folder).network,
+        )
+
+    def mode_after(self, told: Mode | None) -> Mode:
+        """Return the mode of a conversation that was told of one: it stays in a stricter mode than usual
+        unless another one was asked for."""
+        return stricter(self.mode, told) if told and not self._insists else self.mode
+
+    def effective(self, folder: Path) -> RuleSet:
+        """Return the rules that count in a folder. Raises HoneError if some cannot be read."""
+        return self._general | self.rules.of(folder) | self.approvals.rules(folder)
+
+    def sources(self, folder: Path) -> Iterator[SourcedRule]:
+        """Yield every rule that is written down for a folder. Raises HoneError."""
+        stored = self.rules.all()
+        yield from _sourced(self._general, "hone.toml")
+        for name, source in (("", "everywhere"), (str(folder), "this folder")):
+            if name in stored:
+                yield from _sourced(stored[name].parse(), source)
+        found = read_project(folder)
+        if found:
+            yield from _sourced(found.texts.parse(), FILE, counts=self.approvals.is_approved(folder, found))
+
+    def _remember(self, folder: Path, rule: Rule) -> None:
+        try:
+            self.rules.add(str(folder), "allow", rule)
+        except StoreError as error:
+            self._say(f"{error} Your answer holds for this conversation.")
+
+
+def _sourced(rules: RuleSet, source: str, *, counts: bool = True) -> Iterator[SourcedRule]:
+    yield from (SourcedRule("allow", rule, source, counts) for rule in rules.allow)
+    yield from (SourcedRule("deny", rule, source) for rule in rules.deny)

@@ -1,0 +1,11 @@
+"""Provenance on disk: text from elsewhere stays foreign when it is saved in a trusted folder.
+
+`observer` learns what tools and commands write and records what is tainted; `labels` tells for each file and
+output whether it contains such text; `commits` finds what the owner committed meanwhile.
+
+tainted:   written while the conversation was foreign, or by a command with network
+window:    the time in which a command ran; what changes in it was changed by Hone, not by the owner
+view:      the tainted texts below one trusted folder, ready for comparison
+explained: said of a tainted line that also stands in an older file: code repeats itself
+area:      a folder whose files are foreign as a whole: tainted dependencies, or a folder that is not trusted
+"""

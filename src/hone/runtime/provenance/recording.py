@@ -1,0 +1,113 @@
+"""Make records of tainted text: read what a command changed, and fingerprint what is new in it."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from hone.core.fingerprints import fingerprint, select
+from hone.core.messages import digest
+from hone.files.atomic import open_file
+from hone.runtime.provenance.view import name
+from hone.stores.tainted import Kind, TaintedText
+
+LARGEST = 8 * 2**20
+"""Bytes of a file whose lines are looked at. Of a larger one only the digest is kept."""
+MOST = 200_000
+"""Units of one command. Files beyond that are recorded without lines; see `areas`."""
+TRIVIAL = 16
+"""Bytes below which equal contents mean nothing: an empty file is the same everywhere."""
+Base = Callable[[Path], bytes | None]
+"""Returns what a file held before, if that is known."""
+
+
+class TaintOrigin(Struct, frozen=True):
+    """Which conversation tainted, and since when: nothing older can contain its text."""
+
+    session: str
+    at: int
+
+
+def taint_file(path: Path, data: bytes, before: bytes | None, origin: TaintOrigin) -> TaintedText:
+    """Record what a file holds. Lines that it held before are not new."""
+    old = frozenset(line.strip() for line in decode(before).split("\n")) if before else frozenset()
+    units = select(decode(data).split("\n"), old) if len(data) <= LARGEST else frozenset()
+    if is_prose(path.name):
+        units |= fingerprint(path.name)
+    return _record(path, "file", data, units, origin, complete=len(data) <= LARGEST)
+
+
+def taint_files(paths: Iterable[Path], base: Base, origin: TaintOrigin) -> Iterator[TaintedText]:
+    """Record the files among these paths, the smaller ones first."""
+    room = MOST
+    for _, path in sorted((_size(path), path) for path in paths):
+        data = read(path)
+        if data is None:
+            continue
+        before = base(path)
+        if data == before:
+            yield _record(path, "same", data, frozenset(), origin)
+        elif room > 0:
+            text = taint_file(path, data, before, origin)
+            room -= len(text.units)
+            yield text
+        else:
+            yield _record(path, "file", data, frozenset(), origin, complete=False)
+
+
+def taint_text(folder: Path, text: str, origin: TaintOrigin) -> TaintedText:
+    """Record what a conversation wrote into a command: it may end in a commit message or a file's name."""
+    return TaintedText(name(folder), "text", "", "", fingerprint(text), origin.session, origin.at)
+
+
+def taint_object(folder: Path, data: bytes, origin: TaintOrigin) -> TaintedText:
+    """Record what was given to Git."""
+    return TaintedText(
+        name(folder), "object", digest(data), "", fingerprint(decode(data)), origin.session, origin.at
+    )
+
+
+def read(path: Path) -> bytes | None:
+    """Return the content of a regular file, a very large one cut; None if it is none."""
+    try:
+        with open_file(path) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            return file.read(LARGEST * 8)
+    except OSError:
+        return None
+
+
+def decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def blob_id(data: bytes) -> str:
+    """Return the name that Git gives to a content."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def is_prose(name: str) -> bool:
+    """Tell whether a file's name says more than a name: `ls` prints it."""
+    return len(name.split()) > 2
+
+
+def is_trivial(data: bytes) -> bool:
+    return len(data.strip()) < TRIVIAL
+
+
+def _record(
+    path: Path, kind: Kind, data: bytes, units: frozenset[int], origin: TaintOrigin, *, complete: bool = True
+) -> TaintedText:
+    names = digest(data), blob_id(data)
+    return TaintedText(name(path), kind, *names, units, origin.session, origin.at, complete)
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0

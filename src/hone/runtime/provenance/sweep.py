@@ -1,0 +1,71 @@
+"""Find by time what changed while tainted commands ran and was not seen to change.
+
+A file can be written through another hard link, and a process can be killed before it records what its
+command did. No program can set the time of a change, so a file that changed in such a window is found later.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import RLock
+
+from hone.core.messages import digest
+from hone.files.watching import WHOLE_NAMES
+from hone.runtime.provenance.recording import TaintOrigin, read, taint_file
+from hone.runtime.provenance.view import TaintView, TaintViews, name
+from hone.runtime.trust import Folders
+from hone.stores.tainted import CommandWindow, TaintedText, TaintStore
+
+
+class Sweeper:
+    def __init__(self, store: TaintStore, views: TaintViews, folders: Folders) -> None:
+        self._store = store
+        self._views = views
+        self._folders = folders
+        self._lock = RLock()
+
+    def sweep(self, folder: Path) -> None:
+        """Record what is left to record of tainted windows in a folder, and forget those that have ended."""
+        with self._lock:
+            windows = self._views.windows(folder)
+            if not windows:
+                return
+            places = {each.place for each in windows}
+            found = [text for place in places for text in self._find(place, windows)]
+            if found:
+                self._store.add(found)
+            self._store.forget([each.id for each in windows if each.ended])
+            self._views.changed()
+
+    def _find(self, place: str, windows: Sequence[CommandWindow]) -> Iterator[TaintedText]:
+        own = [each for each in windows if each.place == place]
+        for path, changed in _changes(Path(place), min(each.started for each in own)):
+            hit = next((each for each in own if each.started <= changed <= (each.ended or changed)), None)
+            data = read(path) if hit else None
+            if hit and data is not None and not self._is_recorded(path, digest(data)):
+                yield taint_file(path, data, None, TaintOrigin(hit.session, hit.started))
+
+    def _is_recorded(self, path: Path, content: str) -> bool:
+        root = self._folders.root(path)
+        view = self._views.get(root) if root else TaintView("")
+        known = (view.paths.get(name(path), ()), view.unchanged.get(name(path), ()), self._views.trusted)
+        return any(content in each for each in known)
+
+
+def _changes(place: Path, since: int) -> Iterator[tuple[Path, int]]:
+    """Yield files that changed since then, each with when it did."""
+    if place.is_file():
+        yield place, os.lstat(place).st_ctime_ns
+        return
+    todo = [os.fspath(place)]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in WHOLE_NAMES:
+                            todo.append(entry.path)
+                    elif (changed := entry.stat(follow_symlinks=False).st_ctime_ns) >= since:
+                        yield Path(entry.path), changed
+        except OSError:
+            continue

@@ -1,0 +1,75 @@
+"""Trust a file as the owner has seen it: its bytes become clean, and a later change is judged anew."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from hone.core.errors import Refused
+from hone.core.fingerprints import runs
+from hone.core.messages import digest
+from hone.core.trust import Trust
+from hone.core.visible import one_line
+from hone.runtime.provenance.observer import Provenance
+from hone.runtime.provenance.recording import decode, read
+from hone.runtime.provenance.view import name
+from hone.runtime.trust import Folders
+from hone.stores.tainted import TaintStore, TrustedContent
+
+
+class ForeignFile(Struct, frozen=True):
+    """A file in a trusted folder that is foreign, as it is now."""
+
+    path: Path
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        return decode(self.data)
+
+
+def find_foreign(home: Path, path: Path) -> ForeignFile | None:
+    """Return a file as it would become trusted; None if it is not foreign. Raises Refused if it cannot be."""
+    real = path.resolve()
+    data = read(real)
+    if data is None:
+        raise Refused(f"{one_line(str(path), 300)} is no file that can be read; nothing was changed.")
+    folders = Folders.of(home)
+    if not folders.trusts(real):
+        raise Refused(
+            f"{one_line(str(real.parent), 300)} is not trusted, and everything in it is foreign. "
+            "Trust the folder first: hone trust FOLDER"
+        )
+    provenance = Provenance(home, folders)
+    try:
+        foreign = provenance.of_file(real, data) is Trust.FOREIGN
+    finally:
+        provenance.close()
+    return ForeignFile(real, data) if foreign else None
+
+
+def trust_files(home: Path, files: list[ForeignFile]) -> None:
+    """Trust contents as they were shown, wherever they are. Raises StoreError."""
+    folders = Folders.of(home)
+    store = TaintStore(home)
+    try:
+        store.trust(
+            [
+                TrustedContent(
+                    *(digest(each.data), name(each.path), "named"),
+                    *(name(folders.root(each.path) or each.path), runs(each.text)),
+                )
+                for each in files
+            ]
+        )
+    finally:
+        store.close()
+
+
+def trust_folder(home: Path, folder: Path) -> None:
+    """Forget that a folder is foreign as a whole. Raises StoreError."""
+    store = TaintStore(home)
+    try:
+        if store.exists:
+            store.trust_folder(name(folder))
+    finally:
+        store.close()

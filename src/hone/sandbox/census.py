@@ -1,0 +1,221 @@
+"""Find the sensitive places in a folder, and find them again fast: only folders that changed are read again.
+
+Whether a folder changed is seen from the time its entries last changed, which no command can set. Folders of
+dependencies are left out: what lies there runs only for those who work in there.
+"""
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from hone.core.sensitive import CI, GIT, is_sealed, leads_to_sensitive
+from hone.files.tree import TICK
+
+MOST = 2_000
+"""Folders that are looked at, the upper ones first."""
+_SKIPPED = {
+    *("node_modules", "site-packages", "vendor", ".venv", "venv", "__pycache__", ".tox", ".nox", ".cache"),
+    *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"),
+}
+DIRECTIVES = ("hooks", "config", "config.worktree", "commondir")
+_HOSTS = (".github", ".gitea", ".forgejo", ".gitlab")
+"""Folders whose subfolders a CI server runs, if they lie at the top of a repository."""
+
+
+class Ground(StrEnum):
+    """What a folder is a part of."""
+
+    WORK = "work"
+    GIT = "git"
+    """A git folder."""
+    MODULES = "modules"
+    """The folder in which git keeps those of submodules, and what lies in between."""
+    WORKTREES = "worktrees"
+
+
+class Site(Struct, frozen=True):
+    """A sensitive file or folder: where it lies below the root, why, and by what to know it again: its own
+    inode and that of the folder it lies in."""
+
+    path: str
+    reason: str
+    mode: int
+    inode: int
+    within: int
+    top: str = ""
+    """For what CI runs: the folder that has to be a repository's."""
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.mode)
+
+
+class SeenFolder(Struct, frozen=True):
+    """What was found in one folder. It `is_fresh` if it had changed so shortly before that another change
+    might look the same."""
+
+    place: str
+    changed: int
+    inode: int
+    is_fresh: bool
+    sites: tuple[Site, ...]
+    below: tuple[tuple[str, Ground], ...]
+    is_git: bool
+    is_repository: bool
+
+
+class Census(Struct, frozen=True):
+    """`git` are the git folders, `repositories` the folders with a .git in them, `folders` all of them."""
+
+    sites: dict[str, Site] = {}
+    git: frozenset[str] = frozenset()
+    repositories: frozenset[str] = frozenset()
+    folders: Mapping[str, SeenFolder] = {}
+
+    def matters(self, site: Site) -> bool:
+        """What CI runs counts at the top of the tree and of a repository; elsewhere nothing runs it."""
+        return not site.top or site.top in self.repositories
+
+
+class Surveyor:
+    """Looks through one tree. `skipped` are paths in it that are not entered."""
+
+    def __init__(self, root: str, skipped: Sequence[str] = ()) -> None:
+        self.root = root
+        self._skipped = {*skipped}
+        self._known: dict[str, SeenFolder] = {}
+        self._census: Census | None = None
+
+    def look(self) -> Census:
+        changed = self._changed()
+        if self._census is None or changed:
+            self._known = self._walk(changed)
+            self._census = Census(
+                {site.path: site for each in self._known.values() for site in each.sites},
+                frozenset(path for path, each in self._known.items() if each.is_git),
+                frozenset(path for path, each in self._known.items() if each.is_repository),
+                self._known,
+            )
+        return self._census
+
+    def _changed(self) -> set[str]:
+        """The folders that have to be read again. This runs around every command."""
+        found = set()
+        for path, seen in self._known.items():
+            try:
+                status = os.lstat(seen.place)
+                if status.st_ctime_ns != seen.changed or status.st_ino != seen.inode or seen.is_fresh:
+                    found.add(path)
+            except OSError:
+                found.add(path)
+        return found
+
+    def _walk(self, changed: set[str]) -> dict[str, SeenFolder]:
+        known: dict[str, SeenFolder] = {}
+        queue: deque[tuple[str, Ground]] = deque([("", Ground.WORK)])
+        while queue and len(known) < MOST:
+            path, ground = queue.popleft()
+            before = None if path in changed else self._known.get(path)
+            found = before or self._folder(path, ground)
+            if found is not None:
+                known[path] = found
+                queue.extend(found.below)
+        return known
+
+    def _folder(self, path: str, ground: Ground) -> SeenFolder | None:
+        place = f"{self.root}/{path}" if path else self.root
+        try:
+            status = os.lstat(place)
+            if not stat.S_ISDIR(status.st_mode):
+                return None
+            looked = time.time_ns()
+            with os.scandir(place) as entries:
+                inner = {entry.name: entry for entry in entries}
+        except OSError:
+            return None
+        return self._read(path, ground, inner, status, looked)
+
+    def _read(
+        self,
+        path: str,
+        ground: Ground,
+        inner: dict[str, os.DirEntry[str]],
+        status: os.stat_result,
+        looked: int,
+    ) -> SeenFolder:
+        looks_like_git = {"HEAD", "objects", "refs"} <= inner.keys()  # git minds the contents, not the name
+        is_named = ground is Ground.WORK and path.rpartition("/")[2] == ".git"
+        if is_named or (ground is Ground.MODULES and looks_like_git):
+            ground = Ground.GIT
+        is_git = ground is Ground.GIT or looks_like_git
+        sites: list[Site] = []
+        below: list[tuple[str, Ground]] = []
+        for name, entry in inner.items():
+            full = f"{path}/{name}" if path else name
+            if reason := _reason(path, name, entry, ground, is_git):
+                sites += _site(full, reason, entry, status.st_ino)
+            elif _is_folder(entry) and f"{self.root}/{full}" not in self._skipped:
+                below += _descend(full, name, ground)
+        is_repository = ground is Ground.WORK and ".git" in inner
+        return SeenFolder(
+            f"{self.root}/{path}" if path else self.root,
+            status.st_ctime_ns,
+            status.st_ino,
+            status.st_ctime_ns >= looked - TICK,
+            tuple(sites),
+            tuple(below),
+            is_git,
+            is_repository,
+        )
+
+
+def _reason(path: str, name: str, entry: os.DirEntry[str], ground: Ground, is_git: bool) -> str:
+    if name in DIRECTIVES and (is_git or ground is Ground.WORKTREES):
+        return GIT
+    if ground is not Ground.WORK:
+        return ""
+    if name == ".git":
+        return "" if _is_folder(entry) else GIT
+    reason = is_sealed((path.rpartition("/")[2], name))
+    return reason or (leads_to_sensitive(name) if entry.is_symlink() else "")
+
+
+def _descend(full: str, name: str, ground: Ground) -> Iterator[tuple[str, Ground]]:
+    match ground:
+        case Ground.WORK if name not in _SKIPPED:
+            yield full, Ground.WORK
+        case Ground.GIT if name in ("modules", "worktrees"):
+            yield full, Ground.MODULES if name == "modules" else Ground.WORKTREES
+        case Ground.MODULES:
+            yield full, ground
+        case Ground.WORKTREES if full.split("/")[-2] == "worktrees":
+            yield full, ground
+
+
+def _top(path: str) -> str:
+    above = path.rpartition("/")[0]
+    return above.rpartition("/")[0] if above.rpartition("/")[2] in _HOSTS else above
+
+
+def _site(path: str, reason: str, entry: os.DirEntry[str], within: int) -> Iterator[Site]:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return
+    yield Site(path, reason, status.st_mode, status.st_ino, within, _top(path) if reason == CI else "")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False

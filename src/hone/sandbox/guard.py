@@ -1,0 +1,262 @@
+"""Keep sensitive places as they were, where no mount can: those that did not exist before a command, and all
+of them under a mode that cannot seal.
+
+After a command, what appeared is moved to a quarantine folder, and what changed is put back. A repository
+that a command makes is fine, as long as nothing in it makes git run something (see `directives`).
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from hone.core.sensitive import GIT
+from hone.files.moving import Copy, Kept, copy, read, take_out, write_new
+from hone.sandbox.census import DIRECTIVES, Census, Site, Surveyor
+from hone.sandbox.directives import correct, is_directive, leads_inside
+from hone.sandbox.gitfiles import LONGEST, linked_places
+
+SEALED = 48
+"""Places that are sealed by mounts; those beyond are looked after like under a mode that cannot seal."""
+_FILE = 0o100644
+
+
+class GuardFinding(Struct, frozen=True):
+    """A place that a command changed. It is `kept` elsewhere now, unless there was an `error`."""
+
+    path: str
+    reason: str
+    kept: str = ""
+    error: str = ""
+
+
+class TreeGuard:
+    """Looks after one tree that commands write in. `skipped` is not looked at; `keep` gives a place in the
+    quarantine for a path."""
+
+    def __init__(self, root: Path, skipped: Sequence[Path], keep: Callable[[str], Path]) -> None:
+        self.root = str(root)
+        self._surveyor = Surveyor(self.root, [str(path) for path in skipped])
+        self._keep = keep
+        self._before = Census()
+        self._sealed: tuple[str, ...] = ()
+        self._copies: dict[str, Copy] = {}
+        self._made: frozenset[str] = frozenset()
+        """Git folders that commands made. They are checked every time, and never sealed."""
+        self._clones: frozenset[str] = frozenset()
+        """Repositories that commands made as a whole. They may be deleted, so nothing in them is sealed."""
+        self._vouched: set[str] = set()
+
+    def vouch(self, path: str) -> None:
+        """Take what lies there now for the owner's."""
+        self._vouched.add(path)
+        self._copies = {place: kept for place, kept in self._copies.items() if not _touches(place, path)}
+
+    def begin(self, *, seals: bool, settled: bool) -> list[Path]:
+        """Return what to seal for a command. If nothing else runs (`settled`), everything that is there now
+        is the owner's; else what was there at the last look."""
+        if settled:
+            self._before = self._surveyor.look()
+            self._vouched.clear()
+            self._copies.clear()
+            self._made = frozenset(git for git in self._made if self._is_still_theirs(git))
+        places = [*self._places()]
+        self._sealed = tuple(path for path, sealable in places if sealable)[: SEALED if seals else 0]
+        for path, _ in places:
+            if path not in self._sealed and path not in self._copies:
+                kept = copy(self.root, path)
+                if kept:
+                    self._copies[path] = kept
+        return [Path(self.root, path) for path in self._sealed]
+
+    def end(self, *, network: bool) -> list[GuardFinding]:
+        """Undo what commands did to sensitive places. `network`: whether one of them could download."""
+        now = self._surveyor.look()
+        findings: list[GuardFinding] = []
+        for site in sorted(now.sites.values(), key=lambda site: site.path):
+            findings += self._judge(site, now, network)
+        for path in [*self._copies]:
+            findings += self._restore(path, now)
+        self._clones |= self._new_repositories(now)
+        self._before = self._surveyor.look() if findings else now
+        return findings
+
+    def _judge(self, site: Site, now: Census, network: bool) -> Iterator[GuardFinding]:
+        if not (now.matters(site) or self._before.matters(site)) or self._is_vouched(site):
+            return
+        is_new = self._is_new(site)
+        if is_directive(site, now):
+            git = site.path.rpartition("/")[0]
+            if is_new or git in self._made:
+                self._made |= {git}
+                for wrong in correct(site, now, self.root):
+                    yield from self._take_out(wrong.path, GIT, wrong.text)
+        elif is_new and not self._is_accepted(site, now, network):
+            yield from self._take_out(site.path, site.reason)
+
+    def _is_new(self, site: Site) -> bool:
+        """Whether a command put it there. What is sealed can only be replaced by the owner, or by moving a
+        folder around it; then it is found again where it lies now. What is not sealed is put back anyway."""
+        before = self._before.sites.get(site.path)
+        if before and (before.inode == site.inode or before.within == site.within):
+            return False
+        return not any(self._is_same(site, each) for each in self._before.sites.values())
+
+    def _is_same(self, site: Site, before: Site) -> bool:
+        """Whether a place that was there before is this one, moved and unchanged."""
+        if (site.inode, site.reason) != (before.inode, before.reason):
+            return False
+        if _tail(site.path) != _tail(before.path):
+            return False
+        kept = self._copies.get(before.path)
+        return before.path in self._sealed or _alike(kept, copy(self.root, site.path))
+
+    def _is_accepted(self, site: Site, now: Census, network: bool) -> bool:
+        if site.reason == GIT and os.path.basename(site.path) == ".git":
+            return not site.is_link and leads_inside(site, now, self.root)
+        return self._came_with_repository(site, now, network)
+
+    def _came_with_repository(self, site: Site, now: Census, network: bool) -> bool:
+        """Whether a command made the whole folder around it as a repository: a clone that was downloaded, or
+        a worktree or copy with the same file in the same place."""
+        top = _top(site.path, self._new_repositories(now))
+        if not top or network:
+            return bool(top)
+        inner, found = site.path[len(top) + 1 :], copy(self.root, site.path)
+        earlier = (f"{each}/{inner}" if each else inner for each in {*self._before.repositories, ""})
+        same = [path for path in earlier if path in self._before.sites]
+        return bool(found) and any(_alike(copy(self.root, path), found) for path in same)
+
+    def _new_repositories(self, now: Census) -> frozenset[str]:
+        """The repositories whose folders did not exist before, under any name."""
+        found = now.repositories - self._before.repositories
+        known = {each.inode for each in self._before.folders.values()} if found else set()
+        return frozenset(path for path in found if now.folders[path].inode not in known)
+
+    def _is_vouched(self, site: Site) -> bool:
+        return any(_touches(site.path, path) for path in self._vouched)
+
+    def _is_still_theirs(self, git: str) -> bool:
+        """Whether a git folder that a command made is as commands may leave it. If not, the owner was there:
+        it is the owner's from now on."""
+        sites = [site for site in self._before.sites.values() if _git_folder(site) == git]
+        return git in self._before.git and not any(
+            [*correct(site, self._before, self.root)] for site in sites
+        )
+
+    def _places(self) -> Iterator[tuple[str, bool]]:
+        """What to protect, the upper ones first, and whether it can be sealed."""
+        before = self._before
+        own = [
+            site
+            for site in before.sites.values()
+            if before.matters(site) and _git_folder(site) not in self._made
+        ]
+        for site in sorted(own, key=lambda site: (site.path.count("/"), site.path)):
+            yield site.path, not site.is_link and not _top(site.path, self._clones)
+            if site.is_link:
+                yield from self._inside(f"{self.root}/{site.path}")
+        for git in sorted(before.git - self._made):
+            text = (read(self.root, f"{git}/config", LONGEST) or b"").decode("utf-8", "replace")
+            folder = Path(self.root, git)
+            for place in linked_places(text, folder, folder.parent):
+                yield from self._inside(str(place))
+
+    def _inside(self, place: str) -> Iterator[tuple[str, bool]]:
+        """What something leads to, if that lies in the tree."""
+        real = os.path.realpath(place)
+        if real.startswith(f"{self.root}/") and os.path.exists(real):
+            yield real[len(self.root) + 1 :], True
+
+    def _restore(self, path: str, now: Census) -> Iterator[GuardFinding]:
+        """Put a place back that was not sealed. What lies there instead is kept."""
+        before, after = self._copies[path], copy(self.root, path)
+        if _alike(before, after) or self._may_be_gone(path, now):
+            return
+        reason = self._reason(path)
+        if not after and after is not None:
+            yield GuardFinding(path, reason)
+        for place in (*_above(path), path):
+            if os.path.lexists(f"{self.root}/{place}") and (
+                place == path or _is_in_the_way(self.root, place)
+            ):
+                yield from self._take_out(place, reason)
+        for inner, kept in before.items():  # a folder comes before what lies in it
+            try:
+                write_new(self.root, f"{path}/{inner}" if inner else path, kept)
+            except OSError as error:
+                yield GuardFinding(path, reason, error=error.strerror or str(error))
+                return
+
+    def _may_be_gone(self, path: str, now: Census) -> bool:
+        """Whether it went with a repository that commands made, or was moved with the folder it lies in."""
+        if os.path.lexists(f"{self.root}/{path}"):
+            return False
+        clone, before = _top(path, self._clones), self._before.sites.get(path)
+        if clone and not os.path.lexists(f"{self.root}/{clone}"):
+            return True
+        return before is not None and any(self._is_same(site, before) for site in now.sites.values())
+
+    def _reason(self, path: str) -> str:
+        site = self._before.sites.get(path)
+        return site.reason if site else GIT
+
+    def _take_out(self, path: str, reason: str, text: str = "") -> Iterator[GuardFinding]:
+        """Nothing is to be said about what is gone already."""
+        try:
+            target = self._keep(path)
+            take_out(self.root, path, target)
+            if text:
+                write_new(self.root, path, Kept(_FILE, text.encode("utf-8", "surrogateescape")))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield GuardFinding(path, reason, error=error.strerror or str(error))
+            return
+        yield GuardFinding(path, reason, str(target))
+
+
+def _git_folder(site: Site) -> str | None:
+    """The git folder that a site may be a directive of."""
+    above, _, name = site.path.rpartition("/")
+    return above if name in DIRECTIVES else None
+
+
+def _tail(path: str) -> str:
+    """What makes a path sensitive: the names from the first hidden folder on, or else the last one."""
+    names = path.split("/")
+    first = next((at for at, name in enumerate(names) if name.startswith(".")), len(names) - 1)
+    return "/".join(names[first:])
+
+
+def _top(path: str, repositories: Iterable[str]) -> str:
+    """Which of the repositories a path lies in; "" if in none."""
+    return next((each for each in repositories if path.startswith(f"{each}/")), "")
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders on the way to a path, the upper ones first."""
+    names = path.split("/")
+    yield from ("/".join(names[:count]) for count in range(1, len(names)))
+
+
+def _is_in_the_way(root: str, path: str) -> bool:
+    """Whether something is where a folder was."""
+    place = f"{root}/{path}"
+    return os.path.islink(place) or not os.path.isdir(place)
+
+
+def _alike(one: Copy | None, other: Copy | None) -> bool:
+    """Whether two copies hold the same. Only whether a file can be run counts of its mode."""
+    if one is None or other is None or one.keys() != other.keys():
+        return False
+    return all(
+        one[path].data == other[path].data and (one[path].mode ^ other[path].mode) & 0o170111 == 0
+        for path in one
+    )
+
+
+def _touches(path: str, other: str) -> bool:
+    """Whether one of them lies in the other."""
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")

@@ -1,0 +1,72 @@
+"""Protect the sensitive places of all folders that commands write in, and say what was done about them."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from hone.core.clock import Clock
+from hone.core.visible import one_line
+from hone.sandbox.guard import GuardFinding, TreeGuard
+
+QUARANTINE = "quarantine"
+_SHOWN, _WIDTH = 5, 120
+
+
+class Protection:
+    """`home` is where the quarantine lies; without one, it is a new folder for temporary files, which stays.
+    `skipped` is not looked at."""
+
+    def __init__(
+        self, trees: Sequence[Path], skipped: Sequence[Path], home: Path | None, clock: Clock
+    ) -> None:
+        self._home = home
+        self._clock = clock
+        self._count = 0
+        self._quarantine: Path | None = None
+        others = [*trees, *skipped]
+        self._guards = [
+            TreeGuard(tree, [each for each in others if each != tree], self._keep) for tree in trees
+        ]
+
+    def vouch(self, path: Path) -> None:
+        """Take what lies there for the owner's, although a command may be running."""
+        for guard in self._guards:
+            if path.is_relative_to(guard.root):
+                guard.vouch(str(path.relative_to(guard.root)))
+
+    def begin(self, *, seals: bool, settled: bool) -> tuple[Path, ...]:
+        """Return what to seal for the next command. See `TreeGuard.begin`."""
+        return tuple(path for guard in self._guards for path in guard.begin(seals=seals, settled=settled))
+
+    def end(self, *, network: bool) -> list[str]:
+        """Undo what commands did to sensitive places; return what there is to say about it."""
+        findings = [found for guard in self._guards for found in guard.end(network=network)]
+        return [*describe(findings, str(self._quarantine or ""))]
+
+    def _keep(self, path: str) -> Path:
+        if self._quarantine is None:
+            root = self._home / QUARANTINE if self._home else None
+            if root:
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            begun = self._clock.now().strftime("%Y%m%d-%H%M%S-")
+            self._quarantine = Path(mkdtemp(prefix=begun if root else "hone-quarantine-", dir=root))
+        self._count += 1
+        return self._quarantine / str(self._count) / path
+
+
+def describe(findings: Sequence[GuardFinding], place: str) -> Iterator[str]:
+    """Say what was moved and put back, in one clause, and what could not be, in another."""
+    done = [each for each in findings if not each.error]
+    if done:
+        kept = f", kept in {place}" if any(each.kept for each in done) else ""
+        yield f"taken back: {_listed(done)}{kept}; commands cannot change such files, use write_file"
+    failed = [each for each in findings if each.error]
+    if failed:
+        errors = f"{_listed(failed)}: {one_line(failed[0].error, _WIDTH)}"
+        yield f"could not be taken back, the owner has to look: {errors}"
+
+
+def _listed(findings: Sequence[GuardFinding]) -> str:
+    rows = list(dict.fromkeys(f"{one_line(each.path, _WIDTH)} ({each.reason})" for each in findings))
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return ", ".join(rows[:_SHOWN]) + more

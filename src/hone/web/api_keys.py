@@ -1,0 +1,171 @@
+"""API keys beside the home's own: each has a name and is for a person or for a program.
+
+A key is shown once, when it is made; the home keeps its digest. The server looks at the file with each
+request, so a key that was removed stops at once.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from hone.core.clock import Clock
+from hone.core.errors import Missing, Refused, StoreError
+from hone.core.regex import regex
+from hone.core.visible import visible
+from hone.files.atomic import open_file, write
+from hone.files.locks import acquire, release
+
+FILE, LOCK, USES = "serve-keys.json", "serve-keys.lock", "serve-keys-used.json"
+MARK = "hone-"
+"""How a key begins, so that people and scanners recognize it."""
+OFTEN = timedelta(minutes=1)
+"""The last use of a key is written down at most this often."""
+LARGEST = 1_000_000
+NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class KeyKind(StrEnum):
+    """Whose words come with a key: those of a person are the owner's, those of a program are foreign."""
+
+    PERSON = "person"
+    PROGRAM = "program"
+
+
+class ApiKey(Struct, frozen=True):
+    name: str
+    kind: KeyKind
+    digest: str
+    created: datetime
+
+
+class _KeyFile(Struct, frozen=True):
+    keys: tuple[ApiKey, ...] = ()
+
+
+class ApiKeys:
+    """The keys of a home, as its file has them now."""
+
+    def __init__(self, home: Path, clock: Clock) -> None:
+        self._home = home
+        self._clock = clock
+        self._read: tuple[object, tuple[ApiKey, ...]] = (None, ())
+        self._noted: dict[str, datetime] = {}
+
+    def list(self) -> tuple[ApiKey, ...]:
+        """All keys in the order they were made. Raises StoreError if the file cannot be read."""
+        path = self._home / FILE
+        try:
+            with open_file(path) as file:
+                version = _version(os.fstat(file.fileno()))
+                if version != self._read[0]:
+                    decoded = msgspec.json.decode(file.read(LARGEST), type=_KeyFile)
+                    self._read = version, decoded.keys
+        except FileNotFoundError:
+            return ()
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"{visible(str(path))} cannot be read, so no API key is valid. Remove it and make new keys."
+            ) from error
+        return self._read[1]
+
+    def find(self, word: str) -> ApiKey | None:
+        """The key with this text. Without a file that can be read there is none."""
+        wanted, found = digest(word), None
+        for key in self._valid():
+            if hmac.compare_digest(wanted, key.digest):
+                found = key
+        return found
+
+    def has(self, tag: str) -> bool:
+        """Whether the key with this digest is still there."""
+        return any(hmac.compare_digest(tag, key.digest) for key in self._valid())
+
+    def _valid(self) -> tuple[ApiKey, ...]:
+        try:
+            return self.list()
+        except StoreError:
+            return ()
+
+    def add(self, name: str, kind: KeyKind) -> str:
+        """Make a key and return its text, which is kept nowhere. Raises Refused."""
+        if not NAME.fullmatch(name):
+            raise Refused(
+                f"{visible(name)!r} cannot be the name of a key. Use up to 64 letters, digits and . _ -"
+            )
+        word = f"{MARK}{secrets.token_urlsafe(32)}"
+        with self._locked():
+            keys = self.list()
+            if any(key.name == name for key in keys):
+                raise Refused(
+                    f"There is a key named {name} already. Remove it first: hone serve keys remove {name}"
+                )
+            self._write((*keys, ApiKey(name, kind, digest(word), self._clock.now())))
+        return word
+
+    def remove(self, name: str) -> ApiKey:
+        """Raises Missing if there is no such key."""
+        with self._locked():
+            keys = self.list()
+            gone = next((key for key in keys if key.name == name), None)
+            if gone is None:
+                raise Missing(f"There is no key named {visible(name)}. List them: hone serve keys list")
+            self._write(tuple(key for key in keys if key.name != name))
+        return gone
+
+    def note_use(self, key: ApiKey) -> None:
+        """Write down when a key was used, at most once a minute, and go on if the disk refuses."""
+        now = self._clock.now()
+        before = self._noted.get(key.digest)
+        if before is not None and now - before < OFTEN:
+            return
+        self._noted[key.digest] = now
+        known = {each.digest for each in self._valid()}
+        uses = {tag: at for tag, at in {**self.uses(), key.digest: now}.items() if tag in known}
+        with suppress(OSError):
+            write(self._home / USES, msgspec.json.encode(uses), durable=False)
+
+    def uses(self) -> Mapping[str, datetime]:
+        """When each key was last used, by its digest, to the minute."""
+        try:
+            with open_file(self._home / USES) as file:
+                return msgspec.json.decode(file.read(LARGEST), type=dict[str, datetime])
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return {}
+
+    def _write(self, keys: tuple[ApiKey, ...]) -> None:
+        path = self._home / FILE
+        try:
+            write(path, msgspec.json.format(msgspec.json.encode(_KeyFile(keys))))
+        except OSError as error:
+            raise StoreError(f"{visible(str(path))} cannot be written: {error.strerror}.") from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = acquire(self._home / LOCK)
+        except OSError as error:
+            raise StoreError(f"{visible(str(self._home))} cannot be locked: {error.strerror}.") from error
+        try:
+            yield
+        finally:
+            release(handle)
+
+
+def digest(word: str) -> str:
+    """Long random keys need no salt and no slow hash."""
+    return hashlib.sha256(word.encode()).hexdigest()
+
+
+def _version(status: os.stat_result) -> object:
+    """Tells one state of the file from the next: each is a new file."""
+    return status.st_ino, status.st_mtime_ns, status.st_size

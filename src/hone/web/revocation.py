@@ -1,0 +1,53 @@
+"""End a request whose API key is removed while it is under way."""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hone.web.answers import failure
+
+LOOK = 1.0
+"""Seconds between two looks at whether the key is still there."""
+UNKNOWN = "Send a valid key as a bearer token, or log in. hone serve keys list shows which keys there are."
+START, BODY = "http.response.start", "http.response.body"
+
+
+class RevocableCall:
+    """One request. To the app a removed key looks like a client that has gone away, so that its turn ends in
+    order; the client gets an answer that is cut short, or none."""
+
+    def __init__(self, is_valid: Callable[[], bool], receive: Receive, send: Send) -> None:
+        self._is_valid = is_valid
+        self._receive = receive
+        self._send = send
+        self._started = self._ended = False
+        self._waiting: asyncio.Task[Message] | None = None
+
+    async def run(self, app: ASGIApp, scope: Scope) -> None:
+        try:
+            await app(scope, self._hear, self._say)
+        finally:
+            if self._waiting:
+                self._waiting.cancel()
+        if not self._started:
+            await failure(401, "unauthorized", UNKNOWN)(scope, self._receive, self._send)
+        elif not self._ended:
+            await self._send({"type": BODY, "body": b"", "more_body": False})
+
+    async def _hear(self) -> Message:
+        """What the client sends; that it has gone, as soon as its key has."""
+        while self._is_valid():
+            self._waiting = self._waiting or asyncio.ensure_future(self._receive())
+            done, _ = await asyncio.wait([self._waiting], timeout=LOOK)
+            if done:
+                message, self._waiting = self._waiting.result(), None
+                return message
+        return {"type": "http.disconnect"}
+
+    async def _say(self, message: Message) -> None:
+        if self._ended or not self._is_valid():
+            return
+        self._started = True
+        self._ended = message["type"] == BODY and not message.get("more_body", False)
+        await self._send(message)
