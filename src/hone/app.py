@@ -48,7 +48,7 @@ from hone.prompt.compose import compose, read_text
 from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
-from hone.runtime.continuing import has_same_shape, model_of, relieve
+from hone.runtime.continuing import find_folder, has_same_shape, model_of, relieve
 from hone.runtime.instructions import Instructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
@@ -222,7 +222,7 @@ class Hone:
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Resume a stored conversation in its folder and, if possible, on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
-        folder = self._folder_of(stored.header)
+        folder = find_folder(stored.header, self.folder, self.notices)
         await self.ready()
         agent, _ = await self._agent(model or model_of(stored), folder, self.toolboxes.lend(folder))
         deps = await self._session_deps(folder, find_mode(stored.transcript))
@@ -491,14 +491,6 @@ class Hone:
             return SystemNote("", await self.ledger.latest())
         found = await self._known.news(folder, ChangeId(known), session)
         return tell(found) or (SystemNote("", found.upto) if found.upto != known else None)
-
-    def _folder_of(self, header: Header) -> Path:
-        if not header.folder:
-            return self.folder
-        if Path(header.folder).is_dir():
-            return Path(header.folder)
-        self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
-        return self.folder
 
     def say(self, sentence: str) -> None:
         """Leave a notice for the owner, each sentence once."""

@@ -1,7 +1,9 @@
-"""Decide which agent continues a conversation: the one that had it, the model of today, or a fallback."""
+"""Decide where a conversation goes on, and with which agent: the one that had it, or a fallback."""
+
+from pathlib import Path
 
 from hone.core.agent import Agent
-from hone.core.ports import IMPORTED, StoredSession
+from hone.core.ports import IMPORTED, Header, StoredSession
 from hone.core.value import replace
 
 
@@ -13,6 +15,14 @@ def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
 def model_of(stored: StoredSession) -> str:
     """Return the model of a conversation; empty if it was imported: the default model continues it."""
     return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
+
+
+def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
+    """Return the folder that a conversation was begun in. Where it is gone, a notice says what is used."""
+    if not header.folder or Path(header.folder).is_dir():
+        return Path(header.folder or otherwise)
+    notices.append(f"{header.folder} is gone; the tools work in {otherwise}.")
+    return otherwise
 
 
 def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
