@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from hone.core.clock import SystemClock
+from hone.files.tree import TICK
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
@@ -43,10 +44,8 @@ TOOLCHAINS = (
 
 @contextmanager
 def user(root: Path) -> Iterator[None]:
-    """A home with toolchains, and PATH with twelve folders of its own."""
-    folders = [
-        root / name for name in (*TOOLCHAINS, ".local/bin", *(f"tools/{number}" for number in range(6)))
-    ]
+    """A home with toolchains that are on PATH."""
+    folders = [root / name for name in (*TOOLCHAINS, ".local/bin")]
     for folder in folders:
         folder.mkdir(parents=True)
         for number in range(20):
@@ -57,6 +56,10 @@ def user(root: Path) -> Iterator[None]:
         yield
     finally:
         os.environ |= {name: value for name, value in before.items() if value is not None}
+
+
+def folder_of(root: Path, count: int) -> Path:
+    return (root / f"folder-{count}").resolve()
 
 
 def lay_out(folder: Path, count: int) -> None:
@@ -100,8 +103,7 @@ async def compare(takes: list[Take], runs: int) -> list[Times]:
 
 async def measure(root: Path, count: int, runs: int) -> tuple[Times, Times, float]:
     """The bare cell, the one commands get, and finding out what that has."""
-    folder = (root / f"folder-{count}").resolve()
-    lay_out(folder, count)
+    folder = folder_of(root, count)
     clock = SystemClock()
     sandbox = Sandbox(home=root / "home", clock=clock)
     workspace = Workspace(folder, sandbox, clock)
@@ -132,6 +134,7 @@ def main() -> None:
     parser.add_argument(
         "--runs", type=int, default=RUNS, help="how often each side is measured [%(default)s]"
     )
+    parser.add_argument("--quick", action="store_true", help="the smallest folder, once")
     options = parser.parse_args()
     heads = ("bare cell", "with tools and seals", "more", "more by the clock", "wanted", "met", "found once")
     print(f"| processor time of /bin/true, ms | {' | '.join(heads)} |")
@@ -140,13 +143,18 @@ def main() -> None:
         root = Path(name)
         (root / "home").mkdir(mode=0o700)
         with user(root / "user"):
-            for what, count in FOLDERS.items():
-                print(row(what, *asyncio.run(measure(root, count, options.runs))), flush=True)
+            wanted = [*FOLDERS.items()][: 1 if options.quick else None]
+            for _, count in wanted:
+                lay_out(folder_of(root, count), count)
+            time.sleep(0 if options.quick else TICK / 1e9)  # folders that just changed are read every time
+            for what, count in wanted:
+                runs = 1 if options.quick else options.runs
+                print(row(what, *asyncio.run(measure(root, count, runs))), flush=True)
 
 
 def row(what: str, bare: Times, whole: Times, survey: float) -> str:
     more, clock = whole.processor - bare.processor, whole.clock - bare.clock
-    met = "yes" if min(more, clock) <= WANTED else "**no**"
+    met = "yes" if more <= WANTED else "**no**"
     shown = (
         *(f"{each:.1f}" for each in (bare.processor, whole.processor, more, clock)),
         f"≤ {WANTED:g}",

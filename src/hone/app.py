@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
-from hone.core.agent import Agent, Limits
+from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import Refused
 from hone.core.events import Emit
@@ -48,7 +48,7 @@ from hone.prompt.compose import compose, read_text
 from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
-from hone.runtime.continuing import find_folder, has_same_shape, model_of, relieve
+from hone.runtime.continuing import find_folder, has_same_shape, model_of
 from hone.runtime.instructions import Instructions
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
@@ -62,7 +62,6 @@ from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.caches import cache_of
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.report import describe_view
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
@@ -121,7 +120,7 @@ class Hone:
         self._model = model
         self._schedule = choose_schedule(learning, os.environ.get("HONE_LEARNING", ""))
         self._learning_wait = learning_wait
-        self.permissions = PermissionsFactory(self.home, self.settings, ask, mode, self.say)
+        self.permissions = PermissionsFactory(self.home, self.settings, self.folders, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
@@ -271,11 +270,7 @@ class Hone:
 
     async def sandbox(self) -> tuple[bool, list[str]]:
         """Tell whether commands are confined in the working folder, and what there is to say about it."""
-        sandbox = self.toolboxes.sandbox
-        spec = sandbox.spec(self.folder)
-        choice = await sandbox.choose(spec)
-        view = describe_view(self.folder, sandbox, choice, self.clock)
-        return not choice.missing(network=False), [*await sandbox.describe(spec), *view]
+        return await self.toolboxes.report(self.folder)
 
     # Features and plugins
 

@@ -30,10 +30,10 @@ COMMANDS: Commands = {
     "worker": ("hone.cli.worker:worker", "Do the reviews that are queued, and wait for more."),
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
     "config": ("hone.cli.config:config", "Show the settings and which model is used, and why."),
-    "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in."),
+    "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in; or each FILE as it is shown."),
     "permissions": (
         "hone.cli.permissions:permissions",
-        "List, change and try out what is done without a question.",
+        "List what is allowed and denied in this folder, and change it.",
     ),
     "doctor": ("hone.cli.doctor:doctor", "Check the home folder, the model and the sandbox."),
     "demo": ("hone.cli.demo:demo", "Watch Hone work and learn, without a key or a network."),

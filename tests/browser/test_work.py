@@ -127,8 +127,11 @@ async def test_a_question_is_answered_with_a_click_and_a_turn_is_stopped(home: P
         await say(page, "Please throw it away.")
         question = page.get_by_label("A question to you")
         await expect(question).to_contain_text("git reset --hard")
-        await question.get_by_role("button", name="No").click()
+        await question.get_by_label("No, because").fill("keep it")
+        await question.get_by_role("button", name="Say no").click()
         await expect(page.locator(".said.assistant").last).to_contain_text("As you say.")
+        await page.locator(".tool summary").last.click()
+        await expect(page.locator(".tool").last).to_contain_text("The owner said no: keep it.")
         assert not (tmp_path / "done").exists()
         await say(page, "Now wait for me.")
         await expect(page.locator(".tool .state").last).to_have_text("…")
@@ -136,6 +139,34 @@ async def test_a_question_is_answered_with_a_click_and_a_turn_is_stopped(home: P
         await expect(page.locator(".said.assistant").last).to_contain_text("Interrupted.")
         await say(page, "Are you there?")
         await expect(page.locator(".said.assistant").last).to_contain_text("Here I am.")
+        assert tab.trouble.said == []
+
+
+async def test_a_mode_is_chosen_and_a_plan_is_carried_out_with_a_click(home: Path, tmp_path: Path) -> None:
+    write = assistant(call("write_file", path="done.txt", content="x"))
+    script = rules(("Go ahead", rounds(write, "Carried out.")), otherwise=rounds("First this, then that."))
+    async with (
+        running(home, tmp_path, script) as visit,
+        chromium() as browser,
+        opened(browser, visit) as tab,
+    ):
+        page = tab.page
+        mode = page.get_by_label("Mode")
+        await expect(mode).to_have_value("auto")
+        await mode.select_option("plan")
+        await say(page, "Please plan it.")
+        plan = page.get_by_label("The plan")
+        await expect(plan).to_contain_text("Carry out this plan?")
+        await plan.get_by_role("button", name="Keep planning").click()
+        await expect(plan).to_have_count(0)
+        await expect(mode).to_have_value("plan")
+        await say(page, "Please plan it once more.")
+        await page.get_by_role("button", name="Work in auto mode").click()
+        await expect(page.locator(".said.assistant").last).to_contain_text("Carried out.")
+        await expect(mode).to_have_value("auto")
+        assert (tmp_path / "done.txt").read_text() == "x"
+        await page.reload()
+        await expect(page.get_by_label("Mode")).to_have_value("auto")
         assert tab.trouble.said == []
 
 

@@ -156,6 +156,34 @@ C:\\Users\\name\\AppData\\Local\\Programs\\Python\\Python311\\python.exe
 nginx-deployment-66b6c48dd5-7xq2z   1/1   Running
 0x7ffee4c3b8a0 in main() at main.c:42
 AKIA is what AWS keys begin with
+The password on server1 was changed in 2024.
+The password must have at least 8 characters and 1 digit.
+My password is wrong, my passphrase is too short, and the passcode was 4 digits.
+Passwords are hashed with PBKDF2-HMAC-SHA256; the password is base64-encoded.
+The password is stored in 1Password; the password: see the wiki.
+Das Passwort ist falsch. Le mot de passe est obligatoire. La contraseña es incorrecta.
+    password=password1,
+self.password = user.password2
+"password": "string1"
+"password": {"type": "string", "minLength": 8}
+--password PASSWORD --token TOKEN --pass-through x1y2z3
+localhost:8080:/app:ro
+src/main.py:1234:5:E501:line
+fe80:1234:abcd:ef01:5678
+127.0.0.1:5432:tcp:open:postgresql extra
+Set-Cookie: lang=en-US; Path=/
+Cookie: theme=dark; lang=en
+document.cookie = "name=" + value
+_auth = None
+    _password = self._prompt()
+//registry.npmjs.org/:_authToken=${NPM_TOKEN}
+"auth": "oauth2"
+"auth": {"type": "basic"}
+client-key-data: REDACTED
+https://sentry.example.com:9000/organizations/x
+machine learning, login forms and password managers
+default login page, password field
+word list: abandon ability able about above absent absorb abstract absurd
 Семён, ваш пароль: смотрите в письме
 密码: 请联系管理员
 👩‍👩‍👧 family token

@@ -32,6 +32,11 @@ PRINTED = {
             r"kept as \w{10}",
         ],
         ["A tool found: 5 words"],
+        [
+            r"plan: A scripted model heard: How would you tidy up this folder\?",
+            r"Change this file\? It lies outside the working folder\.\n/.+other\.txt\nwords",
+            r"The owner said no: stay in the folder\. \(1 asked\)",
+        ],
         [r"heard: What should be remembered\?\n\w+ 4 Suggest a name for a boat\.\n\w+ 4 Suggest"],
         ["answered"],
         ["There is a README."],
@@ -51,6 +56,8 @@ def speak(messages: Sequence[Message]) -> Message:
     last = messages[-1]
     if last.result:
         return assistant(f"A tool found: {last.result.text}")
+    if "Go ahead" in last.text:
+        return assistant(call("write_file", path="../other.txt", content="words"))
     if "How many words" in last.text:
         return assistant(call("count_words", path="README.md"))
     if "What is in" in last.text or "Which files are here" in last.text:

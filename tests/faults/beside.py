@@ -14,7 +14,13 @@ from hone.models.fake_provider.shapes import Format
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
-DATABASE = {"hone.db", "hone.db-wal", "hone.db-shm"}
+DATABASE = {f"hone.db{suffix}" for suffix in ("", "-wal", "-shm")}
+BESIDE = {
+    "checkpoints",
+    "provenance",
+    *(f"{name}.db{suffix}" for name in ("checkpoints", "provenance") for suffix in ("", "-wal", "-shm")),
+}
+"""What tools that change files keep in a home."""
 
 
 async def start(

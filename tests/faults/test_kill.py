@@ -13,7 +13,7 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, rounds
 from tests.conftest import Figures, Tier
-from tests.faults.beside import DATABASE, integrity, rest, start
+from tests.faults.beside import BESIDE, DATABASE, integrity, rest, start
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS, unsound
 
@@ -73,7 +73,7 @@ async def aftermath(context: Scene, stage: FakeProvider, said: list[str], ledger
     ledger.before += not bodies
     wrong = await go_on(context, stage, said, ledger)
     found = {each.name for folder in (context.home, context.folder) for each in folder.iterdir()}
-    left = sorted(found - DATABASE - {"notes.md"})
+    left = sorted(found - DATABASE - BESIDE - {"notes.md"})
     wrong += [f"debris: {left}"] if left else []
     sane = integrity(context.home)
     wrong += [] if sane == "ok" else [f"the database is damaged: {sane}"]

@@ -121,7 +121,9 @@ async def test_a_file_that_only_git_has_comes_back_from_git_and_stays_when_git_i
         for name in ("d/a", "b.txt"):  # what is as young as the index is not taken for unchanged
             os.utime(world.folder / name, (1, 1))
         world.commit()
-        found, indexed = GitWorktree(world.folder).tracked()
+        git = GitWorktree.around(world.folder)
+        assert git
+        found, indexed = git.tracked()
         clean = [
             name for name, each in found.items() if each.is_clean((world.folder / name).lstat(), indexed)
         ]
@@ -185,8 +187,12 @@ async def test_what_changes_beside_a_background_process_after_its_turn_is_the_us
             await world.command([Deed("write", "built", content=b"by a command")])
             await world.answer("It runs.")
             do(world.folder, Deed("write", "mine", content=b"by the user"))
-        tree = await world.rewind(1)
-    assert tree.keys() == {"mine"}
+        assert (await world.rewind(1)).keys() == {"mine"}
+        await world.say()
+        context = world.context("terminal", command="build", background=True)
+        async with world.service.observer.around_command(world.folder, "build", context, network=False):
+            do(world.folder, Deed("write", "result", content=b"by a process that ends within its turn"))
+        assert (await world.rewind(2)).keys() == {"mine"}
 
 
 async def test_a_command_that_is_interrupted_is_recorded(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_objects_references_and_history_are_those_that_git_shows(
 ) -> None:
     requires("git")
     random = tier.random()
-    grow(tmp_path, random, tier.size(short=24, full=120))
+    grow(tmp_path, random, tier.size(short=16, full=120))
     repository = Repository.find(tmp_path / "b" / "d")
     assert repository is not None
     assert repository.head() == git(tmp_path, "rev-parse", "HEAD").decode().strip()
@@ -79,7 +79,7 @@ def test_what_is_damaged_is_not_there(tmp_path: Path, tier: Tier, figures: Figur
     ids = git(tmp_path, "rev-list", "--objects", "--all").decode().split("\n")
     names = [line.split(" ")[0] for line in ids if line]
     places = [path for path in (tmp_path / ".git" / "objects").rglob("*") if path.is_file()]
-    tries = tier.size(short=60, full=2_000)
+    tries = tier.size(short=30, full=2_000)
     for _ in range(tries):
         path = random.choice(places)
         before, mode = path.read_bytes(), path.stat().st_mode

@@ -522,3 +522,17 @@ def test_a_draft_in_use_is_left_alone_and_one_of_a_killed_process_goes_with_the_
     disk.write("skills/a/b", b"")
     assert list(folder.glob(".hone-*.tmp")) == []
     assert content(folder) == {"SKILL.md": b"old", "b": b""}
+
+
+def test_a_script_of_a_skill_can_be_run_by_its_path_and_nothing_else_can(tmp_path: Path) -> None:
+    tree = FileTree(tmp_path / "home")
+    script, text = b"#!/bin/sh\necho high tide\n", b"Read this.\n"
+    modes = {}
+    for path, data in (
+        ("skills/tides/scripts/run.sh", script),
+        ("skills/tides/scripts/notes.md", text),
+        ("skills/tides/references/run.sh", script),
+    ):
+        tree.write(path, data)
+        modes[path] = stat.S_IMODE((tmp_path / "home" / path).stat().st_mode)
+    assert list(modes.values()) == [0o700, 0o600, 0o600]

@@ -1,5 +1,6 @@
 """Lines are read as bash reads them: a plain command runs as it was read, and none in a line is left out."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -95,8 +96,8 @@ FRAGMENTS = [
 
 
 def ran(bash: str, text: str, folder: Path) -> list[tuple[str, ...]]:
-    log = folder / "log"
-    place = folder / "place"
+    """What a text in the background says after the end goes to a log that nobody reads any more."""
+    log, place = folder / f"log-{os.urandom(6).hex()}", folder / "place"
     place.mkdir(exist_ok=True)
     command = [bash, "-c", LOG, bash, str(log), text]
     quiet = subprocess.DEVNULL
@@ -111,6 +112,7 @@ def ran(bash: str, text: str, folder: Path) -> list[tuple[str, ...]]:
         timeout=30,
     )
     rows = log.read_bytes().decode("utf-8", "replace").split("\2")[:-1]
+    log.unlink()
     return [tuple(row.split("\1")[:-1]) for row in rows]
 
 

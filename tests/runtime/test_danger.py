@@ -278,6 +278,9 @@ def test_a_relative_path_is_judged_from_where_the_line_has_gone_to() -> None:
     assert danger("(cd .. && ls); rm -rf build", FOLDER) is None
     assert danger("cd .. && rm -rf build", FOLDER) is not None
     assert danger("cd / ; (cd /home/me/project && rm -rf build)", FOLDER) is None
+    assert danger("bash -c 'cd / && ls'; rm -rf build", FOLDER) is None
+    assert danger("(ls); bash -c '(cd /; ls)'; (rm -rf build)", FOLDER) is None
+    assert danger("eval 'cd /'; rm -rf etc", FOLDER) is not None
 
 
 def test_agreeing_to_one_thing_is_not_agreeing_to_another() -> None:

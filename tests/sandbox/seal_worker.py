@@ -72,8 +72,9 @@ async def attack(area: Path, mode: SandboxMode, way: str, *, existing: bool) -> 
                 "unclaimed": (await workspace.sandbox.examine(mode, workspace.sandbox.spec(folder))).complaint
             }
         python = os.path.realpath(sys.executable)
-        launch = workspace.launch([python, "-I", "-S", "-c", text, way, *TARGETS], choice)
-        ended = await workspace.run(launch, "planting", 60)
+        for _ in range(2):  # what one command prepares, the next may use
+            launch = workspace.launch([python, "-I", "-S", "-c", text, way, *TARGETS], choice)
+            ended = await workspace.run(launch, "planting", 60)
     finally:
         await workspace.close()
     after = state(folder)

@@ -45,7 +45,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def repository(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "-q")
     (folder / ".github" / "workflows").mkdir(parents=True)
     (folder / ".github" / "workflows" / "ci.yml").write_text("ours\n")
@@ -58,6 +58,12 @@ def repository(folder: Path) -> Path:
 def write(path: Path, text: str = EVIL) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def begin(protection: Protection, *, seals: bool = True, settled: bool = True) -> list[Path]:
+    """What is sealed."""
+    found = protection.begin(seals=seals, settled=settled)
+    return [*found.loose, *found.firm]
 
 
 def kept(home: Path) -> list[str]:
@@ -88,7 +94,7 @@ def test_what_the_owner_changes_between_commands_is_the_owners(folder: Path, pro
     protection.begin(seals=True, settled=True)
     assert protection.end(network=False) == []
     write(folder / ".envrc", "mine\n")
-    assert protection.begin(seals=True, settled=True) == (folder / ".envrc",)
+    assert begin(protection) == [folder / ".envrc"]
     assert protection.end(network=False) == []
     assert (folder / ".envrc").read_text() == "mine\n"
 
@@ -100,9 +106,12 @@ def test_while_something_runs_only_what_was_vouched_for_stays(folder: Path, prot
     protection.vouch(folder / ".envrc")
     [note] = protection.end(network=False)
     assert note.startswith("taken back: .exrc (your editor runs it), kept in ")
-    assert protection.begin(seals=True, settled=False) == (folder / ".envrc",)
+    assert begin(protection, settled=False) == [folder / ".envrc"]
     write(folder / ".exrc")
-    assert len(protection.end(network=False)) == 1
+    write(folder / ".envrc")
+    [note] = protection.end(network=False)
+    assert ".exrc" in note
+    assert ".envrc" in note
     assert (folder / ".envrc").read_text() == "with consent\n"
 
 
@@ -126,7 +135,7 @@ def test_without_seals_everything_is_put_back_with_its_mode(
     hook.write_text("ours\n")
     hook.chmod(0o644)
     before = (folder / ".git" / "config").read_text()
-    assert protection.begin(seals=False, settled=True) == ()
+    assert begin(protection, seals=False) == []
     hook.chmod(0o755)
     write(folder / ".git" / "hooks" / "pre-commit")
     git(folder, "config", "core.fsmonitor", "evil")
@@ -143,6 +152,24 @@ def test_without_seals_everything_is_put_back_with_its_mode(
     assert stat.S_IMODE(hook.stat().st_mode) == 0o644
     assert not (folder / ".git" / "hooks" / "pre-commit").exists()
     assert {"pre-commit", "config"} <= {*kept(home)}
+
+
+@pytest.mark.parametrize("place", [".hone", ".claude/hone", "plain/home"])
+def test_hones_home_in_the_folder_is_never_put_back(folder: Path, place: str) -> None:
+    """Hone writes there while commands run."""
+    home = folder / place
+    write(home / "hone.db", "before\n")
+    write(home / ".envrc", "before\n")
+    write(folder / ".envrc", "before\n")
+    protection = Protection((folder,), (home,), home, SystemClock())
+    protection.begin(seals=False, settled=True)
+    write(home / "hone.db", "after\n")
+    write(home / ".envrc", "after\n")
+    write(folder / ".envrc", "after\n")
+    [note] = protection.end(network=False)
+    assert note.startswith("taken back: .envrc (your shell runs it), kept in ")
+    assert (home / "hone.db").read_text() == (home / ".envrc").read_text() == "after\n"
+    assert (folder / ".envrc").read_text() == "before\n"
 
 
 def test_git_works_in_a_repository_that_is_guarded(folder: Path, protection: Protection) -> None:
@@ -179,7 +206,7 @@ def test_a_repository_that_a_command_makes_stays_usable(
     settings = git(folder, "config", "--local", "--list")
     assert "remote.origin.url=https://example.org/x.git" in settings
     assert "evil" not in settings
-    assert protection.begin(seals=True, settled=True) == ()
+    assert begin(protection) == []
     git(folder, "config", "user.name", "Me")
     git(folder, "commit", "-q", "--allow-empty", "-m", "x")
     git(folder, "config", "core.sshCommand", "evil")
@@ -187,7 +214,7 @@ def test_a_repository_that_a_command_makes_stays_usable(
     assert "user.name=Me" in git(folder, "config", "--local", "--list")
     # The owner adds a hook between two commands: from then on the repository is the owner's.
     write(folder / ".git" / "hooks" / "pre-push", "mine\n")
-    assert len(protection.begin(seals=True, settled=True)) == 2
+    assert len(begin(protection)) == 2
     assert protection.end(network=False) == []
     assert (folder / ".git" / "hooks" / "pre-push").read_text() == "mine\n"
 
@@ -207,7 +234,7 @@ def test_a_clone_keeps_its_files_if_it_was_downloaded_and_may_be_deleted(
     assert (folder / "clone" / ".envrc").exists() is network
     assert git(folder / "clone", "log", "--oneline").count("\n") == 2
     # It is the commands' own, so it is not sealed; but a change is taken back, unless all of it goes.
-    assert protection.begin(seals=True, settled=True) == ()
+    assert begin(protection) == []
     write(folder / "clone" / ".envrc")
     assert len(protection.end(network=False)) == 1
     assert (folder / "clone" / ".envrc").exists() is network
@@ -241,6 +268,7 @@ def test_a_worktree_and_a_submodule_stay_usable(folder: Path, protection: Protec
         lambda folder, outside: shutil.copytree(outside, folder / "src", dirs_exist_ok=True),
         lambda folder, outside: shutil.copytree(outside, folder / ".git" / "modules" / "x"),
         lambda folder, outside: write(folder / ".git" / "worktrees" / "w" / "commondir", f"{outside}\n"),
+        lambda folder, outside: write(folder / ".git" / "commondir", "../src\n"),
     ],
 )
 def test_no_way_to_another_git_folder_or_to_tasks_is_left(
@@ -261,6 +289,40 @@ def test_no_way_to_another_git_folder_or_to_tasks_is_left(
     assert not any((folder / "src" / name).exists() for name in (".vscode", ".envrc"))
 
 
+def test_a_new_hook_does_not_make_the_owners_repository_the_commands(
+    folder: Path, protection: Protection
+) -> None:
+    repository(folder)
+    shutil.rmtree(folder / ".git" / "hooks")
+    git(folder, "config", "alias.mine", "!mine")
+    before = (folder / ".git" / "config").read_text()
+    protection.begin(seals=True, settled=True)
+    write(folder / ".git" / "hooks" / "pre-commit")
+    [note] = protection.end(network=False)
+    assert note.startswith("taken back: .git/hooks/pre-commit (git runs it), kept in ")
+    assert (folder / ".git" / "config").read_text() == before
+    sealed = begin(protection)
+    assert {folder / ".git" / "config", folder / ".git" / "hooks"} <= {*sealed}
+
+
+def test_known_places_cannot_be_crowded_out(
+    folder: Path, protection: Protection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hone.sandbox.census.MOST", 30)
+    repository(folder / "a" / "b" / "c")
+    sealed = begin(protection)
+    (folder / "a").rename(folder / "z")
+    for number in range(100):
+        (folder / f"crowd-{number}").mkdir()
+    assert protection.end(network=False) == []
+    again = begin(protection)
+    assert [path.relative_to(folder / "z") for path in again] == [
+        path.relative_to(folder / "a") for path in sealed
+    ]
+    write(folder / "z" / "b" / "c" / ".exrc")
+    assert len(protection.end(network=False)) == 1
+
+
 def test_a_folder_with_a_sealed_place_can_be_renamed_and_another_cannot_take_its_place(
     folder: Path, protection: Protection
 ) -> None:
@@ -274,7 +336,7 @@ def test_a_folder_with_a_sealed_place_can_be_renamed_and_another_cannot_take_its
     assert "renamed" not in note
     assert (folder / "renamed" / ".envrc").read_text() == "ours\n"
     assert not (folder / "project" / ".envrc").exists()
-    assert folder / "renamed" / ".git" / "config" in protection.begin(seals=True, settled=True)
+    assert folder / "renamed" / ".git" / "config" in begin(protection)
 
 
 def test_hooks_and_settings_that_a_configuration_names_are_guarded(
@@ -287,8 +349,27 @@ def test_hooks_and_settings_that_a_configuration_names_are_guarded(
     (folder / ".vscode").symlink_to("tools/code")
     git(folder, "config", "core.hooksPath", "tools/hooks")
     git(folder, "config", "include.path", "../more.conf")
-    sealed = {str(path.relative_to(folder)) for path in protection.begin(seals=True, settled=True)}
+    sealed = {str(path.relative_to(folder)) for path in begin(protection)}
     assert {"tools/hooks", "more.conf", "tools/code", ".git/config", ".git/hooks", ".envrc"} <= sealed
+    assert {*protection.begin(seals=True, settled=True).firm} == {
+        folder / "more.conf",
+        folder / "tools" / "hooks",
+        folder / "tools" / "code",
+    }
+
+
+def test_where_a_setting_or_a_link_leads_nothing_appears(folder: Path, protection: Protection) -> None:
+    repository(folder)
+    git(folder, "config", "core.hooksPath", "tools/hooks")
+    git(folder, "config", "include.path", "../more.conf")
+    (folder / ".vscode").symlink_to("tools/code")
+    protection.begin(seals=True, settled=True)
+    for name in ("tools/hooks/pre-commit", "more.conf", "tools/code/tasks.json", "tools/mine"):
+        write(folder / name)
+    [note] = protection.end(network=False)
+    assert all(name in note for name in ("tools/hooks", "more.conf", "tools/code"))
+    assert sorted(os.listdir(folder / "tools")) == ["mine"]
+    assert not (folder / "more.conf").exists()
 
 
 def test_links_are_not_followed_while_something_is_moved_out(

@@ -420,23 +420,37 @@ async def test_a_question_can_be_answered_in_every_way(home: Path, tmp_path: Pat
     (tmp_path / "rockets.py").write_text(PLUGIN)
     (home / "hone.toml").write_text('plugins = ["rockets:register"]\n')
     rocket = "V\x1b[2J2\nto the moon"
-    keys = [b"n", ENTER, CTRL_C, ESCAPE, b"y", b"s"]
-    answers = ["no", "no", "no", "no", "once", "session"]
+    pressed = [b"n", ENTER, CTRL_C, ESCAPE, b"y", b"s"]
+    answers = {"no": "no", "once": "yes", "session": "yes, for this session"}
+    given = ["no", "no", "no", "no", "once", "session"]
     async with FakeProvider(rounds(assistant(call("launch", rocket=rocket)), "Well.")) as stage:
         env = environment(home, stage, TERM=term, PYTHONPATH=str(tmp_path))
         async with terminal(env=env, folder=tmp_path) as user:
-            for key, answer in zip(keys, answers, strict=True):
+            for key, answer in zip(pressed, given, strict=True):
                 await user.enter("go")
-                await user.sees("? Launch it?\n    V\\x1b[2J2\n    to the moon\n", "a always: any rocket")
-                await user.sees("n no, as do Enter, Esc and Ctrl-C")
+                await user.sees("? Launch it?\n    V\\x1b[2J2\n    to the moon\n  [y] yes\n")
+                await user.sees("  [a] always: launch: any rocket\n  [n] no (default)\n  [r] no, and say why")
                 user.type(key)
-                await user.sees(f"→ {answer}", f"The answer is {answer}", "Well.")
+                await user.sees(f"→ {answers[answer]}", f"The answer is {answer}", "Well.")
             await user.enter("go")
             assert "Launch it?" not in await user.sees("Well.")
             assert await user.leave() == 0
         async with terminal(env=env, folder=tmp_path) as user:
             await user.enter("go")
-            await user.sees("n no")
+            await user.sees("[r] no, and say why")
+            user.type("r")
+            await user.sees("Why not?")
+            user.type("the moon is \x1b[2Jfull\n")
+            await user.sees("→ no: the moon is \\x1b[2Jfull", "The answer is no: the moon is ", "Well.")
+            for keys in (ENTER, b"words" + CTRL_C, CTRL_D):
+                await user.enter("go")
+                await user.sees("[r] no, and say why")
+                user.type("r")
+                await user.sees("Why not?")
+                user.type(keys)
+                assert "words," not in await user.sees("→ no\n", "The answer is no", "Well.")
+            await user.enter("go")
+            await user.sees("[r] no, and say why")
             user.type("a")
             await user.sees("→ always", "Well.")
             assert await user.leave() == 0
@@ -456,7 +470,7 @@ async def test_a_question_is_not_answered_by_what_was_typed_before_it(home: Path
             await user.enter("go")
             await user.sees("Wait. Wait.")
             user.type("y")
-            await user.sees("n no")
+            await user.sees("[r] no, and say why")
             user.type("try")
             user.type(CTRL_C)
             await user.sees("→ no", "The answer is no")
@@ -470,7 +484,8 @@ async def test_the_first_use_of_a_folder_asks_once_whether_it_is_trusted(home: P
         for folder, key, answer in ((mine, b"y", "trusted"), (other, CTRL_C, "not trusted")):
             folder.mkdir()
             async with terminal(env=env, folder=folder, size=(160, 40), trusted=False) as user:
-                await user.sees("? Do you trust this folder?", str(folder), "further rights.", "n not now")
+                await user.sees("? Do you trust this folder?", str(folder), "further rights")
+                await user.sees("  [y] trust this folder\n  [n] not now (default)")
                 user.type(key)
                 await user.sees(f"→ {answer}")
                 assert await user.leave() == 0

@@ -29,6 +29,34 @@ async def test_the_doctor_says_what_is_missing_and_what_holds(home: Path, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.rights
+async def test_the_doctor_says_what_commands_see_and_cannot_change(home: Path, tmp_path: Path) -> None:
+    requires("bwrap")
+    requires("git")
+    user, folder = tmp_path / "user", tmp_path / "folder"
+    for name in (".cargo/bin", ".nvm", "data"):
+        (user / name).mkdir(parents=True)
+    (user / ".nvm" / ".npmrc").write_text("secret")
+    (user / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+    (folder / ".github" / "workflows").mkdir(parents=True)
+    (home / "hone.toml").write_text('[sandbox]\nread = ["~/data"]\nenv = ["DATABASE_URL"]\n')
+    env = environment(home, HOME=str(user), PATH=f"{user}/.cargo/bin:/usr/bin:/bin", DATABASE_URL="secret")
+    out = (await hone("doctor", env=env, folder=folder)).out
+    for line in (
+        "commands find programs in: ~/.cargo/bin and the system's folders",
+        "commands can use: cargo, nvm",
+        "git in commands commits as: Ada <ada@example.org>",
+        f"caches of commands in this folder: {home}/caches/",
+        "commands can only read: .github/workflows",
+        "hidden from commands: ~/.nvm/.npmrc",
+        "allowed by [sandbox] in hone.toml: read: ~/data; env: DATABASE_URL",
+    ):
+        assert f"✓ {line}" in out
+    assert "DATABASE_URL, HOME, " in out
+    assert "secret" not in out
+    assert not (home / "caches").exists()
+
+
 async def test_a_database_that_cannot_be_read_is_told(home: Path, tmp_path: Path) -> None:
     (home / "hone.db").write_text("this is no database at all, and it is long enough to be read as one" * 20)
     ill = await hone("doctor", env=environment(home), folder=tmp_path)
@@ -54,6 +82,7 @@ async def test_a_file_is_trusted_as_it_was_shown(home: Path, tmp_path: Path) -> 
     async with place(home, tmp_path) as where:
         async with where.talk(foreign=True) as talk:
             await talk.call("write_file", path="notes.md", content=text)
+        assert (await hone("trust", "--foreign", env=env, folder=tmp_path)).out == "notes.md\n"
         alone = await hone("trust", "notes.md", env=env, folder=tmp_path)
         assert alone.code == 2
         assert "say --yes" in alone.err
@@ -67,6 +96,7 @@ async def test_a_file_is_trusted_as_it_was_shown(home: Path, tmp_path: Path) -> 
             "  │ \\x1b[2Jhidden",
             "Trusted this file as shown. A change by Hone may make it foreign again.",
         ]
+        assert (await hone("trust", "--foreign", env=env, folder=tmp_path)).out.startswith("No file")
         async with where.later() as talk:
             assert (await talk.call("read_file", path="notes.md")).trust is Trust.LOCAL
             assert (await talk.terminal("cat notes.md")).trust is Trust.LOCAL

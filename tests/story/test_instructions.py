@@ -111,7 +111,7 @@ async def test_the_first_chat_in_a_folder_asks_about_its_instructions_too(
         env = environment(home, stage)
         async with terminal(env=env, folder=tmp_path, size=(160, 40), trusted=False) as user:
             await user.sees(
-                "AGENTS.md, 1 line:", f"│ {CANARY}", "With a yes, its AGENTS.md (above)", "n not now"
+                "AGENTS.md, 1 line:", f"│ {CANARY}", "With a yes, its AGENTS.md (above)", "[n] not now"
             )
             user.type(key)
             await user.enter("hi")

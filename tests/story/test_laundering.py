@@ -174,12 +174,14 @@ async def read_later(where: Place, way: Write, ways: Iterable[str]) -> list[str]
 async def test_what_a_foreign_conversation_saved_is_foreign_in_every_later_one(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    """Each text is saved in every way and read in three; each way of reading has its turn."""
+    """Each text is saved in every way and read in a few; each way of reading has its turn."""
     tried, got_in = 0, []
     for draw in tier.draws(short=len(WRITES), full=len(TEXTS) * len(WRITES)):
         number, way = draw.index // len(WRITES), WRITES[draw.index % len(WRITES)]
         text = TEXTS[number if tier.long else draw.random.randrange(len(TEXTS))]
-        ways = [NAMES[(draw.index + number + each) % len(NAMES)] for each in (0, 3, 6)]
+        ways = [
+            NAMES[(draw.index + number + each) % len(NAMES)] for each in ((0, 3, 6) if tier.long else (0, 4))
+        ]
         async with place(home / str(draw.index), tmp_path / str(draw.index)) as where:
             await saved(where, way, text)
             local = await read_later(where, way, ways)

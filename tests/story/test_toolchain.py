@@ -160,3 +160,27 @@ async def test_what_a_command_leaves_is_told_and_the_scripts_of_a_skill_run_by_t
     assert [path.name for path in (home / "quarantine").rglob("x.yml")] == ["x.yml"]
     assert asked == []
     assert (folder / "notes.txt").read_text() == "fine\n"
+
+
+async def test_a_sensitive_file_that_the_owner_agreed_to_stays_while_a_command_runs(
+    user: Path, home: Path
+) -> None:
+    requires("bwrap")
+    folder = user / "project"
+    folder.mkdir()
+
+    async def agree(question: Question) -> Answer:
+        return Answer.ONCE
+
+    script = lines(
+        assistant(call("terminal", command="sleep 1000", background=True)),
+        assistant(call("write_file", path=".envrc", content="export A=1\n")),
+        assistant(call("terminal", command="true")),
+        assistant(call("process", id="p1", action="stop")),
+        "done",
+    )
+    async with Hone(model=Scripted(script), folder=folder, ask=agree) as hone:
+        turn = await hone.run("do it")
+    told = "\n".join(node.message.result.text for node in turn.nodes if node.message.result)
+    assert (folder / ".envrc").read_text() == "export A=1\n"
+    assert "taken back" not in told

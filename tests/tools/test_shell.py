@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -286,6 +287,64 @@ def test_the_terminals_effects_are_declared_and_its_schemas_are_small(folder: Pa
     assert terminal.spec.network_flag == code.spec.network_flag == "network"
     assert process.spec.effects == {Effect.EXECUTE}
     assert sum(len(tool.spec.schema) for tool in (terminal, process, code)) < 1_300
+
+
+def test_sensitive_files_that_commands_make_are_taken_back_and_told_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said = "taken back: .envrc (your shell runs it), kept in "
+
+    async def script(shell: Session) -> None:
+        first = await shell.terminal("echo evil > .envrc; echo fine > notes")
+        assert said in first.text
+        assert first.text.rstrip("]").endswith("commands cannot change such files, use write_file")
+        code = await shell.call("execute_code", code="open('.envrc', 'w').write('evil')")
+        assert said in code.text
+        for name in ("go", "there"):
+            os.mkfifo(folder / name)
+        evil = "echo evil > .envrc; echo ready > there; cat go; echo evil > .exrc"
+        await shell.terminal(evil, background=True)
+        await asyncio.to_thread((folder / "there").read_text)
+        listed = await shell.call("process")
+        assert said in listed.text
+        assert listed.trust is Trust.AGENT
+        # A file tool writes with the owner's consent meanwhile, and says so.
+        (folder / ".vimrc").write_text("mine")
+        shell.shell.workspace.sandbox.vouch(folder / ".vimrc")
+        # Something still runs, so anything else that is there now may be its work.
+        assert "taken back" not in (await shell.terminal("true")).text
+        await asyncio.to_thread((folder / "go").write_text, "")
+        await shell.shell.jobs["p1"].running.wait()
+        output = await shell.call("process", id="p1", action="output")
+        assert ".exrc (your editor runs it)" in output.text
+        assert "taken back" not in (await shell.call("process")).text
+        assert sorted(os.listdir(folder)) == [".vimrc", "go", "notes", "there"]
+
+    play(session(folder), script)
+    assert len([*tmp_path.rglob(".envrc")]) == 3
+
+
+def test_an_interrupted_command_leaves_no_sensitive_file_and_the_next_result_says_so(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def script(shell: Session) -> None:
+        os.mkfifo(folder / "there")
+        task = asyncio.create_task(shell.terminal("echo evil > .envrc; echo ready > there; sleep 1000"))
+        await asyncio.to_thread((folder / "there").read_text)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert not (folder / ".envrc").exists()
+        assert "taken back: .envrc" in (await shell.terminal("true")).text
+        await shell.terminal("echo evil > .envrc; echo ready > there; sleep 1000", background=True)
+        await asyncio.to_thread((folder / "there").read_text)
+        await shell.shell.close()
+        assert not (folder / ".envrc").exists()
+
+    play(session(folder), script)
 
 
 REFUSALS = [

@@ -15,13 +15,21 @@ POINTS = "tests/faults/test_points.py"
 SUITES = (
     Suite(
         "kills",
-        "processes killed with SIGKILL at each write of sixteen pieces of work",
+        "processes killed with SIGKILL at each write of seventeen pieces of work",
         (f"{POINTS}::test_killed_at_any_write_it_is_there_once_and_whole",),
     ),
     Suite(
         "errors",
         "the same work while the disk refuses a call: no space, I/O errors, no rights",
         (f"{POINTS}::test_refused_by_the_disk_at_any_call_it_says_so_and_nothing_is_half_done",),
+    ),
+    Suite(
+        "rewinds",
+        "edits by tools, commands and the user, with rewinds in between",
+        (
+            "tests/features/test_rewind.py::test_a_rewind_takes_back_what_tools_did_and_nothing_else",
+            "tests/story/test_cli_rewind.py::test_what_commands_do_in_the_sandbox_is_taken_back",
+        ),
     ),
     Suite("pages", "pages of the database that hold live data, damaged", ("tests/stores/test_damage.py",)),
     Suite(
@@ -41,6 +49,11 @@ SUITES = (
         "permits",
         "forbidden calls of a review, alone and in a mixed batch",
         ("tests/wire/test_fork.py",),
+    ),
+    Suite(
+        "places",
+        "59 places that run by themselves, 16 secrets and Hone's home, by tool and by command, in each mode",
+        ("tests/runtime/permissions/test_places.py",),
     ),
     Suite(
         "races",

@@ -20,7 +20,7 @@ from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
-from hone.web.protocol import BOUNDS, RequestBounds
+from hone.web.protocol import BOUNDS, ArrivalBounds
 from hone.web.serving import Address, bind, server
 from hone.web.state import ServerState
 
@@ -60,7 +60,7 @@ async def running(
     clock: Clock | None = None,
     latency: float = 0.0,
     grace: float = 0.0,
-    bounds: RequestBounds = BOUNDS,
+    bounds: ArrivalBounds = BOUNDS,
 ) -> AsyncIterator[Running]:
     address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
     questions, listener = PendingQuestions(bus, time), bind(address)

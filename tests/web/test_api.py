@@ -285,6 +285,57 @@ async def test_a_dangerous_command_waits_for_the_one_who_watches(
         assert victim.exists() is there
 
 
+async def test_a_question_names_its_answers_and_a_no_can_have_a_reason(home: Path, tmp_path: Path) -> None:
+    fetch = assistant(call("web_fetch", url="https://docs.example/x"))
+    async with running(home, tmp_path, rounds(fetch, "Well.")) as visit:
+        session = (await visit.post("/api/sessions", text="read the docs"))["session"]
+        asked = await listen(visit.client, f"/api/sessions/{session}/events", "question")
+        question = asked.events[-1][2]
+        assert question["choices"] == ["once", "session", "any-host", "always", "no"]
+        assert question["pattern"] == "web_fetch: docs.example"
+        answers = f"/api/sessions/{session}/answers"
+        await visit.post(answers, question=question["id"], answer="no", reason="read the file instead")
+        heard = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
+        results = [data["text"] for _, kind, data in heard.events if kind == "result"]
+        assert results == ["Not fetched. The owner said no: read the file instead."]
+
+
+async def test_a_conversation_has_a_mode_and_a_plan_is_approved_by_switching_it(
+    home: Path, tmp_path: Path
+) -> None:
+    write = assistant(call("write_file", path="a.txt", content="x"))
+    async with running(home, tmp_path, lines("A plan.", write, "Done.", "Hm.")) as visit:
+        modes = await visit.get("/api/modes")
+        assert modes["mode"] == "auto"
+        assert [each["mode"] for each in modes["modes"]] == ["plan", "ask", "auto", "full"]
+        session = (await visit.post("/api/sessions", text="plan it", mode="plan"))["session"]
+        await listen(visit.client, f"/api/sessions/{session}/events", "ended")
+        assert (await visit.get(f"/api/sessions/{session}/mode"))["mode"] == "plan"
+        assert (await visit.post(f"/api/sessions/{session}/mode", mode="auto"))["mode"] == "auto"
+        await chatted(visit, modes["go_ahead"], session)
+        assert (tmp_path / "a.txt").read_text() == "x"
+        stored = (await visit.get(f"/api/sessions/{session}"))["messages"]
+        notes = [part["text"] for each in stored for part in each["parts"] if part["kind"] == "note"]
+        told = [note.splitlines()[0] for note in notes if note]
+        assert told == ["# Permission mode: plan", "# Permission mode: auto"]
+        wrong = await visit.client.post(f"/api/sessions/{session}/mode", json={"mode": "nonsense"})
+        assert wrong.status_code == 400
+        none = await visit.client.get("/api/sessions/none/mode")
+        assert none.status_code == 404
+
+
+async def test_a_conversation_that_was_closed_is_opened_again_in_its_stricter_mode(
+    home: Path, tmp_path: Path
+) -> None:
+    async with running(home, tmp_path, lines("Hi.", "Hi again.")) as visit:
+        session = (await visit.post("/api/sessions", text="hello", mode="ask"))["session"]
+        await listen(visit.client, f"/api/sessions/{session}/events", "ended")
+    async with running(home, tmp_path, lines("Hi again.")) as visit:
+        assert (await visit.get(f"/api/sessions/{session}/mode"))["mode"] == "ask"
+        await chatted(visit, "hello again", session)
+        assert (await visit.get(f"/api/sessions/{session}/mode"))["mode"] == "ask"
+
+
 async def test_what_hone_says_to_itself_is_read_and_not_talked_to(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path, tale) as visit:
         session = await chatted(visit, LIKE)
@@ -312,6 +363,10 @@ async def test_nobody_answers_for_a_program(home: Path, tmp_path: Path) -> None:
         response = await visit.client.post("/v1/chat/completions", json=body)
         assert response.json()["choices"][0]["message"]["content"] == "I could not."
         assert (tmp_path / "old").exists()
+        [*_, refused, _] = (await visit.get(f"/api/sessions/{response.headers['x-hone-session']}"))[
+            "messages"
+        ]
+        assert "nobody is there to be asked" in refused["parts"][0]["text"]
 
 
 async def test_a_review_that_failed_is_tried_again_when_asked(home: Path, tmp_path: Path) -> None:

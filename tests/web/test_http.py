@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from uvicorn.server import ServerState
 
 from hone.web.heads import LARGEST_HEAD, read_head
-from hone.web.protocol import BOUNDS, RequestBounds, StrictProtocol, strict
+from hone.web.protocol import BOUNDS, ArrivalBounds, StrictProtocol, strict
 from tests.conftest import Figures, Tier
 from tests.web.rig import Running, running
 
-TINY = RequestBounds(head=0.05, body=0.05, idle=0.05, linger=0.05)
-QUICK = RequestBounds(linger=0.05)
+TINY = ArrivalBounds(head=0.05, body=0.05, idle=0.05, linger=0.05)
+QUICK = ArrivalBounds(linger=0.05)
 PATIENCE = 30.0
 ANSWER = re.compile(rb"HTTP/1\.1 (\d+) ")
 CHAT = "POST /v1/chat/completions HTTP/1.1"
@@ -384,7 +384,7 @@ class Recorded(asyncio.Transport):
     def resume_reading(self) -> None: ...
 
 
-def opened(bounds: RequestBounds = BOUNDS) -> tuple[StrictProtocol, Recorded, ManualLoop]:
+def opened(bounds: ArrivalBounds = BOUNDS) -> tuple[StrictProtocol, Recorded, ManualLoop]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
             pass

@@ -12,6 +12,7 @@ from hone.app import Hone
 from hone.cli.options import FAILED, Options
 from hone.core.errors import HoneError
 from hone.core.visible import visible
+from hone.runtime.provenance.trusting import find_fault
 from hone.settings import home_folder
 from hone.stores.home import FILE
 from hone.stores.maintenance import examine_home, repair_home
@@ -62,6 +63,8 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
         except HoneError as error:
             first, *more = str(error).splitlines()
             yield False, f"model: {first}" + (" See hone config." if more else "")
+        if unreadable := find_fault(hone.home):
+            yield False, f"provenance: {unreadable} Until then everything counts as foreign."
         trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"
         yield True, f"folder: {hone.folder} is {trusted}"
         held, lines = await hone.sandbox()

@@ -91,10 +91,13 @@ def _rules(found: list[SourcedRule]) -> Iterator[str]:
         return
     rows = [(each.kind, visible(str(each.rule)), _source(each)) for each in found]
     yield from lay_out(("", "rule", "from"), rows, columns())
+    if not all(each.counts for each in found):
+        yield ""
+        yield "What is not approved does not count. `hone trust` shows the file and asks you."
 
 
 def _source(each: SourcedRule) -> str:
-    return each.source if each.counts else f"{each.source}, not approved: `hone trust` shows it"
+    return each.source if each.counts else f"{each.source} (not approved)"
 
 
 @permissions.command()
@@ -153,7 +156,10 @@ def _where(*, everywhere: bool) -> str:
 @click.option("--network", is_flag=True, help="The command asks for the network.")
 @in_home
 async def test(hone: Hone, tool: str, subject: str, mode: str | None, network: bool) -> list[str]:
-    """Say what would happen if TOOL were used on SUBJECT, and why: a path, a command or a URL."""
+    """Say what would happen if TOOL were used on SUBJECT.
+
+    SUBJECT is a path, a command or a URL.
+    """
     request = await _request(hone, tool, subject, network=network)
     permissions = hone.permissions.create(hone.folder, confined=False)
     if mode:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.cli import changes, modes, reviews, skill_text
 from hone.cli.listing import table
-from hone.cli.output import columns
+from hone.cli.output import columns, wrap_words
 from hone.cli.pending import waiting
 from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
@@ -125,7 +125,7 @@ async def _mode(state: ChatState, name: str) -> str:
     if name.lower() not in list(Mode):
         raise Refused(f"There is no mode {one_line(name, 40)!r}. Use one of: {', '.join(Mode)}.")
     state.session.set_mode(name.lower())
-    return modes.describe(state.session.mode)
+    return "\n".join(wrap_words(modes.describe(state.session.mode)))
 
 
 async def _sessions(state: ChatState, _: str) -> str:

@@ -12,7 +12,13 @@ from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
 from hone.runtime.permissions.approval import ProjectApprovals
 from hone.runtime.permissions.project import FILE, ProjectRules, read_project
-from hone.runtime.provenance.trusting import ForeignFile, find_foreign, trust_files, trust_folder
+from hone.runtime.provenance.trusting import (
+    ForeignFile,
+    find_foreign,
+    list_foreign,
+    trust_files,
+    trust_folder,
+)
 from hone.runtime.trust import Folders, OwnersList
 from hone.settings import home_folder
 
@@ -23,7 +29,8 @@ first that is there) as you have seen them: after a change they are not used unt
 again. Everything else that tools bring counts as foreign. So does a file that Hone wrote in
 a trusted folder after it had read something foreign, or that a command with network wrote,
 until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere and
-gives no further rights, unless a .hone/permissions.toml in it says so and is shown."""
+gives no further rights, except those that a .hone/permissions.toml in it asks for; you are
+shown it first."""
 LINES = 400
 """Lines of a file that are shown."""
 
@@ -83,9 +90,12 @@ class TrustFiles(Struct, frozen=True):
 @click.argument("paths", metavar="[FOLDER | FILE...]", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--forget", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "listing", is_flag=True, help="Print the trusted folders.")
+@click.option("--foreign", is_flag=True, help="Print the foreign files that Hone wrote there.")
 @click.option("--yes", is_flag=True, help="Do not ask about what is shown.")
 @click.pass_obj
-def trust(options: Options, paths: tuple[Path, ...], forget: bool, listing: bool, yes: bool) -> int:
+def trust(
+    options: Options, paths: tuple[Path, ...], forget: bool, listing: bool, foreign: bool, yes: bool
+) -> int:
     """Trust FOLDER, or the one you are in; or each FILE as it is shown.
 
     If it holds instructions for agents or permission rules, they are shown, and you are asked about them.
@@ -103,6 +113,8 @@ def trust(options: Options, paths: tuple[Path, ...], forget: bool, listing: bool
         click.echo("\n".join(one_line(each, 500) for each in folders.all()) or "No folder is trusted yet.")
         return 0
     place = (paths[0] if paths else Path.cwd()).resolve()
+    if foreign:
+        return _list_foreign(home, place)
     called = one_line(str(place), 500)
     if forget:
         instructions.forget(place)
@@ -118,6 +130,13 @@ def trust(options: Options, paths: tuple[Path, ...], forget: bool, listing: bool
     click.echo(f"{called} is trusted now{_followed(files)}. Take it back with: hone trust --forget")
     for why in files.unused:
         click.echo(why)
+    return 0
+
+
+def _list_foreign(home: Path, place: Path) -> int:
+    found = list_foreign(home, place)
+    names = [one_line(str(path.relative_to(place)), 500) for path in found]
+    click.echo("\n".join(names) or "No file that Hone wrote here is foreign.")
     return 0
 
 

@@ -39,3 +39,10 @@ class Agent(Struct, frozen=True):
 
     def may_make(self, call: ToolCall, tool: Tool) -> bool:
         return self.permit.allows(tool.spec.effects_of(call), readonly=tool.spec.readonly)
+
+
+def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
+    """Return the spare agent with the rights of the one it relieves; None if that one is the spare itself."""
+    if spare is None or spare.prefix.model == agent.prefix.model:
+        return None
+    return replace(spare, permit=agent.permit, limits=agent.limits)

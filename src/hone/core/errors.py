@@ -23,7 +23,7 @@ The errors of a service quote what it said, and a service may repeat the key it 
 when they are made, so that none has to be before it is stored, shown or sent.
 """
 
-from hone.core.secrets import redact
+from hone.core.loading import import_object
 
 
 class HoneError(Exception):
@@ -42,6 +42,7 @@ class ServiceError(HoneError):
     """Somebody else's service failed. Recognized secrets are taken out of its message."""
 
     def __init__(self, message: str = "") -> None:
+        redact = import_object("hone.core.secrets:redact")  # the help and the version know these errors, too
         super().__init__(redact(message))
 
 

@@ -8,6 +8,7 @@ prefixed.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from zlib import crc32
 
 from hone.core.regex import regex
@@ -71,6 +72,10 @@ class Fingerprints:
             if since < self._since.get(unit, since + 1):
                 self._since[unit] = since
                 self._starts.add(unit & _START)
+
+    def unknown(self, units: frozenset[int]) -> frozenset[int]:
+        """Return those of the units that are not in the set."""
+        return frozenset(unit for unit in units if unit not in self._since)
 
     def find(self, text: str) -> dict[Span, int]:
         """Return where a text contains known units, each place with since when they are known."""
@@ -206,11 +211,11 @@ def _pieces(row: Row) -> Iterator[Row]:
         if (len(piece) >= PIECE and _is_enough(piece)) or len(piece) == LONGEST:
             yield piece
             start = end
-    for first in range(start, -1, -1):
-        piece = row[first:][:LONGEST]
-        if _is_enough(piece):
-            yield piece
-            return
+    if start < len(row):
+        whole = [row[first:][:LONGEST] for first in range(start, -1, -1)]
+        yield from islice((piece for piece in whole if len(piece) >= PIECE and _is_enough(piece)), 1)
+        if start == 0 and len(row) < PIECE and _is_enough(row):
+            yield row
 
 
 def _filling(row: Row) -> int | None:

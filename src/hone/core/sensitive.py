@@ -16,6 +16,8 @@ SHELL = "your shell runs it"
 EDITOR = "your editor runs it"
 DEBUGGER = "your debugger runs it"
 AGENTS = "it steers agents"
+PYTHON = "Python runs it"
+LOGIN = "it decides who may log in"
 
 KEYS = "it holds keys"
 PASSWORDS = "it holds passwords"
@@ -49,6 +51,8 @@ _AGENTS = """
     .hone .claude .claude.json .mcp.json .codex .cursor .gemini .windsurf .continue .roo .kiro .opencode
     opencode.json .aider.conf.yml
 """
+_PYTHON = "sitecustomize.py usercustomize.py"
+_LOGIN = ".ssh .rhosts .shosts .k5login"
 _KEYS = """
     .ssh .gnupg .aws .azure .kube .password-store .git-credentials .config/git/credentials .pypirc .npmrc
     .docker/config.json .config/containers/auth.json .cargo/credentials .cargo/credentials.toml
@@ -104,7 +108,8 @@ def _places(*tables: tuple[str, str]) -> Mapping[str, Sequence[tuple[Place, str]
 
 
 _SENSITIVE = _places(
-    (_GIT, GIT), (_CI, CI), (_SHELL, SHELL), (_EDITOR, EDITOR), (_DEBUGGER, DEBUGGER), (_AGENTS, AGENTS)
+    *((_GIT, GIT), (_CI, CI), (_SHELL, SHELL), (_EDITOR, EDITOR), (_DEBUGGER, DEBUGGER), (_AGENTS, AGENTS)),
+    *((_PYTHON, PYTHON), (_LOGIN, LOGIN)),
 )
 _SECRET = _places((_KEYS, KEYS), (_PASSWORDS, PASSWORDS), (_BROWSER, BROWSER), (_HISTORY, HISTORY))
 _FIXED = tuple(tuple(name.split("/")[1:]) for name in _OF_THE_SYSTEM.split())

@@ -1,20 +1,25 @@
 """Find out which files in some folders were opened, without reading any of them."""
 
 import os
+from collections.abc import Iterable
 
 from hone.files import inotify
 from hone.files.inotify import Inotify
 
 
 class OpenWatch:
-    """Collects which files below some folders were opened. Raises OSError where the system does not tell."""
+    """Collects which files below some folders were opened, and in some `alone`, without those below. Raises
+    OSError where the system does not tell."""
 
-    def __init__(self, folders: frozenset[str]) -> None:
+    def __init__(self, folders: Iterable[str], alone: Iterable[str] = ()) -> None:
         self._inotify = Inotify(inotify.READS)
         self._folders: dict[int, str] = {}
         try:
             for folder in folders:
                 self._add(folder)
+            self._alone = frozenset(alone) - frozenset(self._folders.values())
+            for folder in self._alone:
+                self._folders[self._inotify.add(folder)] = folder
         except OSError:
             self._inotify.close()
             raise
@@ -30,7 +35,7 @@ class OpenWatch:
                 path = os.path.join(self._folders[watch], name)
                 if not mask & inotify.IS_FOLDER:
                     found.add(path)
-                elif mask & (inotify.CREATE | inotify.MOVED_TO):
+                elif mask & (inotify.CREATE | inotify.MOVED_TO) and os.path.dirname(path) not in self._alone:
                     self._add(path)
                     missing = True  # what is in it may have been read before it was watched
         return found, missing

@@ -20,6 +20,8 @@ from hone.files.atomic import FOLDER, UNFOLLOWED, draft, is_draft, open_file, se
 from hone.files.locks import acquire, release
 
 LOCK = ".lock"
+SCRIPTS = "scripts"
+"""A script in a folder of this name can be run by its path."""
 LARGEST = 2**20
 """Bytes of a file that is read."""
 MOST, DEEPEST = 2_000, 8
@@ -208,7 +210,8 @@ class FileTree:
 
     def _replace(self, folder: int, names: Sequence[str], data: bytes) -> PublishedFile:
         self._writable(folder, names)
-        with draft(folder) as (file, name):
+        runs = SCRIPTS in names[:-1] and data.startswith(b"#!")
+        with draft(folder, 0o700 if runs else 0o600) as (file, name):
             file.write(data)
             file.flush()
             # The kernel's own clock may stand still for milliseconds; an edit right after this one must show.

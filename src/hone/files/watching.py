@@ -42,12 +42,14 @@ class Changed(Struct, frozen=True):
     moved away, each of which stands for all that was in it.
 
     inside:    the same within folders that count as a whole (`WHOLE_NAMES`, `MARKERS`)
+    folders:   folders that are new
     overflow:  the kernel dropped reports; found by time instead, so deleted files are missing
     """
 
     paths: frozenset[str] = frozenset()
     inside: frozenset[str] = frozenset()
     overflow: bool = False
+    folders: frozenset[str] = frozenset()
 
 
 class FolderWatch:
@@ -57,6 +59,7 @@ class FolderWatch:
     def __init__(self, folder: Path, tree: "WatchedTree | None" = None) -> None:
         self.folder = folder
         self._found: set[str] = set()
+        self._new: set[str] = set()
         self._overflow = False
         self._tree = tree or WatchedTree(folder)
         self._tree.join(self)
@@ -66,9 +69,11 @@ class FolderWatch:
         with self._tree.lock:
             self._tree.pump()
             found, self._found = self._found, set()
+            new, self._new = self._new, set()
             overflow, self._overflow = self._overflow, False
             inside = {path for path in found if self._tree.whole(path)}
-        return Changed(frozenset(found - inside), frozenset(inside), overflow)
+            folders = frozenset(path for path in new if not self._tree.whole(path))
+        return Changed(frozenset(found - inside), frozenset(inside), overflow, folders)
 
     def whole(self, path: str) -> str:
         """Return the folder around a relative path that counts as a whole, or an empty string."""
@@ -84,8 +89,9 @@ class FolderWatch:
         """May be called again. The last one ends the watch."""
         self._tree.leave(self)
 
-    def report(self, paths: set[str], *, overflow: bool) -> None:
+    def report(self, paths: set[str], folders: set[str], *, overflow: bool) -> None:
         self._found |= paths
+        self._new |= folders
         self._overflow = self._overflow or overflow
 
 
@@ -100,6 +106,8 @@ class WatchedTree:
         self._watches: dict[str, int] = {}
         self._marked: set[str] = set()
         self._states: dict[str, State] = {}
+        self._known: set[str] = set()
+        self._new: set[str] = set()
         self._since = file_time()
         self._inotify: Inotify | None = None
         try:
@@ -108,6 +116,7 @@ class WatchedTree:
                 pass
         except OSError:
             self._compare_states()
+        self._new.clear()
 
     def join(self, user: FolderWatch) -> None:
         with self.lock:
@@ -128,8 +137,9 @@ class WatchedTree:
         except OSError:  # the limit of watches: from now on without them
             found, overflow = self._changed_after(since), True
             self._compare_states()
+        new, self._new = self._new, set()
         for user in self._users:
-            user.report(found, overflow=overflow)
+            user.report(found, new, overflow=overflow)
 
     def whole(self, path: str) -> str:
         """Return the outermost folder around a path that counts as a whole, the path itself included."""
@@ -176,6 +186,9 @@ class WatchedTree:
         todo = [top]
         while todo:
             folder = todo.pop()
+            if folder not in self._known:
+                self._known.add(folder)
+                self._new.add(folder)
             place = os.path.join(self._root, folder)
             if self._inotify and not self._add(folder, place):
                 continue

@@ -11,7 +11,7 @@ from hone.core.messages import Message
 from hone.core.regex import regex
 from hone.core.transcript import Node, Source
 from hone.core.visible import one_line, visible
-from hone.knowledge.language import sentences
+from hone.knowledge.sentences import sentences
 
 LEAST = 3
 """Letters and digits of a quote: fewer stand everywhere. An ideograph counts as two."""

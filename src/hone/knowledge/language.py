@@ -1,174 +1,158 @@
-"""The rules about words and sentences that `quoting` needs to compare an entry with its quote."""
+"""Define what the quoting rule knows about a language.
 
-import re
-from itertools import pairwise
+The word lists are data: one file per language in `languages/`. A word that no list names is a content word.
+So a word that is missing from a list can make a lesson wait, but cannot turn its meaning.
+"""
 
-from hone.core.regex import regex
+from enum import IntEnum
 
-
-def _set(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
-FREE = _set(
-    "a an the this that these those it its there here",
-    "i me my mine myself you your yours we us our ours he him his she her hers they them their theirs",
-    "user users owner prefer prefers preferred want wants wanted like likes liked wish wishes would",
-    "am is are was were be been being do does did has have had to of in on at for with by as please thanks",
-    "der die das den dem des ein eine einen einem einer eines ich mir mich mein meine meinen du dich wir uns",
-    "unser unsere unseren sie er es nutzer nutzerin benutzer mag möchte bevorzugt ist sind war habe",
-    "haben hat zu zum zur im am auf für mit bitte",
-    "le la les un une des du de je me moi mon ma mes tu te vous nous notre nos il elle on utilisateur",
-    "utilisatrice préfère préfèrent veut aime suis est sont était avons à au aux en pour avec dans",
-    "el los las unos unas del al yo mi mis tú te se le su sus nuestro nuestra usuario usuaria prefiero",
-    "prefiere quiere quiero gusta es son era para con que por",
-    "lo gli uno una di io mio nostro nostra suo sua utente preferisco preferisce vuole è sono per il e",
-    "o os as um uma da do das dos eu meu minha nosso nossa seu sua usuário quer prefiro é são em na nos nas",
-    "com het een ik mij mijn jij je wij ons onze hij zij hun gebruiker wil voorkeur van met",
-    "я мне меня мой моя мои моего ты мы нам наш наша наше пользователь пользователю предпочитает предпочитаю",
-    "хочет в на с у для это",
-    "mój moja moje nasz nasza nasze użytkownik bana benim bizim kullanıcı",
-)
-"""How an entry speaks of the owner, and what holds a sentence together. No word here may change what is said:
-no "always", no "must", no "or"."""
-
-_FILLERS = _set(
-    "can could will should please remember note really very just also still actually simply always ever",
-    "quite rather lot use live call make give show find get run all",
-    "immer toujours siempre всегда gib geef donne dame dammi дай",
-    "let hi hello hey ok okay yes well sure thank thx favor favore plaît alstublieft пожалуйста",
-)
-"""What an entry may leave out: without it a sentence says the same, or hardly less."""
-
-OPENING = _set("when whenever")
-"""What may be left out where a sentence begins: "When you write, be brief". Later on it is a condition."""
-
-AND = _set("and but so und aber sondern et mais y pero ma mas maar и но")
-IF = _set("if unless before after until wenn falls bevor nachdem si avant après antes después prima если")
-"""Where another clause begins: after the former, with the latter."""
-
-_NEGATIONS = _set(
-    "not no never none nothing nobody nowhere neither nor dont doesnt didnt cant wont",
-    "nicht nichts nie niemals niemand weder kein keine keinem keinen keiner keines",
-    "ne non ni pas jamais rien aucun aucune personne",
-    "nunca jamás jamas nada ningún ningun ninguna ninguno tampoco",
-    "mai niente nulla nessun nessuno nessuna né",
-    "não nao nenhum nenhuma nem",
-    "niet niets geen nooit",
-    "не нет никогда ни ничего никто нельзя",
-)
-BESIDE_NE = _set("pas jamais rien aucun aucune personne plus")
-"""With `ne` before or after them they are one negation."""
-HAN_NEGATION = regex("[不没沒别別勿无無未莫非禁]|な(?:い|し|か[っろ])|ません|ずに|ぬ|やめ|止め|だめ|ダメ")
-_TURNING = _set(
-    "without instead than over unless except only until before after if or against despite rarely seldom",
-    "hardly barely less fewer least unlike else otherwise from false wrong bad worse worst",
-    "ohne statt anstatt sondern außer nur bis bevor nachdem wenn falls oder gegen selten kaum weniger",
-    "sans plutôt sauf seulement avant après si ou contre rarement moins",
-    "sin vez excepto solo sólo antes después hasta contra menos",
-    "senza invece tranne soltanto prima dopo fino contro meno",
-    "sem somente depois até",
-    "zonder alleen voordat nadat tegen minder",
-    "без вместо кроме только если прежде после или против редко меньше",
-)
-_BEGINNINGS = tuple(
-    _set("deprecat obsolet vermeid verbiet lösch évit evit interdi prohib suprim vermijd удал избег запре")
-)
-_IRREGULAR = {
-    form: verb
-    for verb, *forms in (
-        ("begin", "began", "begun"),
-        ("break", "broke", "broken"),
-        ("build", "built"),
-        ("choose", "chose", "chosen"),
-        ("forbid", "forbade", "forbidden"),
-        ("give", "gave", "given"),
-        ("go", "gone"),
-        ("hold", "held"),
-        ("keep", "kept"),
-        ("leave", "left"),
-        ("make", "made"),
-        ("mean", "meant"),
-        ("run", "ran"),
-        ("say", "said"),
-        ("send", "sent"),
-        ("speak", "spoke", "spoken"),
-        ("take", "took", "taken"),
-        ("teach", "taught"),
-        ("tell", "told"),
-        ("write", "wrote", "written"),
-    )
-    for form in forms
-}
-_ENDINGS = _set(
-    "s es e ed d ing er r en n em st t te ten et ez ent ons ir ar as a o os is i ie ies y re est an am",
-    "ю ет ем ешь ете ют у а ы и е й ь ть л ла ли ой ом ах ов",
-) | {""}
+from msgspec import Struct
 
 
-_ABBREVIATED = "".join(
-    rf"(?<!\b(?i:{word})\.)" for word in ("dr", "mr", "ms", "mrs", "prof", r"e\.g", r"i\.e", r"\d", r"\d\d")
-)
-_NO_ITEM = r"(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
-_BREAK = regex(
-    rf"{_ABBREVIATED}(?<=[.!?…])[\"')\]”’»]*\s+{_NO_ITEM}|[。！？]+[」』”]?{_NO_ITEM}|(?<![:：])\n\s*\n{_NO_ITEM}"
-)
-_LIST = regex(r":(?:\s|$)|：")
+class Kind(IntEnum):
+    """What a word does in a sentence."""
+
+    CONTENT = 0
+    GLUE = 1
+    BE = 2
+    HAVE = 3
+    JOIN = 4
+    SUBORDINATE = 5
+    PREPOSITION = 6
+    POSTPOSITION = 7
+    LINK = 8
+    LIMIT = 9
+    NOT = 10
+    NEVER = 11
+    SELF = 12
+    OWN = 13
+    OWN_AFTER = 14
+    YOU = 15
+    YOUR = 16
+    THIRD = 17
+    THEIRS = 18
+    POLITE = 19
+    PLEASE = 20
+    FILLER = 21
+    PREFER = 22
+    WANT = 23
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Where each begins and ends. The items of a list stay with what stands above them, for that may be a no;
-    so does what stands between semicolons after a colon."""
-    ends = [0, *(found.end() for found in _BREAK.finditer(text)), len(text)]
-    for start, end in pairwise(tuple(ends)):
-        if not _LIST.search(text, start, end):
-            ends += [found.end() for found in re.compile("[;；]").finditer(text, start, end)]
-    return [(start, end) for start, end in pairwise(sorted(ends)) if text[start:end].strip()]
+class Language(Struct, frozen=True, kw_only=True):
+    """The lists of one language, as its file has them. A list of words is one string, split at white space; a
+    pattern is a regular expression; a list of lines has one group of words or endings on each line."""
 
-
-def stem(word: str) -> str:
-    word = _IRREGULAR.get(word, word)
-    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 2 and not word.endswith(("ss", "us", "is")):
-            word = word.removesuffix(ending) + rest
-            break
-    word = word.removesuffix("e")
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
-
-
-_VERBS = _set(
-    "stop avoid hate dislike forbid ban refuse reject drop remove disable delete skip ignore deny lack miss",
-    "fail break quit prevent block say claim suggest pretend",
-)
-VERBS = frozenset(f"¬{word}" for word in (*map(stem, _VERBS), *_BEGINNINGS))
-"""Marks of verbs that turn a meaning, or say that it is somebody else's."""
-
-
-_DROPPABLE = frozenset(map(stem, _FILLERS))
-
-
-def is_droppable(word: str) -> bool:
-    return word in _FILLERS or stem(word) in _DROPPABLE
-
-
-def mark(word: str) -> str:
-    """What the word is called if it turns a meaning, else nothing. Most negations have one name. No name is a
-    word, so that nothing can be taken for one."""
-    if word in _NEGATIONS:
-        return "¬not"
-    if HAN_NEGATION.fullmatch(word):
-        return "¬なし" if word == "なし" else "¬不"
-    if word in _TURNING:
-        return f"¬{word}"
-    if word not in FREE and f"¬{stem(word)}" in VERBS:
-        return f"¬{stem(word)}"
-    return next((f"¬{beginning}" for beginning in _BEGINNINGS if word.startswith(beginning)), "")
-
-
-def inflected(one: str, other: str) -> bool:
-    """Whether two words of letters differ in nothing but their ending."""
-    if len(stem(one)) > 1 and stem(one) == stem(other):
-        return True
-    pairs = enumerate(zip(one, other, strict=False))
-    alike = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-    return any(one[at:] in _ENDINGS and other[at:] in _ENDINGS for at in range(max(4, alike - 2), alike + 1))
+    glue: str = ""
+    """Articles and other words that hold a sentence together: ignored on both sides."""
+    be: str = ""
+    """Forms of "be" in the present: ignored, but a participle after them is passive."""
+    have: str = ""
+    joins: str = ""
+    """Between two clauses: and, but."""
+    subordinates: str = ""
+    """Begin a clause that can change places with its neighbor: if, when, because."""
+    because: str = ""
+    """Those that begin a reason."""
+    prepositions: str = ""
+    """May be left out or added, but not exchanged: in, for, with."""
+    postpositions: str = ""
+    """The same, after their word."""
+    links: str = ""
+    """Prepositions that must stay: from, to, over."""
+    cases: str = ""
+    """Pattern: endings that do the work of a preposition."""
+    limits: str = ""
+    """Must stay where they are, in this form: only, except, could, was, today."""
+    should: str = ""
+    """What an entry may say as "the user wants"."""
+    modals: str = ""
+    """Verbs that make no order: can, will, need."""
+    negations: str = ""
+    nevers: str = ""
+    i: str = ""
+    we: str = ""
+    me: str = ""
+    my: str = ""
+    you: str = ""
+    your: str = ""
+    third: str = ""
+    theirs: str = ""
+    user: str = ""
+    """How an entry names the owner."""
+    user_object: str = ""
+    users: str = ""
+    """The same as a possessive, before what is owned."""
+    users_after: str = ""
+    polite: str = ""
+    """May be left out at the beginning of a part."""
+    please: str = ""
+    """May be left out anywhere, and makes a question a request."""
+    fillers: str = ""
+    """May be left out where no "not" stands before them, and may move."""
+    prefer: str = ""
+    want: str = ""
+    """As the owner says it: in the first person, or as an order."""
+    prefers: str = ""
+    wants: str = ""
+    """As an entry says it: in the third person."""
+    use: str = ""
+    """Orders that say no more than "I prefer": use, give, write."""
+    naming: str = ""
+    """Participles between a thing and its name: called, named."""
+    ands: str = ""
+    """Those joins that add, and do not contrast."""
+    chatter: str = ""
+    """A part of a sentence that has nothing but these and glue says nothing: the thing is, to be honest."""
+    comment: str = ""
+    """Pattern: how a remark begins that may be left out at the end of a sentence: it, that, I."""
+    generic: str = ""
+    """Pattern: the same, about people and things in general: everybody, the."""
+    others: str = ""
+    """Pattern: the same, about somebody: she, my."""
+    consequence: str = ""
+    """Pattern: the same, for what follows from the rest: so, otherwise."""
+    doubts: str = ""
+    """Words that make a remark more than one: think, say, joke."""
+    times: str = ""
+    """Words that may make an order hold for some time only: tomorrow, week, hurry."""
+    common: str = ""
+    """More words to detect the language by."""
+    first: str = ""
+    """Endings of a verb in the first person, where it needs no pronoun; `*` where nothing shows who acts."""
+    either: str = ""
+    """Endings of a verb that are the same in the first and the third person."""
+    names: bool = True
+    """Whether a capital inside a sentence marks a name."""
+    bare: bool = False
+    """Whether a verb without an ending is an order, and not what the owner does."""
+    final: bool = False
+    """Whether an order puts its verb first and an infinitive puts it last."""
+    moves: bool = True
+    """Whether a part of a clause may take another place."""
+    adverbs: str = ""
+    """Pattern: words that may stand anywhere in their clause."""
+    question: str = ""
+    """Pattern: how a question begins that has lost its sign."""
+    tag: str = ""
+    """Pattern: what makes an order sound like a question: "Use tabs, okay?"."""
+    retract: str = ""
+    """Pattern: how a sentence begins that takes back or limits the one before it."""
+    correct: str = ""
+    """Pattern: words that make a short sentence a correction of the one before it."""
+    introduce: str = ""
+    """Pattern: words that make the sentences after them somebody else's, or invented."""
+    same: tuple[str, ...] = ()
+    """Lines: words that are taken for the first one."""
+    folds: str = ""
+    """Letters that change within the forms of a word: each second one replaces the one before it."""
+    endings: tuple[str, ...] = ()
+    """Lines: endings that can take each other's place; `-` is none."""
+    tenses: tuple[str, ...] = ()
+    """Lines: endings that are also in one of those lines, but differ in tense."""
+    forms: tuple[str, ...] = ()
+    """Lines: forms of one word."""
+    participles: tuple[str, ...] = ()
+    """Lines: an ending of an active form, and that of its participle."""
+    participle_forms: tuple[str, ...] = ()
+    phrases: str = ""
+    """Lines of `pattern => words`: expressions that are rewritten before a sentence is split into words."""

@@ -37,7 +37,8 @@ _DEPTH = 4
 
 
 def simple_commands(text: str) -> Iterator[Simple]:
-    """Yield every command in the text. Those inside of others count, too: a rule for all has to fit each."""
+    """Yield every command in the text. Those inside of others count, too: a rule that allows the text has to
+    allow each. A text without any, such as a comment, runs nothing."""
     reader = _Reader(budget=6 * len(text) + 1000)
     yield from reader.read(text, 0)
 
@@ -58,16 +59,26 @@ class _Reader:
     budget: int
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    texts: int = 0
 
-    def read(self, text: str, depth: int, scope: tuple[int, ...] = ()) -> list[Simple]:
+    def read(self, text: str, depth: int) -> list[Simple]:
         self.budget -= len(text)
         if depth > _DEPTH or self.budget < 0:
             return [Simple("", (), unread=True)]
         line = parse(text)
         found = self._line(line.commands, depth, certain=line.certain)
-        if scope:
-            found = [replace(each, scope=(*scope, *each.scope)) for each in found]
         return [*found, Simple("", (), unread=True)] if line.too_deep else found
+
+    def _read_inside(self, command: Simple, text: str, depth: int) -> list[Simple]:
+        """The commands in a text that this one runs: in a shell of their own, or in this one."""
+        self.texts += 1
+        own = (*command.scope, -self.texts)
+        in_this_shell = command.program in {"eval", *SOURCES}
+        found: list[Simple] = []
+        for each in self.read(text, depth):
+            scope = command.scope if in_this_shell and not each.scope else (*own, *each.scope)
+            found.append(replace(each, scope=scope, elevated=each.elevated or command.elevated))
+        return found
 
     def _line(self, commands: Sequence[ParsedCommand], depth: int, *, certain: bool) -> list[Simple]:
         found: list[Simple] = []
@@ -172,14 +183,11 @@ class _Reader:
                     fields.append([])
                 fields[-1].append(value)
         texts = ["".join(field) for field in fields]
-        if (
-            split
-            and len(texts) == 1
-            and any(p.kind is PieceKind.PATTERN and p.text == "{" for p in word.pieces)
-        ):
-            found = _BRACES.fullmatch(texts[0])
-            return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")[:MOST]] if found else texts
-        return texts if split else [" ".join(texts)]
+        if not split:
+            return [" ".join(texts)]
+        has_braces = any(piece.kind is PieceKind.PATTERN and piece.text == "{" for piece in word.pieces)
+        found = _BRACES.fullmatch(texts[0]) if has_braces and len(texts) == 1 else None
+        return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")[:MOST]] if found else texts
 
     def _values(self, piece: WordPiece, nested: list[Simple], depth: int, *, split: bool) -> Sequence[str]:
         known: tuple[str, ...] | None = None
@@ -227,8 +235,7 @@ class _Reader:
             inner = replace(inner, carriers=carriers, elevated=command.elevated or inner.elevated)
             found += [inner, *self._carried(inner, depth + 1)] if words and depth <= _DEPTH else []
         for text in self._texts(command):
-            inside = self.read(text, depth + 1, command.scope)
-            found += [replace(each, elevated=True) for each in inside] if command.elevated else inside
+            found += self._read_inside(command, text, depth + 1)
         return found
 
     def _texts(self, command: Simple) -> Iterator[str]:
@@ -243,12 +250,10 @@ class _Reader:
                 yield command.input or ""
             else:
                 yield self.files.get(script.removeprefix("./"), "")
+        elif command.program in SOURCES and words[:1] == ("/dev/stdin",):
+            yield command.input or ""
         elif command.program in SOURCES and words:
-            yield (
-                (command.input or "")
-                if words[0] == "/dev/stdin"
-                else self.files.get(words[0].removeprefix("./"), "")
-            )
+            yield self.files.get(words[0].removeprefix("./"), "")
         elif command.program in ("eval", "trap"):
             yield " ".join(words) if command.program == "eval" else "".join(words[:1])
         elif command.program == "git":

@@ -1,10 +1,9 @@
-"""Decide where a conversation goes on, and with which agent: the one that had it, or a fallback."""
+"""Decide where a stored conversation continues, and whether the agent of today is the one that had it."""
 
 from pathlib import Path
 
 from hone.core.agent import Agent
 from hone.core.ports import IMPORTED, Header, StoredSession
-from hone.core.value import replace
 
 
 def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
@@ -23,10 +22,3 @@ def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
         return Path(header.folder or otherwise)
     notices.append(f"{header.folder} is gone; the tools work in {otherwise}.")
     return otherwise
-
-
-def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
-    """Return the spare agent with the rights of the one it relieves; None if that one is the spare itself."""
-    if spare is None or spare.prefix.model == agent.prefix.model:
-        return None
-    return replace(spare, permit=agent.permit, limits=agent.limits)

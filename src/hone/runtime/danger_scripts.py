@@ -58,7 +58,7 @@ def judge_source(command: Simple) -> str:
 
 def downloads(command: Simple) -> frozenset[str]:
     """The files that this command writes from the network."""
-    if command.program not in FETCHERS and not FETCHERS & {*command.piped}:
+    if command.program not in FETCHERS and FETCHERS.isdisjoint(command.piped):
         return frozenset()
     named = [*command.values("o", "--output"), *command.values("O", "--output-document")]
     keeps_name = command.program == "wget" or "O" in command.flags or "--remote-name" in command.flags

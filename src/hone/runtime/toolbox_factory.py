@@ -14,7 +14,9 @@ from hone.models.http import Http
 from hone.models.http.addresses import public_only
 from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
+from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
+from hone.sandbox.report import describe_view
 from hone.settings import Settings
 from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
@@ -86,6 +88,13 @@ class ToolboxFactory:
         for _, shell in self._lent:
             await shell.close()
 
+    async def report(self, folder: Path) -> tuple[bool, list[str]]:
+        """Tell whether commands are confined in a folder, and what there is to say about it."""
+        spec = self.sandbox.spec(folder)
+        choice = await self.sandbox.choose(spec)
+        view = describe_view(folder, self.sandbox, choice, self._ground.clock)
+        return not choice.missing(network=False), [*await self.sandbox.describe(spec), *view]
+
     def wall(self, tool: Tool) -> Tool:
         deps = self._ground
         return Capped(SafeTool(tool, redact), deps.home / "spill", deps.settings.result_limit)
@@ -96,7 +105,8 @@ class ToolboxFactory:
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
         deps = self._ground
-        work = deps.work(folder)
+        observed, vouching = deps.work(folder), Vouching(deps.sandbox)
+        work = Work(observed.labels, lambda: (vouching, *observed.observers()))
         shell = shell_tools(
             folder,
             deps.sandbox,

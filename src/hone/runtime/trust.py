@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -93,6 +93,25 @@ class Folders:
 
     def all(self) -> list[str]:
         return self._trusted.items()
+
+    def find_untrusted(self, folder: Path, skipped: Collection[str]) -> Iterator[Path]:
+        """Yield the outermost folders below a trusted one that are not. Names that are skipped are not
+        entered."""
+        trusted, declined = frozenset(self._trusted.items()), frozenset(self._declined.items())
+        todo = [str(folder)]
+        while todo:
+            here = todo.pop()
+            try:
+                with os.scandir(here) as entries:
+                    found = list(entries)
+            except OSError:
+                continue
+            nested = here != str(folder) and any(each.name == ".git" for each in found)
+            if here in declined or (nested and here not in trusted and is_own_repository(Path(here))):
+                yield Path(here)
+                continue
+            inner = (each for each in found if each.name not in skipped)
+            todo += [each.path for each in inner if each.is_dir(follow_symlinks=False)]
 
     def _nearest(self, path: Path) -> tuple[Path | None, bool]:
         """Return the folder whose answer holds for a path, and the answer."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 from hone.core.sensitive import CI, GIT, is_sealed, leads_to_sensitive
 from hone.files.tree import TICK
 
-MOST = 2_000
+MOST = 1_500
 """Folders that are looked at, the upper ones first."""
 _SKIPPED = {
     *("node_modules", "site-packages", "vendor", ".venv", "venv", "__pycache__", ".tox", ".nox", ".cache"),
@@ -68,7 +68,7 @@ class SeenFolder(Struct, frozen=True):
     inode: int
     is_fresh: bool
     sites: tuple[Site, ...]
-    below: tuple[tuple[str, Ground], ...]
+    below: tuple[tuple[str, Ground, int], ...]
     is_git: bool
     is_repository: bool
 
@@ -87,11 +87,12 @@ class Census(Struct, frozen=True):
 
 
 class Surveyor:
-    """Looks through one tree. `skipped` are paths in it that are not entered."""
+    """Looks through one tree. `skipped` are paths in it that are not looked at: Hone's home has its own
+    writers, and nothing in it may be put back."""
 
     def __init__(self, root: str, skipped: Sequence[str] = ()) -> None:
         self.root = root
-        self._skipped = {*skipped}
+        self._skipped = [path for path in skipped if path.startswith(f"{root}/")]
         self._known: dict[str, SeenFolder] = {}
         self._census: Census | None = None
 
@@ -120,16 +121,27 @@ class Surveyor:
         return found
 
     def _walk(self, changed: set[str]) -> dict[str, SeenFolder]:
+        """A folder that is known is always entered, under any name: a command that makes many others cannot
+        crowd it out."""
         known: dict[str, SeenFolder] = {}
-        queue: deque[tuple[str, Ground]] = deque([("", Ground.WORK)])
-        while queue and len(known) < MOST:
-            path, ground = queue.popleft()
+        inodes = {seen.inode for seen in self._known.values()}
+        queue: deque[tuple[str, Ground, int]] = deque([("", Ground.WORK, 0)])
+        while queue:
+            path, ground, inode = queue.popleft()
+            if len(known) >= MOST and inode not in inodes:
+                continue
             before = None if path in changed else self._known.get(path)
             found = before or self._folder(path, ground)
             if found is not None:
                 known[path] = found
                 queue.extend(found.below)
         return known
+
+    def _is_skipped(self, path: str) -> bool:
+        """Whether it is one of them, or a sensitive place around one."""
+        place = f"{self.root}/{path}"
+        around = any(each == place or each.startswith(f"{place}/") for each in self._skipped)
+        return around and (place in self._skipped or bool(is_sealed(path.split("/"))))
 
     def _folder(self, path: str, ground: Ground) -> SeenFolder | None:
         place = f"{self.root}/{path}" if path else self.root
@@ -158,13 +170,15 @@ class Surveyor:
             ground = Ground.GIT
         is_git = ground is Ground.GIT or looks_like_git
         sites: list[Site] = []
-        below: list[tuple[str, Ground]] = []
+        below: list[tuple[str, Ground, int]] = []
         for name, entry in inner.items():
             full = f"{path}/{name}" if path else name
+            if self._is_skipped(full):
+                continue
             if reason := _reason(path, name, entry, ground, is_git):
                 sites += _site(full, reason, entry, status.st_ino)
-            elif _is_folder(entry) and f"{self.root}/{full}" not in self._skipped:
-                below += _descend(full, name, ground)
+            elif _is_folder(entry):
+                below += ((full, each, entry.inode()) for each in _descend(full, name, ground))
         is_repository = ground is Ground.WORK and ".git" in inner
         return SeenFolder(
             f"{self.root}/{path}" if path else self.root,
@@ -189,16 +203,17 @@ def _reason(path: str, name: str, entry: os.DirEntry[str], ground: Ground, is_gi
     return reason or (leads_to_sensitive(name) if entry.is_symlink() else "")
 
 
-def _descend(full: str, name: str, ground: Ground) -> Iterator[tuple[str, Ground]]:
+def _descend(full: str, name: str, ground: Ground) -> Iterator[Ground]:
+    """Whether to enter a folder, and as what."""
     match ground:
         case Ground.WORK if name not in _SKIPPED:
-            yield full, Ground.WORK
+            yield Ground.WORK
         case Ground.GIT if name in ("modules", "worktrees"):
-            yield full, Ground.MODULES if name == "modules" else Ground.WORKTREES
+            yield Ground.MODULES if name == "modules" else Ground.WORKTREES
         case Ground.MODULES:
-            yield full, ground
+            yield ground
         case Ground.WORKTREES if full.split("/")[-2] == "worktrees":
-            yield full, ground
+            yield ground
 
 
 def _top(path: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from shutil import which
+from weakref import WeakSet
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from hone.sandbox.host_view import HostView, survey
 from hone.sandbox.modes import Bubblewrap, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
+from hone.sandbox.protection import Protection
 from hone.sandbox.spec import (
     ALL,
     PATH,
@@ -105,6 +107,13 @@ class Sandbox:
         self._given = modes
         self._clock = clock or SystemClock()
         self._choices: dict[SandboxSpec, SandboxChoice] = {}
+        self.protections: WeakSet[Protection] = WeakSet()
+
+    def vouch(self, path: Path) -> None:
+        """Say that what lies at a path was written with the owner's consent. A file tool calls this after
+        writing a sensitive file: a command may be running, and would be taken for the writer."""
+        for protection in self.protections:
+            protection.vouch(path)
 
     @cached_property
     def _modes(self) -> Sequence[SandboxMode]:

@@ -51,6 +51,7 @@ def leads_inside(site: Site, census: Census, root: str) -> bool:
 
 
 def _wrong(site: Site, census: Census, root: str) -> Iterator[Correction]:
+    git = site.path.rpartition("/")[0]
     match os.path.basename(site.path):
         case "hooks" if site.is_folder:
             names = names_in(root, site.path)
@@ -62,7 +63,7 @@ def _wrong(site: Site, census: Census, root: str) -> Iterator[Correction]:
                 yield Correction(site.path, kept)
         case "commondir" if not (site.is_folder or site.is_link):
             shared = Path(os.path.normpath(Path(root, site.path).parent / _text(root, site.path).strip()))
-            if _below(shared, root) not in census.git:
+            if not (_is_worktree(git, census) and shared == Path(root, git).parent.parent):
                 yield Correction(site.path)
         case _:
             yield Correction(site.path)

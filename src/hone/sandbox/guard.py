@@ -31,6 +31,13 @@ class GuardFinding(Struct, frozen=True):
     error: str = ""
 
 
+class Seals(Struct, frozen=True):
+    """What to seal. A folder around a `firm` one may not be renamed: something leads to it by its path."""
+
+    loose: tuple[Path, ...] = ()
+    firm: tuple[Path, ...] = ()
+
+
 class TreeGuard:
     """Looks after one tree that commands write in. `skipped` is not looked at; `keep` gives a place in the
     quarantine for a path."""
@@ -47,13 +54,22 @@ class TreeGuard:
         self._clones: frozenset[str] = frozenset()
         """Repositories that commands made as a whole. They may be deleted, so nothing in them is sealed."""
         self._vouched: set[str] = set()
+        self._absent: frozenset[str] = frozenset()
+        """Where something leads to, and nothing is."""
+
+    def look(self) -> None:
+        """Look through the tree for the first time, which takes longer than later."""
+        self._surveyor.look()
 
     def vouch(self, path: str) -> None:
-        """Take what lies there now for the owner's."""
+        """Take what lies there now for the owner's. What becomes of it later is put back to this."""
         self._vouched.add(path)
         self._copies = {place: kept for place, kept in self._copies.items() if not _touches(place, path)}
+        kept = copy(self.root, path)
+        if kept:
+            self._copies[path] = kept
 
-    def begin(self, *, seals: bool, settled: bool) -> list[Path]:
+    def begin(self, *, seals: bool, settled: bool) -> Seals:
         """Return what to seal for a command. If nothing else runs (`settled`), everything that is there now
         is the owner's; else what was there at the last look."""
         if settled:
@@ -61,24 +77,34 @@ class TreeGuard:
             self._vouched.clear()
             self._copies.clear()
             self._made = frozenset(git for git in self._made if self._is_still_theirs(git))
+        targets = [*self._targets()]
+        firm = [path for path in targets if os.path.exists(f"{self.root}/{path}")]
+        self._absent = frozenset(path for path in targets if not os.path.lexists(f"{self.root}/{path}"))
         places = [*self._places()]
-        self._sealed = tuple(path for path, sealable in places if sealable)[: SEALED if seals else 0]
-        for path, _ in places:
+        sealable = [*firm, *(path for path, is_sealable in places if is_sealable)]
+        self._sealed = tuple(dict.fromkeys(sealable))[: SEALED if seals else 0]
+        for path in (*firm, *(path for path, _ in places)):
             if path not in self._sealed and path not in self._copies:
                 kept = copy(self.root, path)
                 if kept:
                     self._copies[path] = kept
-        return [Path(self.root, path) for path in self._sealed]
+        paths = {path: Path(self.root, path) for path in self._sealed}
+        loose = tuple(path for name, path in paths.items() if name not in firm)
+        return Seals(loose, tuple(path for name, path in paths.items() if name in firm))
 
     def end(self, *, network: bool) -> list[GuardFinding]:
         """Undo what commands did to sensitive places. `network`: whether one of them could download."""
         now = self._surveyor.look()
+        self._made |= self._new_folders(now.git, now)
         findings: list[GuardFinding] = []
         for site in sorted(now.sites.values(), key=lambda site: site.path):
             findings += self._judge(site, now, network)
         for path in [*self._copies]:
             findings += self._restore(path, now)
-        self._clones |= self._new_repositories(now)
+        for path in self._absent:
+            if os.path.lexists(f"{self.root}/{path}"):
+                findings += self._take_out(path, GIT)
+        self._clones |= self._new_folders(now.repositories, now)
         self._before = self._surveyor.look() if findings else now
         return findings
 
@@ -89,7 +115,6 @@ class TreeGuard:
         if is_directive(site, now):
             git = site.path.rpartition("/")[0]
             if is_new or git in self._made:
-                self._made |= {git}
                 for wrong in correct(site, now, self.root):
                     yield from self._take_out(wrong.path, GIT, wrong.text)
         elif is_new and not self._is_accepted(site, now, network):
@@ -120,7 +145,7 @@ class TreeGuard:
     def _came_with_repository(self, site: Site, now: Census, network: bool) -> bool:
         """Whether a command made the whole folder around it as a repository: a clone that was downloaded, or
         a worktree or copy with the same file in the same place."""
-        top = _top(site.path, self._new_repositories(now))
+        top = _top(site.path, self._new_folders(now.repositories, now))
         if not top or network:
             return bool(top)
         inner, found = site.path[len(top) + 1 :], copy(self.root, site.path)
@@ -128,10 +153,13 @@ class TreeGuard:
         same = [path for path in earlier if path in self._before.sites]
         return bool(found) and any(_alike(copy(self.root, path), found) for path in same)
 
-    def _new_repositories(self, now: Census) -> frozenset[str]:
-        """The repositories whose folders did not exist before, under any name."""
-        found = now.repositories - self._before.repositories
-        known = {each.inode for each in self._before.folders.values()} if found else set()
+    def _new_folders(self, paths: frozenset[str], now: Census) -> frozenset[str]:
+        """Those of the folders that did not exist before, under any name."""
+        before = self._before.folders
+        found = [
+            path for path in paths if path not in before or before[path].inode != now.folders[path].inode
+        ]
+        known = {each.inode for each in before.values()} if found else set()
         return frozenset(path for path in found if now.folders[path].inode not in known)
 
     def _is_vouched(self, site: Site) -> bool:
@@ -155,19 +183,18 @@ class TreeGuard:
         ]
         for site in sorted(own, key=lambda site: (site.path.count("/"), site.path)):
             yield site.path, not site.is_link and not _top(site.path, self._clones)
-            if site.is_link:
-                yield from self._inside(f"{self.root}/{site.path}")
+
+    def _targets(self) -> Iterator[str]:
+        """Where sensitive links and the owner's git settings lead to in the tree."""
+        before = self._before
+        places = [f"{self.root}/{site.path}" for site in before.sites.values() if site.is_link]
         for git in sorted(before.git - self._made):
             text = (read(self.root, f"{git}/config", LONGEST) or b"").decode("utf-8", "replace")
             folder = Path(self.root, git)
-            for place in linked_places(text, folder, folder.parent):
-                yield from self._inside(str(place))
-
-    def _inside(self, place: str) -> Iterator[tuple[str, bool]]:
-        """What something leads to, if that lies in the tree."""
-        real = os.path.realpath(place)
-        if real.startswith(f"{self.root}/") and os.path.exists(real):
-            yield real[len(self.root) + 1 :], True
+            places += map(str, linked_places(text, folder, folder.parent))
+        for real in map(os.path.realpath, places):
+            if real.startswith(f"{self.root}/"):
+                yield real[len(self.root) + 1 :]
 
     def _restore(self, path: str, now: Census) -> Iterator[GuardFinding]:
         """Put a place back that was not sealed. What lies there instead is kept."""

@@ -42,9 +42,8 @@ def arrange(spec: SandboxSpec) -> list[Mount]:
 def _wanted(spec: SandboxSpec) -> dict[str, MountKind]:
     trees = [str(path) for path in owned(spec)]
     kinds = dict.fromkeys(_present(lent(spec)), MountKind.LEND)
-    kinds |= dict.fromkeys(trees, MountKind.OWN)
-    if spec.scratch and str(spec.scratch) in kinds:
-        del kinds[str(spec.scratch)]
+    if not spec.read_only:
+        kinds |= dict.fromkeys(map(str, (spec.folder, *spec.writable)), MountKind.OWN)
     firm, loose = _present((*spec.sealed, *spec.hidden)), _present(spec.guarded)
     for path in (*firm, *loose):
         _refuse_links(path, trees)

@@ -6,7 +6,7 @@ from tempfile import mkdtemp
 
 from hone.core.clock import Clock
 from hone.core.visible import one_line
-from hone.sandbox.guard import GuardFinding, TreeGuard
+from hone.sandbox.guard import GuardFinding, Seals, TreeGuard
 
 QUARANTINE = "quarantine"
 _SHOWN, _WIDTH = 5, 120
@@ -28,15 +28,22 @@ class Protection:
             TreeGuard(tree, [each for each in others if each != tree], self._keep) for tree in trees
         ]
 
+    def look(self) -> None:
+        """Look through the trees for the first time."""
+        for guard in self._guards:
+            guard.look()
+
     def vouch(self, path: Path) -> None:
-        """Take what lies there for the owner's, although a command may be running."""
+        """Take what lies there now for the owner's, although a command may be running."""
         for guard in self._guards:
             if path.is_relative_to(guard.root):
                 guard.vouch(str(path.relative_to(guard.root)))
 
-    def begin(self, *, seals: bool, settled: bool) -> tuple[Path, ...]:
+    def begin(self, *, seals: bool, settled: bool) -> Seals:
         """Return what to seal for the next command. See `TreeGuard.begin`."""
-        return tuple(path for guard in self._guards for path in guard.begin(seals=seals, settled=settled))
+        found = [guard.begin(seals=seals, settled=settled) for guard in self._guards]
+        loose = tuple(path for each in found for path in each.loose)
+        return Seals(loose, tuple(path for each in found for path in each.firm))
 
     def end(self, *, network: bool) -> list[str]:
         """Undo what commands did to sensitive places; return what there is to say about it."""

@@ -8,7 +8,7 @@ from hone.core.clock import Clock
 from hone.sandbox.caches import cache_of, cache_variables, measure
 from hone.sandbox.choice import Sandbox, SandboxChoice
 from hone.sandbox.host_view import HostView
-from hone.sandbox.protection import Protection
+from hone.sandbox.protection import QUARANTINE, Protection
 from hone.sandbox.spec import SYSTEM
 
 _SHOWN = 6
@@ -24,6 +24,10 @@ def describe_view(folder: Path, sandbox: Sandbox, choice: SandboxChoice, clock: 
         cache = cache_of(sandbox.home, folder)
         used = f"{measure(cache) / _MEBI:,.1f} MiB" if cache.exists() else "empty"
         yield f"caches of commands in this folder: {_short(cache)} ({used})"
+        kept = [path for path in (sandbox.home / QUARANTINE).rglob("*") if not path.is_dir()]
+        if kept:
+            place = _short(sandbox.home / QUARANTINE)
+            yield f"quarantine: {len(kept):,} files of commands, in {place}; delete what you do not need"
     yield from _limits(folder, sandbox, around, choice, clock)
     access = around.access
     given = (("read", _some(access.read)), ("write", _some(access.write)), ("env", ", ".join(access.env)))
@@ -63,11 +67,7 @@ def _limits(
 ) -> Iterator[str]:
     spec = sandbox.spec(folder, around=around)
     protection = Protection((folder, *around.access.write), spec.hidden, sandbox.home, clock)
-    places = [
-        path.relative_to(folder)
-        for path in protection.begin(seals=True, settled=True)
-        if path.is_relative_to(folder)
-    ]
+    places = [path.relative_to(folder) for path in _all(protection) if path.is_relative_to(folder)]
     if places and choice.mode.seals:
         yield f"commands can only read: {_some(places)}"
     elif places:
@@ -75,6 +75,11 @@ def _limits(
     hidden = [path for path in around.hidden if os.path.exists(path)]
     if hidden:
         yield f"hidden from commands: {_some(hidden)}"
+
+
+def _all(protection: Protection) -> tuple[Path, ...]:
+    seals = protection.begin(seals=True, settled=True)
+    return (*seals.loose, *seals.firm)
 
 
 def _some(paths: Iterable[Path]) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
+from msgspec import Struct
+
 from hone.core.clock import Clock, SystemClock
 from hone.core.value import replace
 from hone.sandbox.caches import cache_variables, open_cache, prune_daily
@@ -15,7 +17,16 @@ from hone.sandbox.identity import write_configuration
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start
 from hone.sandbox.protection import Protection
-from hone.sandbox.spec import Launch
+from hone.sandbox.spec import Launch, SandboxSpec
+
+
+class _Place(Struct, frozen=True):
+    """What stays the same for all commands in a folder."""
+
+    view: HostView
+    spec: SandboxSpec
+    cache: Path | None
+    protection: Protection
 
 
 class Workspace:
@@ -30,23 +41,21 @@ class Workspace:
         self._running: list[tuple[Running, Launch]] = []
         self._count = 0
         self._probing = asyncio.Lock()
-        self._found: tuple[HostView, Path | None, Protection] | None = None
+        self._found: _Place | None = None
         self._notes: list[str] = []
 
     async def choice(self) -> SandboxChoice:
         async with self._probing:
             if self._found is None:
-                await asyncio.to_thread(self._prepared)
-            around, cache, _ = self._prepared()
-            spec = self.sandbox.spec(self.folder, self.scratch(), (cache,) if cache else (), around)
-            return await self.sandbox.choose(spec)
+                await asyncio.to_thread(self._place)
+            return await self.sandbox.choose(self._spec(self._place().cache))
 
     def scratch(self) -> Path:
         if self._scratch is None:
-            around, _, _ = self._prepared()
+            identity = self._place().view.identity
             self._scratch = Path(mkdtemp(prefix="hone-")).resolve()
             (self._scratch / "home").mkdir()
-            (self._scratch / "home" / ".gitconfig").write_text(write_configuration(around.identity), "utf-8")
+            (self._scratch / "home" / ".gitconfig").write_text(write_configuration(identity), "utf-8")
         return self._scratch
 
     def launch(
@@ -54,14 +63,13 @@ class Workspace:
     ) -> Launch:
         """Raises SandboxUnavailable. What lies in the folder now is taken for the owner's, unless a command
         still runs in the background. With `read_only`, only the scratch folder can be written."""
-        around, cache, protection = self._prepared()
-        settled = self._settle()
-        guarded = protection.begin(seals=choice.mode.seals, settled=settled)
-        kept = cache if choice.mode.enters and not read_only else None
-        spec = self.sandbox.spec(self.folder, self.scratch(), (kept,) if kept else (), around)
-        spec = replace(spec, guarded=guarded, network=network, read_only=read_only)
+        place, settled = self._place(), self._settle()
+        seals = place.protection.begin(seals=choice.mode.seals, settled=settled)
+        cache = place.cache if choice.mode.enters and not read_only else None
+        spec = replace(self._spec(cache), guarded=seals.loose, network=network, read_only=read_only)
+        spec = replace(spec, sealed=(*spec.sealed, *seals.firm))
         launch = choice.mode.wrap(argv, spec)
-        env = (*around.env, *cache_variables(str(kept or f"{launch.tmp}/cache")))
+        env = (*place.view.env, *cache_variables(str(cache or f"{launch.tmp}/cache")))
         return replace(launch, env=env, network=network)
 
     async def run(self, launch: Launch, name: str, timeout: float, stdin: bytes | None = None) -> Ended:
@@ -87,11 +95,6 @@ class Workspace:
         notes, self._notes = tuple(self._notes), []
         return notes
 
-    def vouch(self, path: Path) -> None:
-        """Take a file for the owner's that was written with the owner's consent while a command may run."""
-        if self._found:
-            self._found[2].vouch(path)
-
     async def close(self) -> None:
         """May be called again, and the workspace used again after it."""
         await asyncio.gather(*(each.stop() for each, _ in self._running))
@@ -102,17 +105,22 @@ class Workspace:
         if self._found and self.sandbox.home:
             await asyncio.to_thread(prune_daily, self.sandbox.home, self.clock.now().timestamp())
 
-    def _prepared(self) -> tuple[HostView, Path | None, Protection]:
+    def _place(self) -> _Place:
         """Found once: this looks through the folder and the user's toolchains."""
         if self._found is None:
             home = self.sandbox.home
-            around = self.sandbox.survey(self.folder)
+            view = self.sandbox.survey(self.folder)
+            spec = self.sandbox.spec(self.folder, around=view)
             cache = open_cache(home, self.folder) if home else None
-            trees = (self.folder, *around.access.write)
-            hidden = self.sandbox.spec(self.folder, around=around).hidden
-            protection = Protection(trees, hidden, home, self.clock)
-            self._found = around, cache, protection
+            protection = Protection((self.folder, *spec.writable), spec.hidden, home, self.clock)
+            protection.look()
+            self.sandbox.protections.add(protection)
+            self._found = _Place(view, spec, cache, protection)
         return self._found
+
+    def _spec(self, cache: Path | None) -> SandboxSpec:
+        spec = self._place().spec
+        return replace(spec, scratch=self.scratch(), writable=(*spec.writable, *((cache,) if cache else ())))
 
     def _settle(self) -> bool:
         """Check what ran in the background; True if nothing does any more."""
@@ -124,7 +132,7 @@ class Workspace:
 
     def _check(self, *, network: bool) -> None:
         online = network or any(launch.network for _, launch in self._running)
-        self._notes += self._prepared()[2].end(network=online)
+        self._notes += self._place().protection.end(network=online)
 
     def _output(self, launch: Launch, name: str) -> Output:
         self._count += 1

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import apsw
 from msgspec import Struct
 
-from hone.stores.database import MEMORY, PATIENCE, connect, create, migrate, plainly
+from hone.stores.database import LOG, MEMORY, PATIENCE, connect, create, migrate, plainly
 
 FILE = "provenance.db"
 SCRIPTS = tuple(sorted(Path(__file__).with_name("provenance").glob("*.sql")))
@@ -188,10 +188,16 @@ class TaintStore:
                 for id, place, process, session, tainted, started, ended in found
             ]
 
-    def forget(self, windows: Iterable[int]) -> None:
-        """Remove windows whose changes are all recorded."""
+    def forget(self, windows: Iterable[CommandWindow]) -> None:
+        """Remove windows whose changes are all recorded, and what was the same after them as before."""
         with self._write() as connection:
-            connection.executemany("DELETE FROM windows WHERE id = ?", [(id,) for id in windows])
+            for each in windows:
+                connection.execute("DELETE FROM windows WHERE id = ?", (each.id,))
+                if not connection.execute("SELECT 1 FROM windows WHERE place = ?", (each.place,)).get:
+                    connection.execute(
+                        "DELETE FROM tainted WHERE kind = 'same' AND (path = ? OR path >= ? AND path < ?)",
+                        (each.place, *_below(each.place)),
+                    )
 
     # Repositories
 
@@ -236,6 +242,7 @@ class TaintStore:
             connection = connect(self._path, PATIENCE)
             migrate(connection, self._path, PATIENCE, SCRIPTS)
             connection.pragma("secure_delete", True)
+            connection.pragma("journal_size_limit", LOG)
             self._opened = connection
         return self._opened
 

@@ -17,7 +17,7 @@ from hone.web.answers import HEADERS, problem
 from hone.web.heads import END, LARGEST_HEAD, begins_well, read_head
 
 
-class RequestBounds(Struct, frozen=True):
+class ArrivalBounds(Struct, frozen=True):
     """Seconds: for a head to arrive, for a body (and one more for each `rate` bytes of it), between two
     requests, and to listen on after an answer that ends the connection."""
 
@@ -29,18 +29,18 @@ class RequestBounds(Struct, frozen=True):
     linger: float = 2.0
 
 
-BOUNDS = RequestBounds()
+BOUNDS = ArrivalBounds()
 
 
-def strict(bounds: RequestBounds) -> type["StrictProtocol"]:
+def strict(bounds: ArrivalBounds) -> type["StrictProtocol"]:
     """Return the protocol with these bounds, for uvicorn to make one per connection."""
 
-    class BoundedProtocol(StrictProtocol):
+    class WithBounds(StrictProtocol):
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
             self.bounds = bounds
 
-    return BoundedProtocol
+    return WithBounds
 
 
 class StrictProtocol(H11Protocol):

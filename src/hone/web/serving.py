@@ -20,7 +20,7 @@ from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
-from hone.web.protocol import BOUNDS, RequestBounds, strict
+from hone.web.protocol import BOUNDS, ArrivalBounds, strict
 from hone.web.state import ServerState
 
 PORT, HTTP = 8420, 80
@@ -118,7 +118,7 @@ class Server(uvicorn.Server):
 
 
 def server(
-    state: ServerState, hosts: Collection[str], grace: float = GRACE, bounds: RequestBounds = BOUNDS
+    state: ServerState, hosts: Collection[str], grace: float = GRACE, bounds: ArrivalBounds = BOUNDS
 ) -> Server:
     config = uvicorn.Config(
         create_app(state, hosts),

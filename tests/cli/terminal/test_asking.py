@@ -78,10 +78,30 @@ def test_what_will_be_done_is_shown_to_the_letter_and_cannot_hide() -> None:
     assert lines[1:4] == ["    echo a", "    rm -rf \\x1b[8m/ \\u202e#", "    "]
     assert "    ls" in lines
     assert "  These are 103 lines: scroll up to see them all." in lines
-    assert "a always: rm *\\x1b" in lines[-2]
+    assert lines[-5:] == [
+        "  [y] yes",
+        "  [s] yes, for this session",
+        "  [a] always: rm *\\x1b",
+        "  [n] no (default)",
+        "  [r] no, and say why",
+    ]
     assert all(line == visible(line) for line in lines)
 
 
 def test_without_a_pattern_there_is_only_this_once() -> None:
     lines = list(shown(Question("Run this?", "ls", ""), Paint()))
-    assert lines[-2:] == ["  y once", "  n no, as do Enter, Esc and Ctrl-C"]
+    assert lines == ["? Run this?", "    ls", "  [y] yes", "  [n] no (default)", "  [r] no, and say why"]
+
+
+def test_any_host_is_offered_where_the_network_is_asked_for_and_every_rule_is_shown() -> None:
+    question = Question("Run this?", "ls", "terminal: ls\nnetwork: ls", network=True)
+    assert list(shown(question, Paint()))[2:] == [
+        "  [y] yes",
+        "  [s] yes, for this session",
+        "  [h] yes, and any host for this session",
+        "  [a] always, by these rules:",
+        "        terminal: ls",
+        "        network: ls",
+        "  [n] no (default)",
+        "  [r] no, and say why",
+    ]

@@ -61,7 +61,9 @@ class Asking:
 def shown(question: Question, paint: Paint) -> Iterator[str]:
     """Yield the question, to the letter what it is about, and the keys."""
     detail = visible(question.detail).split("\n")
-    yield f"{paint.bold('?')} {paint.bold(visible(question.text))}"
+    width = max(20, shutil.get_terminal_size().columns - 2)
+    for number, each in enumerate(wrap(visible(question.text), width) or [""]):
+        yield f"{' ' if number else paint.bold('?')} {paint.bold(each)}"
     yield from (f"    {line}" for line in detail)
     if len(detail) > shutil.get_terminal_size().lines - 9:
         yield paint.red(f"  These are {len(detail):,} lines: scroll up to see them all.")

@@ -7,6 +7,7 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+CTRL_C = "\x03"
 LEAVING = "Ctrl-D or /quit leaves."
 
 
@@ -30,13 +31,14 @@ def unechoed(*, signals: bool) -> Iterator[None]:
 
 @contextmanager
 def echoed() -> Iterator[None]:
-    """What is typed shows, and comes line by line, whatever held before. Ctrl-C is a key like any other."""
+    """What is typed shows, and comes line by line, whatever held before. Ctrl-C ends a line, too."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     now = termios.tcgetattr(terminal)
     now[0] |= termios.ICRNL
     now[3] |= termios.ECHO | termios.ICANON
     now[3] &= ~termios.ISIG
+    now[6][termios.VEOL] = CTRL_C.encode()
     termios.tcsetattr(terminal, termios.TCSANOW, now)
     try:
         yield
@@ -47,15 +49,18 @@ def echoed() -> Iterator[None]:
 
 async def line(prompt: str) -> str:
     """Return one line that is typed after the prompt; empty if it is broken off by Ctrl-C or Ctrl-D."""
-    print(prompt, end="", flush=True)
     typed = ""
     with echoed():
-        while "\n" not in typed:
+        print(prompt, end="", flush=True)
+        while not {"\n", CTRL_C} & {*typed}:
             try:
                 typed += await pressed()
             except EOFError:
-                break
-    return "" if "\x03" in typed else typed.partition("\n")[0].strip()
+                typed = CTRL_C
+    if CTRL_C in typed:
+        print()
+        return ""
+    return typed.partition("\n")[0].strip()
 
 
 def forget_typed() -> None:

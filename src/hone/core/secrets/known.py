@@ -48,7 +48,7 @@ def mask_password(url: str) -> str:
 def _forms(value: str) -> Iterator[str]:
     written = json.dumps(value)[1:-1]
     markup = value.translate({ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;"})
-    plain = {value, quote(value), quote(value, safe=""), markup, written, written.replace("/", "\\/")}
+    plain = {value, _quoted(value, "/"), _quoted(value, ""), markup, written, written.replace("/", "\\/")}
     yield from sorted(plain, key=len, reverse=True)
     data = value.encode("utf-8", "replace")
     for offset in range(3):  # base64 packs three bytes, so the value can begin at any of them
@@ -57,6 +57,10 @@ def _forms(value: str) -> Iterator[str]:
         if len(inner) >= SHORTEST:
             yield inner
             yield inner.replace("+", "-").replace("/", "_")
+
+
+def _quoted(value: str, safe: str) -> str:
+    return quote(value, safe=safe, errors="replace")
 
 
 def _without_beginning(text: str, value: str, kind: str) -> str:

@@ -77,9 +77,7 @@ PLACES = (
         anything,
     ),
     SecretSpan("netrc password", ("machine",), rf"\s{{1,8}}\S{{1,200}}{_NETRC}", anything),
-    SecretSpan(
-        "netrc password", ("default login",), r"\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S+)", anything
-    ),
+    SecretSpan("netrc password", ("default login",), r"\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S+)", chosen),
     SecretSpan("cookie", ("cookie",), r"(?i:(?<!set-cookie))" + _COOKIES, session),
     SecretSpan("cookie", ("set-cookie",), _SET_COOKIE, random),
     SecretSpan("cookie", ("\ttrue\t", "\tfalse\t"), _COOKIE_LINE, anything),

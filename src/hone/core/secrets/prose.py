@@ -35,8 +35,7 @@ _OTHER = (
 LABELS = (*_LATIN, *_OTHER)
 """What a password is called."""
 _IS = (
-    "is|was|ist|lautet|war|est|était|es|era|è|é|jest|to jest|är|er|var|on|je|este|ise|adalah|là|это|είναι"
-    "|—|–|-"
+    "is|was|ist|lautet|war|est|était|es|era|è|é|jest|to jest|är|er|var|je|este|ise|adalah|là|это|είναι|—|–|-"
 )
 _OPENING, _CLOSING = "\"'`«„“”「*", "\"'`«»“”」*"
 _SAID = regex(

@@ -102,13 +102,7 @@ def order_steps(steps: Iterable[RewindStep]) -> list[RewindStep]:
 def expected_digests(call: ToolCall, before: bytes | None) -> tuple[str, ...]:
     """Return what a file can hold after this call. A process that is killed right after it wrote the file has
     not noted what it wrote; by these digests its work is told from the user's."""
-    try:
-        given = json.loads(call.arguments)
-    except ValueError:
-        return ()
-    if not isinstance(given, dict):
-        return ()
-    texts = {name: value for name, value in given.items() if isinstance(value, str)}
+    texts = {name: value for name, value in _arguments(call).items() if isinstance(value, str)}
     if "content" in texts:
         return (_digest(texts["content"]),)
     if before is None or not {"find", "replace"} <= texts.keys():
@@ -142,8 +136,13 @@ def _digest(text: str) -> str:
 
 def is_background(call: ToolCall) -> bool:
     """Tell whether a call starts a process that continues after it."""
+    return _arguments(call).get("background") is True
+
+
+def _arguments(call: ToolCall) -> dict[str, object]:
+    """Return nothing for what is no JSON object."""
     try:
         given = json.loads(call.arguments)
-    except ValueError:
-        return False
-    return isinstance(given, dict) and given.get("background") is True
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}

@@ -60,6 +60,7 @@ class GitWorktree:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._index = Path()
 
     @classmethod
     def around(cls, folder: Path) -> "GitWorktree | None":
@@ -67,18 +68,23 @@ class GitWorktree:
         if not any((each / ".git").exists() for each in (folder, *folder.parents)):
             return None
         found = cls(folder)
-        return found if found._git("rev-parse", "--is-inside-work-tree") == b"true\n" else None
+        return found if found.open() else None
+
+    def open(self) -> bool:
+        """Find the index. Returns whether there is one that git lets us read."""
+        rows = (self._git("rev-parse", "--is-inside-work-tree", "--git-path", "index") or b"").split(b"\n", 1)
+        self._index = self._folder / os.fsdecode(rows[-1].removesuffix(b"\n"))
+        return rows[0] == b"true"
 
     def tracked(self) -> tuple[dict[str, Tracked], int]:
         """Return what the index knows of the files below the folder, by relative path, and when the index was
         written; 0 if no file can be taken for unchanged."""
-        place = self._git("rev-parse", "--git-path", "index")
         rows = self._git("ls-files", "--stage", "--debug", "-z")
         endings = self._git("config", "--get-regexp", r"^core\.(autocrlf|eol)$", fine=(0, 1))
-        if place is None or rows is None:
+        if rows is None:
             return {}, 0
         try:
-            indexed = os.stat(self._folder / os.fsdecode(place.removesuffix(b"\n"))).st_mtime_ns
+            indexed = os.stat(self._index).st_mtime_ns
         except OSError:
             indexed = 0
         if endings is None or _CONVERTING.search(endings):
@@ -116,6 +122,8 @@ class GitWorktree:
         rows = self._git("check-attr", "--stdin", "-z", *_ATTRIBUTES, given=names) if names else b""
         if rows is None:
             return set(paths)
+        if rows.count(b"\0unspecified\0") == len(paths) * len(_ATTRIBUTES):
+            return set()
         words = rows.split(b"\0")
         return {
             os.fsdecode(path)

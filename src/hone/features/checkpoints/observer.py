@@ -12,7 +12,7 @@ from pathlib import Path
 from hone.core.errors import HoneError
 from hone.core.events import Notice
 from hone.core.ids import SessionId
-from hone.core.messages import digest
+from hone.core.messages import Role, digest
 from hone.core.ports import Sessions
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
@@ -95,8 +95,8 @@ class Checkpointer:
         """Tell whether a turn has not been answered yet."""
         transcript = (await self._sessions.load(mark.session)).transcript
         last = transcript.nodes[-1].message
-        found = _find_mark(mark.session, transcript)
-        return found is not None and found.anchor == mark.anchor and not (last.text and not last.calls)
+        is_answered = last.role is Role.ASSISTANT and not last.calls
+        return _find_mark(mark.session, transcript) == mark and not is_answered
 
     async def _mark(self, context: ToolContext) -> TurnMark | None:
         header = context.header

@@ -1,6 +1,6 @@
 """Keep the store of checkpoints small: by age, by size, and session by session."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 import apsw
@@ -16,6 +16,8 @@ ORPHANED = "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM changes WHERE befo
 EMPTY = "DELETE FROM rewinds WHERE NOT EXISTS (SELECT 1 FROM changes WHERE rewind = rewinds.id)"
 SIZE = "SELECT coalesce(sum(length(data)), 0) FROM blobs"
 Turn = tuple[str, int]
+PORTION = 20
+"""The share of all turns, one in so many, that is deleted before the size is looked at again."""
 
 
 def prune(connection: apsw.Connection, size: int, before: int, needed: Collection[SessionId]) -> int:
@@ -24,11 +26,12 @@ def prune(connection: apsw.Connection, size: int, before: int, needed: Collectio
     dropped = [turn for turn in connection.execute(OLD, (before,)).fetchall() if turn[0] not in needed]
     connection.executemany(DROP, dropped)
     sweep(connection)
-    for turn in _oldest(connection, needed):
-        if int(connection.execute(SIZE).get) <= size:
-            break
-        connection.execute(DROP, turn)
+    rest = _oldest(connection, needed)
+    while rest and int(connection.execute(SIZE).get) > size:
+        some = 1 + len(rest) // PORTION
+        connection.executemany(DROP, rest[:some])
         sweep(connection)
+        rest = rest[some:]
     connection.execute("PRAGMA incremental_vacuum").fetchall()
     return int(connection.execute(SIZE).get)
 
@@ -64,6 +67,6 @@ def examine(connection: apsw.Connection) -> tuple[int, int, int]:
     return count, int(connection.execute(SIZE).get), damaged
 
 
-def _oldest(connection: apsw.Connection, needed: Collection[SessionId]) -> Iterator[Turn]:
+def _oldest(connection: apsw.Connection, needed: Collection[SessionId]) -> list[Turn]:
     rows: list[Any] = connection.execute(OLDEST).fetchall()
-    yield from (row for row in rows if row[0] not in needed)
+    return [row for row in rows if row[0] not in needed]

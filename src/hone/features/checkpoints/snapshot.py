@@ -8,6 +8,7 @@ environments) and files that git ignores are left out.
 import os
 import stat
 from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +66,7 @@ class FolderSnapshot:
 
     def __init__(self, root: Path, home: Path) -> None:
         self.root = root
+        self._prefix = f"{root}/"
         self._spool = Spool(home / "checkpoints")
         self._list = FolderList(root, home)
         self._watch: FolderWatch | None = None
@@ -160,10 +162,18 @@ class FolderSnapshot:
 
     def _hold_all(self, paths: Collection[str]) -> None:
         """Hold contents aside, those first that were changed last: not all of them may have room."""
-        found = [(status.st_mtime_ns, path) for path in paths if (status := self._status(path))]
-        latest = [path for _, path in sorted(found, reverse=True)]
+        found = [(status.st_mtime_ns, path, status) for path in paths if (status := self._status(path))]
+        fitting: list[str] = []
+        for _, path, status in sorted(found, key=itemgetter(0), reverse=True):
+            is_file = stat.S_ISREG(status.st_mode)
+            if is_file and status.st_size > LARGEST:
+                self._held[path] = HeldFile(_signature(status), lost=TOO_LARGE)
+            elif len(fitting) < MOST:
+                fitting.append(path)
+            elif is_file or stat.S_ISLNK(status.st_mode):
+                self._held[path] = HeldFile(_signature(status), lost=TOO_MANY)
         with disk.FolderReader(self.root) as reader:
-            for path in (*sorted(latest[:MOST]), *latest[MOST:]):
+            for path in sorted(fitting):
                 held = self._hold(reader, path)
                 if held:
                     self._held[path] = held
@@ -268,7 +278,7 @@ class FolderSnapshot:
 
     def _status(self, path: str) -> os.stat_result | None:
         try:
-            return os.lstat(os.path.join(self.root, path))
+            return os.lstat(self._prefix + path)
         except OSError:
             return None
 

@@ -13,7 +13,7 @@ from hone.runtime.permissions.decide import PathRules
 from hone.runtime.permissions.owner import OwnerPermissions
 from hone.runtime.permissions.project import FILE, Kind, StoredRules, read_project
 from hone.runtime.permissions.rules import Rule, RuleSet, parse_rules
-from hone.runtime.trust import OwnersList
+from hone.runtime.trust import Folders, OwnersList
 from hone.settings import Settings
 
 
@@ -27,16 +27,24 @@ class SourcedRule(Struct, frozen=True):
 
 
 class PermissionsFactory:
-    """`mode` is one that was asked for; empty: that of the settings. `say` tells the owner a sentence."""
+    """`mode` is one that was asked for; empty: that of the settings. `say` tells the owner a sentence. Of a
+    folder that is not trusted nothing is said."""
 
     def __init__(
-        self, home: Path, settings: Settings, ask: Ask, mode: Mode | str, say: Callable[[str], None]
+        self,
+        home: Path,
+        settings: Settings,
+        folders: Folders,
+        ask: Ask,
+        mode: Mode | str,
+        say: Callable[[str], None],
     ) -> None:
         self.mode = Mode(mode or settings.mode)
         self.rules = StoredRules(home / "permissions.json")
         self.approvals = ProjectApprovals(OwnersList(home / "approved.json"))
         self._home = home
         self._settings = settings
+        self._folders = folders
         self._ask = ask
         self._say = say
         self._insists = bool(mode)
@@ -49,7 +57,7 @@ class PermissionsFactory:
         """Return the permissions of one conversation in a folder. `told` is the mode it was last told of."""
         home = self._home.resolve()
         with suppress(Refused):  # is said with the first request, which it refuses
-            self._say(self.approvals.unapproved(folder))
+            self._say(self.approvals.unapproved(folder) if self._folders.trusts(folder) else "")
         return OwnerPermissions(
             PathRules(folder, home, (home / "spill", home / "skills"), confined),
             lambda: self.effective(folder),

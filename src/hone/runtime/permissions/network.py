@@ -23,7 +23,7 @@ from hone.runtime.simple import Simple
 
 URL = regex(r"https?://[^\s<>\"'`)\]}]+")
 _NAME = regex(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
-_CLOSING = ".,;:!?"
+_CLOSING = ".,;:!?…"
 """What ends a sentence and no URL."""
 _FLAGS = frozenset(
     (

@@ -147,7 +147,7 @@ class OwnerPermissions:
         if not answer.is_yes:
             said = f": {answer.reason}" if answer.reason else ""
             return f"The owner said no{said}".rstrip(".") + "."
-        self._any_host = self._any_host or (answer == Answer.ANY_HOST and ruling.network)
+        self._any_host = self._any_host or (answer.choice == Answer.ANY_HOST.choice and ruling.network)
         self._keep(answer, ruling.rules)
         return ""
 
@@ -158,9 +158,10 @@ class OwnerPermissions:
         return answer
 
     def _keep(self, answer: Answer, rules: tuple[Rule, ...]) -> None:
-        if answer in (Answer.SESSION, Answer.ALWAYS):
+        is_for_good = answer.choice == Answer.ALWAYS.choice
+        if is_for_good or answer.choice == Answer.SESSION.choice:
             self._session.update(rules)
-        if answer == Answer.ALWAYS:
+        if is_for_good:
             for rule in rules:
                 self._remember(rule)
 

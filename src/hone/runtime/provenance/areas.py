@@ -7,7 +7,7 @@ only those are compared.
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
@@ -15,19 +15,26 @@ from threading import RLock
 from hone.core.fingerprints import Fingerprints, Span, fingerprint, lines
 from hone.files.reading import OpenWatch
 from hone.files.watching import WHOLE_NAMES
-from hone.runtime.provenance.recording import decode, read
+from hone.runtime.provenance.recording import decode, is_opaque, read
 from hone.runtime.provenance.records import Reach
 from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 
+HEAD = 512
+"""Bytes that tell whether a file is a program."""
+MOST = 64
+"""Conversations for which nested folders are remembered."""
+SHORTEST = 12
+"""Characters of a line that is compared as a whole."""
 CLOSE = 2**20
 """Bytes that are compared word by word. Where more was opened, lines are compared as a whole."""
-FILES, BYTES = 6_000, 96 * 2**20
+FILES, BYTES = 6_000, 48 * 2**20
 """Files and bytes that are compared at most. Where more was opened, the output is foreign."""
-BINARY = (
-    *(".a", ".bin", ".dll", ".dylib", ".exe", ".gz", ".jar", ".jpg", ".node", ".o", ".png", ".pyc", ".pyd"),
-    *(".so", ".wasm", ".whl", ".woff", ".woff2", ".zip"),
+PROGRAMS = (
+    *(".a", ".dll", ".dylib", ".exe", ".node", ".o", ".pyc", ".pyd", ".so", ".wasm"),
+    *(".gif", ".ico", ".jpeg", ".jpg", ".map", ".png", ".ttf", ".webp", ".woff", ".woff2"),
 )
+"""Files that are run or drawn. Nobody unpacks text from them."""
 
 
 @dataclass
@@ -41,12 +48,12 @@ class Area:
     users: int = 0
 
 
-class TooMuch(Exception):
-    """More was opened than can be compared."""
+class Incomparable(Exception):
+    """More was opened than can be compared, or something that text may be unpacked from."""
 
 
 class Areas:
-    """Raises TooMuch where the comparison would take too long."""
+    """Raises Incomparable where a comparison cannot be made."""
 
     def __init__(self, folders: Folders, views: TaintViews) -> None:
         self._folders = folders
@@ -61,7 +68,7 @@ class Areas:
             places = self._places(folder, session, reach) if self._folders.trusts(folder) else frozenset()
             area = self._areas.get(folder)
             if area is None or area.places != places:
-                area = self._areas[folder] = _watch(places)
+                area = self._areas[folder] = _renew(area, places)
             if places and not area.users:
                 _drain(area)
                 area.opened.clear()
@@ -80,9 +87,20 @@ class Areas:
             area = self._areas.get(folder)
             if area is None or not area.places:
                 return {}
+            if area.users:  # after that, only Hone itself opens files
+                _drain(area)
+            return _common(text, _contents(area))
+
+    def find_copies(self, folder: Path, texts: Mapping[Path, str]) -> set[Path]:
+        """Return which of the texts contain lines of the foreign files that commands have opened."""
+        with self._lock:
+            area = self._areas.get(folder)
+            if area is None or not area.places:
+                return set()
             _drain(area)
-            opened = _all_files(area.places) if area.missing else area.opened
-            return _common(text, [path for path in opened if _is_in(path, area.places)])
+            known = {line for data in _contents(area) for line in _long_lines(decode(data))}
+        shared = {path: known.intersection(_long_lines(text)) for path, text in texts.items()}
+        return {path for path, lines in shared.items() if any(map(fingerprint, lines))}
 
     def close(self) -> None:
         with self._lock:
@@ -94,7 +112,10 @@ class Areas:
     def _places(self, folder: Path, session: str, reach: Reach) -> frozenset[str]:
         """Nested folders without an answer are looked for once per conversation."""
         if (folder, session) not in self._nested:
-            self._nested = {(folder, session): frozenset(_untrusted(folder, self._folders))}
+            found = self._folders.find_untrusted(folder, WHOLE_NAMES)
+            if len(self._nested) > MOST:
+                self._nested.clear()
+            self._nested[folder, session] = frozenset(map(name, found))
         root = self._folders.root(folder)
         within = (f"{name(folder)}/", *(name(each) for each in reach.write))
         partial = self._views.get(root).partial if root else set()
@@ -103,15 +124,19 @@ class Areas:
         return self._nested[folder, session] | tainted | outside
 
 
-def _watch(places: frozenset[str]) -> Area:
+def _renew(old: Area | None, places: frozenset[str]) -> Area:
     """Watch the folders, and those of single files."""
+    if old and old.watch:
+        old.watch.close()
+    users = old.users if old else 0
     if not places:
-        return Area(places)
-    folders = frozenset(each if os.path.isdir(each) else os.path.dirname(each) for each in places)
+        return Area(places, users=users)
+    folders = [each for each in places if os.path.isdir(each)]
+    alone = {os.path.dirname(each) for each in places if os.path.isfile(each)}
     try:
-        return Area(places, OpenWatch(folders))
+        return Area(places, OpenWatch(folders, alone), users=users)
     except OSError:
-        return Area(places, missing=True)
+        return Area(places, missing=True, users=users)
 
 
 def _drain(area: Area) -> None:
@@ -125,25 +150,6 @@ def _is_in(path: str, places: frozenset[str]) -> bool:
     return path in places or any(path.startswith(f"{each}/") for each in places)
 
 
-def _untrusted(folder: Path, folders: Folders) -> Iterable[str]:
-    """Yield the folders inside a trusted one that have their own answer, or none."""
-    todo = [folder]
-    while todo:
-        here = todo.pop()
-        if here != folder and not folders.trusts(here):
-            yield name(here)
-            continue
-        try:
-            with os.scandir(here) as entries:
-                todo += [
-                    Path(each.path)
-                    for each in entries
-                    if each.name not in WHOLE_NAMES and each.is_dir(follow_symlinks=False)
-                ]
-        except OSError:
-            continue
-
-
 def _all_files(places: frozenset[str]) -> list[str]:
     found: list[str] = []
     for place in places:
@@ -152,17 +158,27 @@ def _all_files(places: frozenset[str]) -> list[str]:
         for folder, _, names in os.walk(place):
             found += [os.path.join(folder, each) for each in names]
             if len(found) > FILES:
-                raise TooMuch
+                raise Incomparable
     return found
 
 
-def _common(text: str, paths: Iterable[str]) -> dict[Span, int]:
-    contents = [data for path in paths if (data := _content(path))]
-    size = sum(map(len, contents))
-    if len(contents) > FILES or size > BYTES:
-        raise TooMuch
+def _contents(area: Area) -> list[bytes]:
+    """Return what the foreign files hold that were opened; all of them, where that is not known."""
+    if area.missing:
+        return [_content(path) for path in _all_files(area.places)]
+    found = [_content(path) for path in area.opened if _is_in(path, area.places)]
+    if any(map(is_opaque, found)) or len(found) > FILES or sum(map(len, found)) > BYTES:
+        raise Incomparable
+    return found
+
+
+def _long_lines(text: str) -> set[str]:
+    return {line.strip() for line in text.split("\n") if len(line) >= SHORTEST}
+
+
+def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
     now = time.time_ns()
-    if size <= CLOSE:
+    if sum(map(len, contents)) <= CLOSE:
         known = Fingerprints()
         for data in contents:
             known.add(fingerprint(decode(data)), now)
@@ -176,4 +192,7 @@ def _common(text: str, paths: Iterable[str]) -> dict[Span, int]:
 
 
 def _content(path: str) -> bytes:
-    return b"" if path.endswith(BINARY) else read(Path(path)) or b""
+    """Of what is named like a program and is one, nothing."""
+    if path.endswith(PROGRAMS) and is_opaque(read(Path(path), HEAD) or b""):
+        return b""
+    return read(Path(path)) or b""

@@ -1,6 +1,6 @@
 """Observe what commands change: files, dependencies, and what they give to Git."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 
@@ -9,8 +9,16 @@ from hone.core.events import Emit, Notice
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.files.watching import Changed, FolderWatch
-from hone.runtime.provenance.areas import Areas, TooMuch
-from hone.runtime.provenance.recording import Base, decode, read, taint_file, taint_files, taint_text
+from hone.runtime.provenance.areas import Areas, Incomparable
+from hone.runtime.provenance.recording import (
+    Base,
+    decode,
+    read,
+    taint_file,
+    taint_files,
+    taint_names,
+    taint_text,
+)
 from hone.runtime.provenance.records import Active, FindReach, Records
 from hone.runtime.provenance.view import name
 from hone.stores.tainted import TaintedText
@@ -19,6 +27,10 @@ UNRECORDED = (
     "What this command changed could not be recorded ({}). "
     "Until Hone ends, every file that has changed since it started counts as foreign."
 )
+
+
+_FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError)
+_GITS_OWN = ("objects/", "refs/", "logs/", "index", "HEAD", "ORIG_HEAD", "packed-refs")
 
 
 class CommandObserver:
@@ -46,7 +58,7 @@ class CommandObserver:
                 self._watch(active)
             if context.transcript.trust is Trust.FOREIGN:
                 records.taint_session(active.session)
-                records.store.add([taint_text(active.place, text, active.origin)])
+                records.add([taint_text(active.place, text, active.origin)])
             elif not active.tainted:
                 active.in_area = True
                 if self._areas.begin(active.place, active.session, self._reach(active.place)):
@@ -64,11 +76,9 @@ class CommandObserver:
             return
         try:
             changed = active.watch.drain() if active.watch else Changed()
-            texts = self._texts(active, changed)
-            if texts:
-                self._records.store.add(texts)
+            self._records.add(self._texts(active, changed))
             self._records.end(active)
-        except (HoneError, OSError) as error:
+        except _FAULTS as error:
             emit(Notice(UNRECORDED.format(error)))
         finally:
             if active.watch:
@@ -78,7 +88,8 @@ class CommandObserver:
 
     def _texts(self, active: Active, changed: Changed) -> list[TaintedText]:
         """Return what a command has tainted."""
-        paths = [active.place / each for each in changed.paths]
+        paths = [active.place / each for each in (*changed.paths, *filter(_is_hidden, changed.inside))]
+        copies = [] if active.tainted or not active.watch else self._copies(active, paths)
         origin = active.origin if active.tainted else None
         texts: list[TaintedText] = []
         if active.snapshot:
@@ -86,10 +97,11 @@ class CommandObserver:
         elif self._records.is_concerned(active.place):  # by another process, in the meantime
             self._records.commits.adopt(active.place)
         if origin is None:
-            return [*texts, *self._copies(active, paths)]
+            return [*texts, *copies]
         self._taint_folders(active, changed)
         trusted = self._records.views.trusted
         files = taint_files(paths, _base(active), origin)
+        texts += taint_names((active.place / each for each in changed.folders), origin)
         return [*texts, *(each for each in files if each.digest not in trusted)]
 
     def _taint_folders(self, active: Active, changed: Changed) -> None:
@@ -101,16 +113,18 @@ class CommandObserver:
         if found:
             self._records.store.taint_folders([name(each) for each in found])
 
-    def _copies(self, active: Active, paths: Sequence[Path]) -> Iterator[TaintedText]:
-        """Yield files that a clean command made from files that are foreign as a whole."""
-        for path in paths:
-            data = read(path)
-            try:
-                found = bool(data) and bool(self._areas.find(active.place, decode(data or b"")))
-            except TooMuch:
-                found = True
-            if found and data:
-                yield taint_file(path, data, _base(active)(path), active.origin)
+    def _copies(self, active: Active, paths: Sequence[Path]) -> list[TaintedText]:
+        """Return files that a clean command made from files that are foreign as a whole. If that cannot be
+        told, the command is tainted."""
+        contents = {path: data for path in paths if (data := read(path))}
+        try:
+            texts = {path: decode(data) for path, data in contents.items()}
+            found = self._areas.find_copies(active.place, texts)
+        except Incomparable:
+            active.tainted = True
+            return []
+        base = _base(active)
+        return [taint_file(path, contents[path], base(path), active.origin) for path in found]
 
     def _watch(self, active: Active) -> None:
         with self._lock:
@@ -119,6 +133,12 @@ class CommandObserver:
                 watch = self._watches[active.place] = FolderWatch(active.place)
             watch.drain()  # only its shares are of interest
             active.watch = watch.share()
+
+
+def _is_hidden(path: str) -> bool:
+    """Tell whether a file in a repository is neither an object nor kept by Git about its own work."""
+    start, _, inner = path.partition(".git/")
+    return bool(inner) and (not start or start.endswith("/")) and not inner.startswith(_GITS_OWN)
 
 
 def _base(active: Active) -> Base:

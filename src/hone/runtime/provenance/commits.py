@@ -14,7 +14,7 @@ from hone.core.fingerprints import runs
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.files.repository import Commit, Repository
-from hone.runtime.provenance.recording import TaintOrigin, decode, taint_object
+from hone.runtime.provenance.recording import TaintOrigin, decode, is_prose, taint_object
 from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 from hone.stores.tainted import TaintedText, TaintStore, TrustedContent
@@ -49,7 +49,7 @@ class Commits:
     def settle(self, path: Path, own: int = 0) -> bool:
         """Trust what the owner has committed since the last look, unless a command other than one's `own` is
         running. Tell whether anything became trusted."""
-        repository = Repository.find(path)
+        repository = Repository.find(path) if self._store.exists else None
         if repository is None:
             return False
         key, head = name(repository.folder), repository.head()
@@ -94,7 +94,7 @@ class Commits:
             self._store.set_head(key, after.get("HEAD", ""), made)
         if origin is None:
             return []
-        found: dict[str, bytes] = {}
+        found = {name: name.encode() for name in after if name not in snapshot.refs and is_prose(name)}
         for id, data in (*_given(repository, tips, made), *_loose(repository, changed)):
             if len(found) >= OBJECTS or sum(map(len, found.values())) + len(data) > BYTES:
                 break

@@ -2,21 +2,25 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hone.core.errors import HoneError
 from hone.core.fingerprints import Span
 from hone.core.messages import digest
 from hone.core.trust import Trust
-from hone.runtime.provenance.areas import Areas, TooMuch
+from hone.runtime.provenance.areas import Areas, Incomparable
 from hone.runtime.provenance.corpus import find_unexplained
-from hone.runtime.provenance.recording import decode, is_prose, is_trivial
+from hone.runtime.provenance.recording import LARGEST, decode, is_prose, is_trivial
 from hone.runtime.provenance.records import FindReach, Records
 from hone.runtime.provenance.sweep import Sweeper
 from hone.runtime.provenance.view import TaintView, name
 
-_FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, TooMuch)
+_FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, Incomparable)
+
+
+TOGETHER = 16
+"""Lines that are looked for in older files at a time, the longest first: one that is nowhere is enough."""
 
 
 class ProvenanceLabels:
@@ -31,30 +35,25 @@ class ProvenanceLabels:
         self._reach = reach
 
     def of_file(self, path: Path, data: bytes) -> Trust:
-        try:
-            foreign = self._is_foreign_file(path, data)
-            if foreign and self._commits.settle(path):
-                foreign = self._is_foreign_file(path, data)
-        except _FAULTS:
-            return Trust.FOREIGN
-        return Trust.FOREIGN if foreign else Trust.LOCAL
+        return self._label(path, lambda: self._is_foreign_file(path, data))
 
     def of_folder(self, path: Path) -> Trust:
-        try:
-            root = self._folders.root(path)
-            foreign = root is None or self._views.is_tainted_folder(path) or self._has_prose(path, root)
-        except _FAULTS:
-            return Trust.FOREIGN
-        return Trust.FOREIGN if foreign else Trust.LOCAL
+        return self._label(path, lambda: self._is_foreign_folder(path))
 
     def of_output(self, folder: Path, text: str) -> Trust:
+        return self._label(folder, lambda: self._is_foreign_output(folder, text))
+
+    def _label(self, path: Path, is_foreign: Callable[[], bool]) -> Trust:
+        """What was foreign may have been committed by the owner since the last look."""
         try:
-            foreign = self._is_foreign_output(folder, text)
-            if foreign and self._commits.settle(folder):
-                foreign = self._is_foreign_output(folder, text)
+            foreign = is_foreign() and not (self._commits.settle(path) and not is_foreign())
         except _FAULTS:
-            return Trust.FOREIGN
+            foreign = True
         return Trust.FOREIGN if foreign else Trust.LOCAL
+
+    def _is_foreign_folder(self, path: Path) -> bool:
+        root = self._folders.root(path)
+        return root is None or self._views.is_tainted_folder(path) or self._has_prose(path, root)
 
     def _is_foreign_file(self, path: Path, data: bytes) -> bool:
         root = self._folders.root(path)
@@ -80,6 +79,8 @@ class ProvenanceLabels:
             return True
         if changed < view.earliest <= time.time_ns():
             return False
+        if len(data) > LARGEST:
+            return True
         spans = view.fingerprints.find(decode(data)).items()
         return self._is_tainted(view, root, {span: since for span, since in spans if since <= changed})
 
@@ -103,13 +104,15 @@ class ProvenanceLabels:
         """Tell whether one of the spans came from elsewhere and stands in no older file."""
         if not view.unexplained.isdisjoint(spans):
             return True
-        left = {span: since for span, since in spans.items() if span not in view.explained}
-        if not left:
-            return False
-        unexplained = find_unexplained(left, root, self._views.trusted, self._views.is_tainted_folder)
-        view.explained.update(left.keys() - unexplained)
-        view.unexplained.update(unexplained)
-        return bool(unexplained)
+        left = sorted(spans.keys() - view.explained, key=lambda span: -sum(map(len, span)))
+        for start in range(0, len(left), TOGETHER):
+            some = {span: spans[span] for span in left[start : start + TOGETHER]}
+            unexplained = find_unexplained(some, root, self._views.trusted, self._views.is_tainted_folder)
+            view.explained.update(some.keys() - unexplained)
+            view.unexplained.update(unexplained)
+            if unexplained:
+                return True
+        return False
 
     def _has_prose(self, folder: Path, root: Path) -> bool:
         """Tell whether a tainted file in a folder or below is named with a whole sentence."""

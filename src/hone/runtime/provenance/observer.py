@@ -7,7 +7,7 @@ has recorded the rest, what has changed since then counts as tainted.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -45,15 +45,17 @@ class Provenance:
         self._records.close()
 
     def of_file(self, path: Path, data: bytes) -> Trust:
-        return self._labels.of_file(path, data) if self._recovered() else Trust.FOREIGN
+        self._recover()
+        return self._labels.of_file(path, data)
 
     def of_folder(self, path: Path) -> Trust:
         return self._labels.of_folder(path)
 
     def of_output(self, folder: Path, text: str) -> Trust:
         window = _current.get()
-        if (window and window.tainted) or not self._recovered():
+        if window and window.tainted:
             return Trust.FOREIGN
+        self._recover()
         return self._labels.of_output(folder, text)
 
     async def before_write(self, path: Path, before: bytes | None, context: ToolContext) -> None:
@@ -84,12 +86,9 @@ class Provenance:
         finally:
             await uninterrupted(asyncio.to_thread(self._commands.leave, active, context.emit))
 
-    def _recovered(self) -> bool:
-        """Look once for what a process left that was killed. Tell whether the database could be read."""
-        try:
-            if not self._is_recovered:
+    def _recover(self) -> None:
+        """Look once for what a killed process left. Records that cannot be read make everything foreign."""
+        if not self._is_recovered:
+            with suppress(HoneError, OSError):
                 self._records.recover()
-        except (HoneError, OSError):
-            return False
-        self._is_recovered = True
-        return True
+            self._is_recovered = True

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hone.core.fingerprints import fingerprint, select
 from hone.core.messages import digest
+from hone.core.regex import regex
 from hone.files.atomic import open_file
 from hone.runtime.provenance.view import name
 from hone.stores.tainted import Kind, TaintedText
@@ -20,6 +21,7 @@ MOST = 200_000
 """Units of one command. Files beyond that are recorded without lines; see `areas`."""
 TRIVIAL = 16
 """Bytes below which equal contents mean nothing: an empty file is the same everywhere."""
+_PARTS = regex(r"[^\W_]+")
 Base = Callable[[Path], bytes | None]
 """Returns what a file held before, if that is known."""
 
@@ -34,16 +36,17 @@ class TaintOrigin(Struct, frozen=True):
 def taint_file(path: Path, data: bytes, before: bytes | None, origin: TaintOrigin) -> TaintedText:
     """Record what a file holds. Lines that it held before are not new."""
     old = frozenset(line.strip() for line in decode(before).split("\n")) if before else frozenset()
-    units = select(decode(data).split("\n"), old) if len(data) <= LARGEST else frozenset()
-    if is_prose(path.name):
-        units |= fingerprint(path.name)
-    return _record(path, "file", data, units, origin, complete=len(data) <= LARGEST)
+    complete = len(data) <= LARGEST and not is_opaque(data)
+    units = select(decode(data).split("\n"), old) if complete else frozenset()
+    return _record(path, "file", data, units | _name_units(path), origin, complete=complete)
 
 
 def taint_files(paths: Iterable[Path], base: Base, origin: TaintOrigin) -> Iterator[TaintedText]:
     """Record the files among these paths, the smaller ones first."""
     room = MOST
     for _, path in sorted((_size(path), path) for path in paths):
+        if path.is_symlink():
+            yield taint_text(path, _target(path), origin)
         data = read(path)
         if data is None:
             continue
@@ -70,13 +73,13 @@ def taint_object(folder: Path, data: bytes, origin: TaintOrigin) -> TaintedText:
     )
 
 
-def read(path: Path) -> bytes | None:
+def read(path: Path, most: int = LARGEST * 8) -> bytes | None:
     """Return the content of a regular file, a very large one cut; None if it is none."""
     try:
         with open_file(path) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
-            return file.read(LARGEST * 8)
+            return file.read(most)
     except OSError:
         return None
 
@@ -90,9 +93,32 @@ def blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
+def taint_names(paths: Iterable[Path], origin: TaintOrigin) -> Iterator[TaintedText]:
+    """Record names of folders that are whole sentences: `ls` prints them."""
+    for path in paths:
+        if units := _name_units(path):
+            yield TaintedText(name(path), "text", "", "", units, origin.session, origin.at)
+
+
 def is_prose(name: str) -> bool:
-    """Tell whether a file's name says more than a name: `ls` prints it."""
-    return len(name.split()) > 2
+    """Tell whether a name says more than a name."""
+    return len(name.split()) > 2 or len(_PARTS.findall(name)) > 7
+
+
+def is_opaque(data: bytes) -> bool:
+    """Tell whether text may be packed into this: an archive, a database, a document."""
+    return b"\0" in data[:8192] or (len(data) > 64 and decode(data[:8192]).count("\ufffd") > 80)
+
+
+def _name_units(path: Path) -> frozenset[int]:
+    return fingerprint(path.name.replace("_", " ")) if is_prose(path.name) else frozenset()
+
+
+def _target(path: Path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def is_trivial(data: bytes) -> bool:

@@ -1,7 +1,7 @@
 """What the observers and labels of a home share: its records, and what runs right now."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.files.watching import FolderWatch, file_time
 from hone.runtime.provenance.commits import Commits, RefSnapshot
 from hone.runtime.provenance.process import ProcessMark
 from hone.runtime.provenance.recording import TaintOrigin
 from hone.runtime.provenance.view import TaintViews, is_overlapping, name
 from hone.runtime.trust import Folders
-from hone.stores.tainted import TaintStore
+from hone.stores.tainted import TaintedText, TaintStore
 
 
 class Reach(Struct, frozen=True):
@@ -78,6 +79,22 @@ class Records:
         """Record that everything about it is recorded. Raises StoreError."""
         self.store.end([active.id], time.time_ns())
         self.views.changed()
+
+    def forget(self, active: Active) -> None:
+        """Everything that a tool wrote is recorded: nothing has to be looked for later. Raises StoreError."""
+        self.store.forget([each for each in self.store.windows() if each.id == active.id])
+        self.drop(active)
+
+    def add(self, texts: Iterable[TaintedText]) -> None:
+        """Record tainted texts, without fingerprints that are known already. Raises StoreError."""
+        found = [replace(each, units=self._unknown(each)) for each in texts]
+        if found:
+            self.store.add(found)
+            self.views.changed()
+
+    def _unknown(self, text: TaintedText) -> frozenset[int]:
+        root = self.folders.root(Path(text.path))
+        return self.views.get(root).fingerprints.unknown(text.units) if root and text.units else text.units
 
     def drop(self, active: Active) -> None:
         with self._lock:

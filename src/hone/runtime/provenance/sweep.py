@@ -5,12 +5,13 @@ command did. No program can set the time of a change, so a file that changed in 
 """
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import RLock
 
 from hone.core.messages import digest
-from hone.files.watching import WHOLE_NAMES
+from hone.files.watching import MARKERS, WHOLE_NAMES
 from hone.runtime.provenance.recording import TaintOrigin, read, taint_file
 from hone.runtime.provenance.view import TaintView, TaintViews, name
 from hone.runtime.trust import Folders
@@ -32,9 +33,12 @@ class Sweeper:
                 return
             places = {each.place for each in windows}
             found = [text for place in places for text in self._find(place, windows)]
+            wholes = [whole for place in places for whole in self._find_wholes(place, windows)]
             if found:
                 self._store.add(found)
-            self._store.forget([each.id for each in windows if each.ended])
+            if wholes:
+                self._store.taint_folders(wholes)
+            self._store.forget([each for each in windows if each.ended])
             self._views.changed()
 
     def _find(self, place: str, windows: Sequence[CommandWindow]) -> Iterator[TaintedText]:
@@ -44,6 +48,18 @@ class Sweeper:
             data = read(path) if hit else None
             if hit and data is not None and not self._is_recorded(path, digest(data)):
                 yield taint_file(path, data, None, TaintOrigin(hit.session, hit.started))
+
+    def _find_wholes(self, place: str, windows: Sequence[CommandWindow]) -> Iterator[str]:
+        """Yield dependency folders in which folders changed."""
+        known = self._views.folders
+        own = [(each.started, each.ended or time.time_ns()) for each in windows if each.place == place]
+        for whole in _wholes(place):
+            if name(whole) not in known and any(
+                start <= os.lstat(folder).st_ctime_ns <= end
+                for folder, _, _ in os.walk(whole)
+                for start, end in own
+            ):
+                yield name(whole)
 
     def _is_recorded(self, path: Path, content: str) -> bool:
         root = self._folders.root(path)
@@ -69,3 +85,14 @@ def _changes(place: Path, since: int) -> Iterator[tuple[Path, int]]:
                         yield Path(entry.path), changed
         except OSError:
             continue
+
+
+def _wholes(place: str) -> Iterator[str]:
+    """Yield the folders that count as a whole, except repositories."""
+    for folder, names, files in os.walk(place):
+        if folder != place and not MARKERS.isdisjoint(files):
+            names.clear()
+            yield folder
+        found = [each for each in names if each in WHOLE_NAMES]
+        names[:] = [each for each in names if each not in WHOLE_NAMES]
+        yield from (os.path.join(folder, each) for each in found if each not in (".git", ".hg"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hone.core.errors import Refused
+from hone.core.errors import Refused, StoreError
 from hone.core.fingerprints import runs
 from hone.core.messages import digest
 from hone.core.trust import Trust
@@ -45,6 +45,35 @@ def find_foreign(home: Path, path: Path) -> ForeignFile | None:
     finally:
         provenance.close()
     return ForeignFile(real, data) if foreign else None
+
+
+def find_fault(home: Path) -> str:
+    """Return why the records cannot be read; empty if they can, or if there are none."""
+    store = TaintStore(home)
+    try:
+        if store.exists:
+            store.windows()
+    except StoreError as error:
+        return str(error)
+    finally:
+        store.close()
+    return ""
+
+
+def list_foreign(home: Path, folder: Path) -> list[Path]:
+    """Return the files below a trusted folder that are foreign, as far as Hone wrote them."""
+    folders, provenance = Folders.of(home), Provenance(home, Folders.of(home))
+    store = TaintStore(home)
+    try:
+        texts = store.texts(name(folder)) if store.exists else []
+        paths = {
+            Path(text.path) for _, text in texts if text.kind == "file" and folders.trusts(Path(text.path))
+        }
+        contents = [(path, read(path)) for path in sorted(paths)]
+        return [path for path, data in contents if data and provenance.of_file(path, data) is Trust.FOREIGN]
+    finally:
+        provenance.close()
+        store.close()
 
 
 def trust_files(home: Path, files: list[ForeignFile]) -> None:

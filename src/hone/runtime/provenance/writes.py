@@ -36,13 +36,12 @@ class WriteObserver:
         active = self._writing.pop((context.header.id, path), None) or activate(path, context)
         records = self._records
         if active.tainted or active.was_foreign:
-            records.store.add([taint_file(path, data, active.before, active.origin)])
+            records.add([taint_file(path, data, active.before, active.origin)])
         elif records.is_concerned(path) and self._labels.of_file(path, data) is Trust.FOREIGN:
             # A conversation that has seen nothing foreign wrote it: what it has in common is a coincidence.
             root = name(records.folders.root(path) or path)
             records.store.trust([TrustedContent(digest(data), name(path), "clean", root)])
         if active.id:
             records.end(active)
-            records.store.forget([active.id])
-            records.drop(active)
+            records.forget(active)
         records.views.changed()
