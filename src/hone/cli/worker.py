@@ -18,6 +18,7 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.curation import summarize
 from hone.core.events import Curated, Event
 from hone.core.jobs import Job, JobId, Jobs, State
+from hone.learning.background import Background
 from hone.runtime.worker_lock import find_worker, hold, stop_worker
 
 POLL = 2.0
@@ -119,8 +120,12 @@ async def _stay(hone: Hone) -> None:
                     while (due := await background.next_look()) is not None:
                         if due <= clock.now():
                             await background.drain()
-                        else:
+                        if await _is_left(background):  # not due yet, or at work in another process
                             await clock.sleep(POLL)
+
+
+async def _is_left(background: Background) -> bool:
+    return await background.next_look() is not None
 
 
 @worker.command(short_help="Say whether a worker runs, and what is left to do.")
