@@ -316,9 +316,9 @@ class Hone:
     @cached_property
     def background(self) -> Background:
         """What learns beside the conversations. It starts to work with `attend`."""
-        pause, presence = (QUIET, Presence(self.home)) if self.models.is_local else (0.0, None)
-        topics = frozenset(topic.name for topic in self._topics if topic.interval)
-        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause, topics, presence)
+        names = frozenset(topic.name for topic in self._topics if topic.interval)
+        polite = (QUIET, names, Presence(self.home), lambda: self.models.is_local)
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, *polite)
 
     @cached_property
     def lookback(self) -> Lookback:

@@ -34,8 +34,9 @@ class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
     reviewer when one is needed. `parts` yields the parts of features and plugins that implement a hook: they
     attend, hear of changes and tend their own work. `topics` are what reviews are about; without any, nothing
-    is looked back over. `presence` is set where the model's server does one thing at a time: a review begins
-    when the user has been quiet for `pause` seconds, and gives way to a turn in any process."""
+    is looked back over. `is_local` tells whether the model's server does one thing at a time, as far as is
+    known by then: if so, a review begins when the user has been quiet for `pause` seconds, and gives way to a
+    turn in any process that has the same `presence`."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Background:
         pause: float = 0.0,
         topics: Topics = NAMES,
         presence: Presence | None = None,
+        is_local: Callable[[], bool] = lambda: True,
     ) -> None:
         self._jobs = jobs
         self._hire = hire
@@ -54,6 +56,7 @@ class Background:
         self._pause = pause
         self._topics = topics
         self._presence = presence
+        self._is_local = is_local
         self._emit: Emit = ignore
         self._turn = asyncio.Lock()
         self._busy = self._turns = 0
@@ -98,7 +101,7 @@ class Background:
         if self._busy:
             self._idle.clear()
             self._taken.set()
-            if self._presence:
+            if self._presence and self._is_local():
                 self._presence.enter()
             return
         if self._presence:
@@ -191,7 +194,7 @@ class Background:
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
-        while self._pause:
+        while self._pause and self._is_local():
             await self._idle.wait()
             turns = self._turns
             await self._clock.sleep(self._pause)
@@ -199,30 +202,33 @@ class Background:
                 return
 
     def _is_elsewhere(self) -> bool:
-        return self._presence is not None and self._presence.is_elsewhere()
+        return self._presence is not None and self._is_local() and self._presence.is_elsewhere()
 
     def _aside(self) -> Aside:
         """For one review: waits while a turn of the user's is on."""
-        left = PATIENCE if self._presence is None else LONG_PATIENCE
+        waited = 0.0
+
+        def left() -> float:
+            return (LONG_PATIENCE if self._presence and self._is_local() else PATIENCE) - waited
 
         async def wait() -> None:
-            nonlocal left
-            while left > 0 and (not self._idle.is_set() or self._is_elsewhere()):
+            nonlocal waited
+            while left() > 0 and (not self._idle.is_set() or self._is_elsewhere()):
                 began = self._clock.monotonic()
                 with suppress(TimeoutError):
-                    async with self._clock.timeout(left):
+                    async with self._clock.timeout(left()):
                         await self._idle.wait()
                 await self._clock.sleep(BREATH)
-                left -= self._clock.monotonic() - began
+                waited += self._clock.monotonic() - began
 
         async def taken() -> None:
-            while left > 0 and not self._is_elsewhere():
+            if not self._is_local() or left() <= 0:
+                await asyncio.Event().wait()
+            while not self._is_elsewhere():
                 with suppress(TimeoutError):
                     async with self._clock.timeout(POLL):
                         await self._taken.wait()
                         return
-            if left <= 0:
-                await asyncio.Event().wait()
 
         return Aside(wait, taken if self._presence else None)
 
