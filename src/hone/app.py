@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
@@ -42,20 +42,18 @@ from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
 from hone.learning.lookback import Lookback, Schedule, choose_schedule, look_after
-from hone.learning.review import ReviewDeps, Reviewer
 from hone.models.wrappers import Windowed
 from hone.prompt.compose import compose, read_text
 from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
+from hone.runtime.claims import Presence
 from hone.runtime.continuing import find_folder, has_same_shape, model_of
-from hone.runtime.instructions import Instructions
+from hone.runtime.instructions import Instructions, PromptSections
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
-from hone.runtime.presence import Presence
 from hone.runtime.provenance.lazy import Beside, LazyProvenance
-from hone.runtime.sections import PromptSections
 from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
@@ -65,6 +63,9 @@ from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
+
+if TYPE_CHECKING:
+    from hone.learning.review import Reviewer
 
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
@@ -341,7 +342,10 @@ class Hone:
         return Bounds(daily=self.settings.learning.daily)
 
     @property
-    def reviewer(self) -> Reviewer:
+    def reviewer(self) -> "Reviewer":
+        # Most starts leave reviews to others.
+        from hone.learning.review import ReviewDeps, Reviewer  # noqa: PLC0415
+
         stores = self.stores
         return Reviewer(
             ReviewDeps(

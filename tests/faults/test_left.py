@@ -14,7 +14,7 @@ import pytest
 
 from hone.core.messages import Message
 from hone.models.fake_provider import FakeProvider
-from hone.runtime.worker_lock import find_worker
+from hone.runtime.claims import find_worker
 from tests.cli.driving import CTRL_D, HONE, environment, hone, terminal
 from tests.conftest import Figures, Tier
 from tests.faults.left import WISH, aftermath, gone, learner

@@ -48,7 +48,10 @@ async def test_what_a_program_hears_is_in_its_next_prompt(home: Path) -> None:
     async with Hone(home=home, model=Scripted(learner), learning="background") as hone:
         await hone.run(WISH)
         (entry,) = await hone.learned()
-        assert entry.change.author.quotes == (WISH,)
+        assert (entry.change.confirmed, [each.message for each in entry.change.author.evidence]) == (
+            True,
+            [1],
+        )
         assert NOTE in (await hone.session()).agent.prefix.system
         assert await hone.learned() == []
         assert await requests(hone) == 1, "one request is enough where all calls succeed"

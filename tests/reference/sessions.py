@@ -71,7 +71,7 @@ class InMemorySessions:
             self._spent.append((session, spending))
         topics = due | (look.topics if look else frozenset()) if due else due
         self.counters[tree] = {
-            name: number for name, number in after.items() if number and name not in topics
+            name: number for name, number in after.items() if number and name not in topics - due
         }
         if due:
             self.pending.pop(session, None)

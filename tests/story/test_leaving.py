@@ -15,8 +15,7 @@ from hone.cli.detach import After, is_detached, spawn
 from hone.core.clock import ManualClock
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted
-from hone.runtime.presence import Presence
-from hone.runtime.worker_lock import find_worker, hold, stop_worker
+from hone.runtime.claims import Presence, find_worker, hold_worker, stop_worker
 from hone.settings import Learning, Settings
 from tests.cli.driving import environment, hone, terminal
 from tests.faults.left import NOTE, WISH, gone, learner, processes
@@ -31,7 +30,7 @@ def left(home: Path, stage: FakeProvider, **more: str) -> dict[str, str]:
 async def test_a_run_learns_behind_its_back_and_the_next_one_knows(home: Path) -> None:
     async with FakeProvider(learner) as stage:
         env = left(home, stage)
-        ended = await hone("run", "--json", WISH, env=env)
+        ended = await hone("run", "-q", "--json", WISH, env=env)
         assert (ended.code, json.loads(ended.out)["learning"], ended.err) == (0, "background", "")
         assert await gone(home) == []
         assert (home / "USER.md").read_text() == f"- {NOTE}\n"
@@ -102,7 +101,7 @@ async def test_the_worker_of_a_home_is_one_is_told_of_and_can_be_stopped(home: P
         idle = await hone("worker", "status", env=env)
         assert idle.out == "No worker runs.\nNothing is left to look back over.\n"
         assert (await hone("worker", "stop", env=env)).out == "No worker runs.\n"
-        with hold(home) as held:
+        with hold_worker(home) as held:
             assert held
             status = json.loads((await hone("worker", "status", "--json", env=env)).out)
             assert status == {"process": os.getpid(), "queued": 0, "next": None}
@@ -121,7 +120,7 @@ async def test_only_who_holds_the_lock_is_stopped(home: Path) -> None:
         (home / "locks").mkdir()
         (home / "locks/worker.pid").write_text(f"{os.getpid()}\n")
         assert (stop_worker(home), heard) == (None, []), "a file that a killed worker left"
-        with hold(home):
+        with hold_worker(home):
             assert stop_worker(home) == os.getpid()
             await asyncio.sleep(0)
         assert heard == [signal.SIGTERM]

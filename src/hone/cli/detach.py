@@ -11,7 +11,7 @@ from hone.app import Hone
 from hone.core.errors import HoneError
 from hone.learning.budget import spent
 from hone.learning.lookback import Schedule
-from hone.runtime.worker_lock import find_worker
+from hone.runtime.claims import find_worker
 from hone.settings import Settings
 
 NO = ("", "0", "false", "no", "off")

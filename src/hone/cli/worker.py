@@ -19,7 +19,7 @@ from hone.core.curation import summarize
 from hone.core.events import Curated, Event
 from hone.core.jobs import Job, JobId, Jobs, State
 from hone.learning.background import Background
-from hone.runtime.worker_lock import find_worker, hold, stop_worker
+from hone.runtime.claims import find_worker, hold_worker, stop_worker
 
 POLL = 2.0
 """Seconds between two looks into the queue."""
@@ -82,7 +82,7 @@ async def work_here(hone: Hone, *, once: bool) -> int:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
     for part in hone.parts("attend"):
         part.attend()
-    with hold(hone.home):
+    with hold_worker(hone.home):
         serving = asyncio.ensure_future(
             serve(hone.jobs, work, SystemClock(), once=once, begin=begin, tend=tend)
         )
@@ -114,7 +114,7 @@ async def _stay(hone: Hone) -> None:
         async with clock.timeout(LIFETIME):
             # Whoever found us here relies on us: we look once more when we are no longer found.
             while await background.next_look() is not None:
-                with hold(hone.home) as held:
+                with hold_worker(hone.home) as held:
                     if not held:
                         return
                     while (due := await background.next_look()) is not None:

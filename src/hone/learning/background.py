@@ -5,17 +5,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
+from typing import Protocol
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, Jobs, PendingLook, Topics, find_next
+from hone.core.ledger import Entry
 from hone.core.part import Part
 from hone.core.topics import NAMES
-from hone.learning.review import Reviewer
 from hone.models.wrappers import Aside
-from hone.runtime.presence import Presence
+from hone.runtime.claims import Presence
 from hone.runtime.session import ignore
 
 BREATH = 0.1
@@ -30,6 +31,14 @@ GLANCE = 600.0
 """Seconds between two looks for other work."""
 
 
+class ReviewRunner(Protocol):
+    """Takes jobs from the queue to their end, as `Reviewer` does."""
+
+    async def work(self, id: JobId, emit: Emit, aside: Aside = ...) -> Sequence[Entry] | None: ...
+
+    def tidy(self, waiting: Iterable[Job]) -> None: ...
+
+
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
     reviewer when one is needed. `parts` yields the parts of features and plugins that implement a hook: they
@@ -41,7 +50,7 @@ class Background:
     def __init__(
         self,
         jobs: Jobs,
-        hire: Callable[[], Reviewer],
+        hire: Callable[[], ReviewRunner],
         clock: Clock,
         parts: Callable[[str], Iterable[Part]] = lambda _: (),
         pause: float = 0.0,
@@ -68,7 +77,7 @@ class Background:
         self.working: JobId | None = None
 
     @cached_property
-    def _reviewer(self) -> Reviewer:
+    def _reviewer(self) -> ReviewRunner:
         return self._hire()
 
     @property

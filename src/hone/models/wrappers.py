@@ -161,7 +161,8 @@ class Polite:
                 while piece := await self._next(pieces):
                     if piece is YIELDED:
                         break
-                    await self._aside()
+                    if self._aside.taken is None:
+                        await self._aside()
                     yield piece
                 else:
                     return

@@ -167,7 +167,7 @@ def count(
     before = counters(connection, tree)
     after, due = count(before)
     topics = due | wider if due else due
-    for topic, number in {**dict.fromkeys(before, 0), **after, **dict.fromkeys(topics, 0)}.items():
+    for topic, number in {**dict.fromkeys(before, 0), **after, **dict.fromkeys(topics - due, 0)}.items():
         if number != before.get(topic, 0):
             connection.execute(COUNT, (tree, topic, number))
     if not due:
