@@ -18,22 +18,8 @@ from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import entries
 from hone.models.scripted import Scripted, call
 from hone.settings import Learning, Settings
+from tests.faults.left import ASKED, NOTE, WISH, learner
 from tests.learning.test_review import Broken, hang
-
-WISH = "I prefer tabs over spaces."
-NOTE = "User prefers tabs over spaces."
-ASKED = "for what is worth keeping"
-
-
-def learner(messages: Sequence[Message]) -> Message:
-    """Says yes; asked to look back, it keeps the wish if it was said and is not known."""
-    asked = next(message for message in reversed(messages) if message.role is Role.USER).text
-    if ASKED not in asked:
-        return assistant("Yes.")
-    heard = any(WISH in message.text for message in messages if message.role is Role.USER)
-    if not heard or NOTE in asked:
-        return assistant("nothing")
-    return assistant(call("memory", action="add", target="user", text=NOTE, evidence=[WISH]))
 
 
 async def known(hone: Hone) -> tuple[str, ...]:
