@@ -50,6 +50,15 @@ async def test_a_chat_says_that_it_goes_on_learning_and_does(home: Path) -> None
         assert "Looking back in the background." in user.text
         assert await gone(home) == []
         assert (home / "USER.md").read_text() == f"- {NOTE}\n"
+        for words in (("run", "and now?"), ()):
+            async with terminal(*words, env=environment(home, stage)) as user:
+                if words:
+                    assert await user.ended() == 0
+                    assert "✎ learned since you last spoke: 1 lesson: hone log" in user.text
+                else:
+                    await user.prompt()
+                    assert "learned since" not in user.text, "it was told once"
+                    assert await user.leave() == 0
 
 
 async def test_a_server_learns_from_its_endpoint_when_nobody_says_more(home: Path, tmp_path: Path) -> None:
