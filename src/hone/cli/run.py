@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from hone.app import Hone
-from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, recap, take_turn, waiting
+from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
 from hone.cli.render import Renderer, paint_for
@@ -20,6 +21,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
 from hone.runtime.session import Session
+from hone.settings import home_folder
 
 EPILOG = """\b
 Examples:
@@ -99,11 +101,12 @@ def perform(
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
     streamed = not as_json and sys.stdout.isatty()
     emit = _shower(streamed=streamed, quiet=quiet)
-    session, turn = asyncio.run(_once(options, words, voice, skills, emit))
+    session, turn, left = asyncio.run(_once(options, words, voice, skills, emit))
+    left = spawn(options.home or home_folder(), left)
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
-        print(as_object(session.id, turn))
+        print(as_object(session.id, turn, left))
     elif not streamed and code in (0, 3):
         # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
@@ -111,6 +114,8 @@ def perform(
         print(visible(turn.error), file=sys.stderr)
     if turn.stop is Stop.ANSWERED and not quiet:
         print(*_next_step(session, options), sep="\n", end="", file=sys.stderr)
+    if left in SAID and not quiet and sys.stderr.isatty():
+        print(paint_for(sys.stderr).dim(SAID[left]), file=sys.stderr)
     return code
 
 
@@ -124,19 +129,20 @@ def _next_step(session: Session, options: Options) -> Iterator[str]:
 
 async def _once(
     options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
-) -> tuple[Session, Turn]:
-    async with Hone(home=options.home, mode=options.mode) as hone:
+) -> tuple[Session, Turn, After]:
+    async with Hone(home=options.home, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
         _warn(session.mode)
         aside = await hone.library.use(skills, session.id)
         count = len(await hone.ledger.pending())
-        for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
+        learned = await recap(hone, "hone log") if sys.stderr.isatty() else ()
+        for sentence in (*news(hone), *learned, *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))
         with Interrupts() as interrupts:
             turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session, turn
+        return session, turn, await leave(hone)
 
 
 def _warn(mode: Mode) -> None:
@@ -160,8 +166,9 @@ def _shower(*, streamed: bool, quiet: bool) -> Emit:
     return show
 
 
-def as_object(session: str, turn: Turn) -> str:
-    """The whole turn for a program, in ASCII."""
+def as_object(session: str, turn: Turn, left: After = After.NONE) -> str:
+    """The whole turn for a program, in ASCII. `learning` says who looks back over it: a process in the
+    background, the next `hone` (queued), or none because nothing is due."""
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
     return json.dumps(
@@ -172,5 +179,6 @@ def as_object(session: str, turn: Turn) -> str:
             "error": turn.error,
             "usage": usage,
             "calls": len(turn.usage),
+            "learning": left,
         }
     )
