@@ -130,7 +130,9 @@ class Reviewer:
         transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
         own_text = partial(text, own=deps.home / "prompts")
         asked = (question if warm else digest)(job.topics, nodes, own_text)
-        return Session(header, agent, transcript, deps.session_deps, voice=Trust.AGENT), asked
+        # The question quotes the conversation, and a search may find it.
+        voice = min(Trust.AGENT, source.transcript.trust)
+        return Session(header, agent, transcript, deps.session_deps, voice=voice), asked
 
     async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
         """The conversation as it was when the review was due; since then it may have been shortened."""
