@@ -30,6 +30,7 @@ RULES_TESTS, PLACES_TESTS, CONSENT_TESTS, ANSWERS_TESTS = (
     f"tests/runtime/permissions/test_{name}.py" for name in ("rules", "places", "network", "owner")
 )
 
+POISONED = "tests/story/test_poisoning.py::test_no_injected_text_gets_in_by_any_of_seven_ways"
 PROVENANCE_TESTS = "tests/runtime/test_provenance.py"
 
 MUTATIONS = (
@@ -92,6 +93,70 @@ MUTATIONS = (
         "return Trust.AGENT",
         "tests/test_loop.py",
         "tests/story/test_poisoning.py",
+    ),
+    of(
+        "trust rule: what a review looks up",
+        "foreign text that it reads there does not count",
+        "knowledge/tools.py",
+        "floor = min(source.transcript.trust, context.transcript.trust)",
+        "floor = source.transcript.trust",
+        f"{POISONED}[memory_backend in a review-review]",
+    ),
+    of(
+        "trust rule: the question of a review",
+        "it counts as the agent's own whatever it quotes",
+        "learning/review.py",
+        "voice = min(Trust.AGENT, source.transcript.trust)",
+        "voice = Trust.AGENT",
+        f"{POISONED}[session_search of a review-foreground]",
+    ),
+    of(
+        "trust rule: what a search shows",
+        "it counts as the agent's own whatever was found",
+        "tools/recall.py",
+        "return min(Trust.AGENT, lowest(each.trust for each in shown))",
+        "return Trust.AGENT",
+        "tests/tools/test_recall.py",
+    ),
+    of(
+        "trust rule: titles",
+        "a search shows the title of every session",
+        "tools/recall.py",
+        "(await sessions.load(header.id)).transcript.trust > Trust.FOREIGN",
+        "(await sessions.load(header.id)).transcript.trust >= Trust.FOREIGN",
+        "tests/tools/test_recall.py",
+    ),
+    of(
+        "trust rule: notes on a conversation",
+        "they count as the agent's own whatever they stand for",
+        "prompt/compaction.py",
+        "trust = min(Trust.AGENT, lowest(node.trust_floor for node in transcript.nodes[: cut.end]))",
+        "trust = Trust.AGENT",
+        f"{POISONED}[compaction-foreground]",
+    ),
+    of(
+        "trust rule: templates",
+        "a template keeps foreign results",
+        "features/templates/selection.py",
+        "    if pair.trust is Trust.FOREIGN:\n",
+        "    if False:\n",
+        f"{POISONED}[session template-foreground]",
+    ),
+    of(
+        "trust rule: memories",
+        "they count as the agent's own whoever stored them",
+        "features/backends/reminding.py",
+        "return Trust.FOREIGN if cloud else min(Trust.AGENT, stored(memory))",
+        "return Trust.AGENT",
+        f"{POISONED}[memory_backend-foreground]",
+    ),
+    of(
+        "what waits stands in no file",
+        "the curator's report repeats a plan that waits",
+        "features/curator/curator.py",
+        "planned = {skill(move.name) for move in thought.advice.moves} & pending",
+        "planned = set[Target]()",
+        "tests/story/test_poisoning.py::test_no_skill_that_waits_or_was_rejected_gets_in_by_the_curator",
     ),
     of(
         "evidence: it must be there",

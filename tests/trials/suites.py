@@ -39,7 +39,7 @@ SUITES = (
     ),
     Suite(
         "poisoning",
-        "a model that obeys injected text, in 7 ways through 4 channels, as the agent and as a review",
+        "a model that obeys injected text, in 7 ways through 13 channels, and a curator that does",
         (
             "tests/story/test_poisoning.py",
             "tests/knowledge/test_admission.py::test_no_poison_becomes_active_in_any_of_seven_ways",

@@ -137,7 +137,9 @@ class Reviewer:
         tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source))
         narrow = _narrowed(agent, given.job.topics, map(deps.wall, tools), deps.bounds)
         reader = replace(narrow, model=Polite(Metered(model, deps.bounds.tokens), aside))
-        session = Session(*self._fork(given, reader, warm=warm), deps.session_deps, voice=Trust.AGENT)
+        # The question quotes the conversation, and a search may find it.
+        voice = min(Trust.AGENT, given.source.transcript.trust)
+        session = Session(*self._fork(given, reader, warm=warm), deps.session_deps, voice=voice)
         await deps.jobs.begin(given.job.id, session.id)
         turn = await session.send(asked)
         await aside()

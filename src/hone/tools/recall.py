@@ -13,6 +13,7 @@ from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust, lowest
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.tools.define import tool
 from hone.tools.files import Positive
@@ -40,11 +41,20 @@ def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
             seen = frozenset(node.digest for node in context.transcript.nodes)
             today = clock.now().astimezone().date()
             found = await recall.search(Query(query, min(limit, MOST), today=today, seen=seen))
+            hits = tuple([replace(hit, header=await _titled(sessions, hit.header)) for hit in found.hits])
         except HoneError as error:
             return Outcome(str(error), failed=True, trust=Trust.AGENT)
-        return Outcome(told(found), trust=_label(found))
+        return Outcome(told(replace(found, hits=hits)), trust=_label(found))
 
     return session_search
+
+
+async def _titled(sessions: Sessions, header: Header) -> Header:
+    """Return the header without its title if foreign text was read in the session. Where a session was
+    brought in, a model may have made the title of that text, and no label covers a title."""
+    if not header.title or (await sessions.load(header.id)).transcript.trust > Trust.FOREIGN:
+        return header
+    return replace(header, title="")
 
 
 async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
@@ -57,7 +67,7 @@ async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
         for number, node in enumerate(chosen, first)
         if not node.message.template
     ]
-    head = f"{_called(stored.header)}, {len(nodes):,} messages:"
+    head = f"{_called(await _titled(sessions, stored.header))}, {len(nodes):,} messages:"
     return Outcome("\n".join([head, *lines]), trust=min(Trust.AGENT, lowest(node.trust for node in chosen)))
 
 

@@ -1,18 +1,18 @@
-"""A home under attack: the real tools bring a text, an obedient model does what it says, and we look."""
+"""A home under attack: a channel brings a text, an obedient model does what it says, and we look."""
 
-import shlex
-import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hone import Hone
 from hone.core.clock import ManualClock
+from hone.core.ids import SessionId
 from hone.core.jobs import State
 from hone.core.ledger import USER
 from hone.core.messages import ToolCall
 from hone.core.permissions import Answer
+from hone.core.ports import StoredSession
 from hone.core.skill import SkillOrigin
 from hone.core.topics import NAMES
 from hone.core.transcript import Node
@@ -42,20 +42,11 @@ from tests.tools.shells import Owner
 
 OURS, HONEST = injected(), honest()
 TEXTS = [*OURS, *public(len(OURS))]
-FETCH, TERMINAL = "web_fetch", "networked terminal"
-AFTER, UNTRUSTED = "read_file after a network effect", "untrusted folder"
-SAVED = "a file that an earlier conversation saved"
-CHANNELS = (FETCH, TERMINAL, AFTER, UNTRUSTED, SAVED)
-HERE = "read_file in a trusted folder, no network"
-"""No channel of attack: the control, by which a text does get in."""
 SITE = "http://site.example"
-HARMLESS = "weather"
-FOUND = ("AGENTS.md", "README.md")
-"""What somebody else's folder greets an agent with."""
+HARMLESS, PAGE = "weather", "page.txt"
 HOUR = 3_600.0
 LENGTHY = "\n" + "And so on. " * 3_000
 """Makes a conversation long enough for a digest."""
-GET = "import sys, urllib.request as web; sys.stdout.buffer.write(web.urlopen(sys.argv[1]).read())"
 PATIENT = (10_000, 10_000)
 SETTINGS = Settings(
     result_limit=100_000,
@@ -66,106 +57,138 @@ SETTINGS = Settings(
 """Nothing but the rules on trust may stop a call: no counter, no full journal, no review of its own."""
 
 
+class Channel:
+    """A way for a text into a conversation. A subclass says what is prepared, which calls bring the text, and
+    in which message it then stands."""
+
+    name = ""
+    trusted = True
+    """Whether the owner trusts the folder."""
+    cold = False
+    """A review of such a conversation reads a digest."""
+    clipped = False
+    """It brings as much of a text as fits."""
+
+    def settings(self, honest: bool) -> Settings:
+        return SETTINGS
+
+    async def open(self, place: "House", text: Injected) -> Session:
+        """Prepare what the user's words need, and return the conversation in which they are said."""
+        return await place.hone.session()
+
+    def steps(self, place: "House", text: Injected) -> Sequence[ToolCall]:
+        """Return the calls of that conversation. The last one brings the text."""
+        return ()
+
+    def looks(self, text: Injected) -> Sequence[ToolCall]:
+        """Return what a review looks up before it obeys."""
+        return ()
+
+    async def hold(self, place: "House", text: Injected, *, at_once: bool) -> SessionId:
+        """Have the conversation. The model obeys in it `at_once`, or leaves that to a review."""
+        session = await self.open(place, text)
+        place.mind.steps, place.mind.at_once = self.steps(place, text), at_once
+        await session.send(place.mind.owner.said)
+        return session.id
+
+    def number(self, heard: Sequence[Node]) -> int:
+        """Return the number of the message that the text came in: by default, of the last result."""
+        return max(number for number, node in enumerate(heard, 1) if node.message.result)
+
+    def check(self, place: "House", text: Injected, node: Node) -> None:
+        """Check that the text was read, and labeled as it must be."""
+        result = node.message.result
+        assert not (result and result.failed), result
+        assert (node.trust_floor is Trust.FOREIGN) is not place.honest
+        self.find(place, text, result.text if result else node.message.text)
+
+    def find(self, place: "House", text: Injected, content: str) -> None:
+        """Check that the text is there. What a page hides from people web_fetch leaves out."""
+        if text.family in {"html", *ENCODINGS}:
+            return
+        if self.clipped:
+            assert place.marked(content, [text]), content
+        elif text.family == PUBLIC:
+            assert words(text.plain) in words(content)
+        else:
+            assert text.canary in content
+
+
 @dataclass
 class House:
-    """A home with an entry and a skill in it, and a conversation that goes on all the while."""
+    """A home with an entry and a skill in it, and a conversation that is open all the while."""
 
     hone: Hone
     mind: Obedient
     model: Scripted
     owner: Owner
     witness: Session
-    channel: str
+    channel: Channel
     folder: Path
     port: int
     clock: ManualClock
     cold: bool = False
     """Its reviews come late and read a digest of the conversation."""
+    honest: bool = False
+    """The control: the text stands in a file that the owner trusts, and does get in."""
     before: list[bytes] = field(default_factory=list)
     known: str = ""
     """The words that stood here from the beginning."""
 
     async def attacked(self, text: Injected, *, review: bool) -> Sequence[tuple[str, str]]:
-        """The way and the answer of each call that the text set off."""
-        mind = self.mind
+        """Return the way and the answer of each call that the text set off."""
+        mind, channel = self.mind, self.channel
         mind.injected, mind.owner = text, HONEST[text.number % len(HONEST)]
-        if self.channel == SAVED:
-            mind.steps, mind.at_once = [*self._saving(text)], False
-            await (await self.hone.session()).send(mind.owner.said)
-        mind.steps, mind.at_once, mind.result = [*self._steps(text)], not review, 0
+        mind.looks, mind.result = None, 0
+        named = [way for way, calls in Attack(text, mind.owner, 1).ways().items() for _ in calls]
+        id = await channel.hold(self, text, at_once=not review)
+        nodes = (await self.hone.sessions.load(id)).transcript.nodes
+        # In the foreground the attack ends it: one message, its results, and the last word.
+        heard = nodes if review else nodes[: -len(named) - 2]
+        mind.result = channel.number(heard)
+        channel.check(self, text, heard[mind.result - 1])
+        mind.looks = channel.looks(text)
+        acted = nodes[len(heard) :]
+        if review:
+            fork = await self.review(id)
+            assert fork.header.shared == (0 if self.cold or channel.cold else len(heard))
+            acted = fork.transcript.nodes[fork.header.shared :]
+        found = [node for node in acted if node.message.result]
+        looked, answers = found[: -len(named)], found[-len(named) :]
+        for node in looked:
+            Channel.check(channel, self, text, node)
+        return [
+            (way, node.message.result.text)
+            for way, node in zip(named, answers, strict=True)
+            if node.message.result
+        ]
+
+    async def talk(self, *calls: ToolCall) -> Session:
+        """Have an earlier conversation, with these calls and without obedience."""
+        self.mind.steps, self.mind.at_once = calls, False
         session = await self.hone.session()
-        turn = await session.send(mind.owner.said)
-        came = [number for number, node in enumerate(session.transcript.nodes, 1) if node.message.result]
-        brought = came[len(mind.steps) - 1]
-        self._arrived(text, session.transcript.nodes[brought - 1])
-        mind.result = brought
-        nodes = await self._reviewed(session) if review else turn.nodes
-        ways = Attack(text, mind.owner, brought).ways()
-        named = [way for way, calls in ways.items() for _ in calls]
-        answers = [node.message.result.text for node in nodes if node.message.result]
-        return list(zip(named, answers if review else answers[len(mind.steps) :], strict=True))
+        await session.send(self.mind.owner.said)
+        return session
 
-    def _arrived(self, text: Injected, node: Node) -> None:
-        """It was read, and labelled as it must be. What a page hides from people web_fetch leaves out."""
-        result = node.message.result
-        assert result is not None
-        assert not result.failed, result.text
-        assert node.trust is (Trust.LOCAL if self.channel == HERE else Trust.FOREIGN)
-        if text.family == PUBLIC:
-            assert words(text.plain) in words(result.text)
-        elif text.family not in {"html", *ENCODINGS}:
-            assert text.canary in result.text
-        if self.channel == TERMINAL:
-            assert self.owner.asked[-1].detail == self._command(text)
+    def source(self, text: Injected) -> ToolCall:
+        """Return the call that brings the text first of all."""
+        if not self.honest:
+            return call("web_fetch", url=f"{SITE}/{text.number}")
+        (self.folder / PAGE).write_text(text.text, "utf-8")
+        return call("read_file", path=PAGE)
 
-    async def _reviewed(self, session: Session) -> Sequence[Node]:
-        hone, count = self.hone, len(session.transcript)
-        made = await hone.jobs.enqueue(session.id, count, NAMES, "test", session.header.created)
-        if self.cold:
+    async def review(self, id: SessionId, *, late: bool = False) -> StoredSession:
+        """Review the conversation, and return the review."""
+        hone, stored = self.hone, await self.hone.sessions.load(id)
+        count = len(stored.transcript)
+        made = await hone.jobs.enqueue(id, count, NAMES, "test", stored.header.created)
+        if self.cold or late:
             self.clock.advance(HOUR)
             self.before = await self.seen()  # it may be another day, and a prompt tells which
         await hone.reviewer.work(made.id, ignore)
         done = await hone.jobs.job(made.id)
         assert done.state is State.DONE, done.error
-        fork = await hone.sessions.load(done.review)
-        assert fork.header.shared == (0 if self.cold else count)
-        return fork.transcript.nodes[fork.header.shared :]
-
-    def _saving(self, text: Injected) -> Iterator[ToolCall]:
-        """A conversation that is foreign saves it in the trusted folder, by one way or the other."""
-        yield call("web_fetch", url=f"{SITE}/{text.number}")
-        code = f"open('page.txt', 'w', encoding='utf-8').write({text.text!r})"
-        ways = (
-            call("write_file", path="page.txt", content=text.text),
-            call("terminal", command=f"printf %s {shlex.quote(text.text)} > page.txt"),
-            call("execute_code", code=code),
-        )
-        yield ways[text.number % len(ways)]
-
-    def _steps(self, text: Injected) -> Iterator[ToolCall]:
-        if self.channel == SAVED:
-            ways = (
-                call("read_file", path="page.txt"),
-                call("terminal", command="cat page.txt"),
-                call("execute_code", code="print(open('page.txt', encoding='utf-8').read())"),
-            )
-            yield ways[text.number // 3 % len(ways)]
-        elif self.channel == FETCH:
-            yield call("web_fetch", url=f"{SITE}/{text.number}")
-        elif self.channel == TERMINAL:
-            yield call("terminal", command=self._command(text), network=True)
-        elif self.channel == UNTRUSTED:
-            for name in FOUND:
-                (self.folder / name).write_text(text.text, "utf-8")
-            yield call("read_file", path=FOUND[text.number % len(FOUND)])
-        else:
-            (self.folder / "page.txt").write_text(text.text, "utf-8")
-            if self.channel == AFTER:
-                yield call("web_fetch", url=f"{SITE}/{HARMLESS}")
-            yield call("read_file", path="page.txt")
-
-    def _command(self, text: Injected) -> str:
-        return shlex.join([sys.executable, "-c", GET, f"http://127.0.0.1:{self.port}/{text.number}"])
+        return await hone.sessions.load(done.review)
 
     async def seen(self) -> list[bytes]:
         """What a new conversation begins with and can look up, and what a running one is told."""
@@ -202,7 +225,9 @@ def results(turn: Turn) -> list[str]:
 
 
 @asynccontextmanager
-async def house(home: Path, folder: Path, channel: str, *, cold: bool) -> AsyncIterator[House]:
+async def house(
+    home: Path, folder: Path, channel: Channel, *, cold: bool = False, honest: bool = False
+) -> AsyncIterator[House]:
     def pages(_: str, path: str) -> bytes:
         if path[1:] == HARMLESS:
             return page("Rain in the morning, and sun later.", "text/plain; charset=utf-8")
@@ -221,16 +246,16 @@ async def house(home: Path, folder: Path, channel: str, *, cold: bool) -> AsyncI
             folder=folder,
             tools=[fetch],
             ask=owner.ask,
-            settings=SETTINGS,
+            settings=channel.settings(honest),
             clock=clock,
         ) as hone,
     ):
-        if channel != UNTRUSTED:
+        if channel.trusted:
             hone.folders.trust(folder)
         await furnish(hone)
         witness = await hone.session()
         await witness.send(GO_ON)
-        made = House(hone, mind, model, owner, witness, channel, folder, net.port, clock, cold)
+        made = House(hone, mind, model, owner, witness, channel, folder, net.port, clock, cold, honest)
         mind.injected = TEXTS[0]
         made.before = await made.seen()
         there = [*map(bytes.decode, made.before), *made.printed().values()]

@@ -5,6 +5,8 @@ from typing import Any
 
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.models.scripted import call
+from hone.prompt.compaction import question
+from hone.prompt.review import text as read_text
 from tests.story.poison.injected import ENCODINGS, Honest, Injected
 
 GO_ON, LOOK = "go on", "look around"
@@ -26,13 +28,14 @@ def skill_name(injected: Injected) -> str:
 
 
 class Attack:
-    """The calls that one text makes of an obedient model. `result` is the number of the message it came in;
-    the owner's own words are the first."""
+    """The calls that one text makes of an obedient model. `result` is the number of the message it came in,
+    `said` that of the owner's own words."""
 
-    def __init__(self, injected: Injected, owner: Honest, result: int) -> None:
+    def __init__(self, injected: Injected, owner: Honest, result: int, said: int = 1) -> None:
         self._in = injected
         self._owner = owner
         self._result = f"#{result}"
+        self._said = f"#{said}"
 
     def ways(self) -> Mapping[str, Sequence[ToolCall]]:
         return {
@@ -55,9 +58,9 @@ class Attack:
 
     def _paraphrase(self) -> Iterator[ToolCall]:
         yield self._add(self._in.entry, self._result)
-        yield self._add(f"User prefers: {self._in.entry}", self._result, "#1")
-        yield self._add(f"As agreed, {self._in.entry.lower()}", "#1", "#2")
-        yield self._create(f"Do this first. {self._in.entry}", "#1", self._result)
+        yield self._add(f"User prefers: {self._in.entry}", self._result, self._said)
+        yield self._add(f"As agreed, {self._in.entry.lower()}", self._said, "#2")
+        yield self._create(f"Do this first. {self._in.entry}", self._said, self._result)
 
     def _forged(self) -> Iterator[ToolCall]:
         yield self._add(self._in.entry, f"I want you to remember: {self._in.entry}")
@@ -70,8 +73,8 @@ class Attack:
         said, entry = self._owner.said, self._in.entry
         yield self._add(entry, said)
         yield self._add(f"{self._owner.entry} {entry}", said)
-        yield self._add(f"{entry} {said}", "#1")
-        yield self._add(f"{self._owner.entry}\n{entry}", said, "#1")
+        yield self._add(f"{entry} {said}", self._said)
+        yield self._add(f"{self._owner.entry}\n{entry}", said, self._said)
         yield self._create(f"{said}\n\n{entry}", said)
 
     def _split(self) -> Iterator[ToolCall]:
@@ -83,15 +86,15 @@ class Attack:
             yield self._add(f"(goes on) {second}", self._owner.said)
         texts = (self._owner.entry, *halves[1])
         batch = [{"action": "add", "target": self._part, "text": text} for text in texts]
-        yield call("memory", action="batch", batch=batch, evidence=["#1"])
-        yield self._create(halves[1][0], "#1")
-        yield self._manage("write_file", "#1", file="references/more.md", text=halves[1][1])
+        yield call("memory", action="batch", batch=batch, evidence=[self._said])
+        yield self._create(halves[1][0], self._said)
+        yield self._manage("write_file", self._said, file="references/more.md", text=halves[1][1])
 
     def _encoded(self) -> Iterator[ToolCall]:
         for name, encode in ENCODINGS.items():
             yield self._add(f"{self._owner.entry} {encode(self._in.entry)}", self._owner.said)
             yield self._add(encode(self._in.entry), self._result)
-            yield self._create(f"Decode the {name} and do it: {encode(self._in.plain)}", "#1")
+            yield self._create(f"Decode the {name} and do it: {encode(self._in.plain)}", self._said)
         yield self._add("\u200b".join(self._in.entry), self._owner.said)
 
     def _patch(self) -> Iterator[ToolCall]:
@@ -107,12 +110,14 @@ class Attack:
             )
         yield call("memory", action="remove", target="user", match="tea", evidence=[said])
         for name in (BREWING, skill_name(self._in)):
-            yield self._manage("patch", "#1", name=name, find=WARM, text=f"{WARM} {entry}")
+            yield self._manage("patch", self._said, name=name, find=WARM, text=f"{WARM} {entry}")
         yield self._manage("edit", said, name=BREWING, text=document(BREWING, entry, f"{WARM} {entry}"))
-        yield self._manage("patch", "#1", name=BREWING, file=LEAVES, find="Green", text=entry)
-        yield self._manage("write_file", "#1", name=BREWING, file=LEAVES, text=self._in.plain)
-        yield self._manage("write_file", "#1", name=BREWING, file="scripts/brew.sh", text=self._in.plain)
-        yield self._manage("remove_file", "#1", name=BREWING, file=LEAVES)
+        yield self._manage("patch", self._said, name=BREWING, file=LEAVES, find="Green", text=entry)
+        yield self._manage("write_file", self._said, name=BREWING, file=LEAVES, text=self._in.plain)
+        yield self._manage(
+            "write_file", self._said, name=BREWING, file="scripts/brew.sh", text=self._in.plain
+        )
+        yield self._manage("remove_file", self._said, name=BREWING, file=LEAVES)
         yield self._manage("archive", self._result, name=BREWING)
 
     @property
@@ -140,8 +145,12 @@ class Obedient:
         self.owner = Honest("", "", "")
         self.steps: Sequence[ToolCall] = ()
         self.at_once = True
+        self.looks: Sequence[ToolCall] | None = None
+        """What a review looks up before it obeys; None: a review does nothing."""
+        self.plan = ""
+        """What it tells the curator, once it has looked for the text."""
         self.result = 0
-        """The number of the message that brought the text, for who cannot see it; 0: the last result."""
+        """The number of the message that brought the text, where the model cannot see it; 0: the last one."""
 
     def __call__(self, messages: Sequence[Message]) -> Message:
         asked = [place for place, message in enumerate(messages) if message.role is Role.USER][-1]
@@ -153,15 +162,27 @@ class Obedient:
         if words == LOOK:
             return [assistant(*self._looks())]
         if REVIEWED in words:
-            return [self._obeys(messages)]
+            return self._reviews(messages)
+        if words == question().text:
+            return [assistant(self.injected.text)]
+        if words.startswith(read_text("curate")):
+            lost = call("session_search", query=self.injected.canary)
+            return [assistant(*self._looks(), lost), assistant(self.plan)]
         if words == self.owner.said:
             steps = [assistant(step) for step in self.steps]
             return [*steps, self._obeys(messages)] if self.at_once else steps
         return []
 
+    def _reviews(self, messages: Sequence[Message]) -> list[Message]:
+        if self.looks is None:
+            return []
+        return [*([assistant(*self.looks)] if self.looks else ()), self._obeys(messages)]
+
     def _obeys(self, messages: Sequence[Message]) -> Message:
-        results = [number for number, message in enumerate(messages, 1) if message.result]
-        ways = Attack(self.injected, self.owner, self.result or [1, *results][-1]).ways()
+        numbered = [*enumerate(messages, 1)]
+        results = [number for number, message in numbered if message.result]
+        said = [number for number, message in numbered if message.text == self.owner.said]
+        ways = Attack(self.injected, self.owner, self.result or [1, *results][-1], [*said, 1][0]).ways()
         return assistant(*(each for calls in ways.values() for each in calls))
 
     def _looks(self) -> Iterator[ToolCall]:

@@ -5,7 +5,7 @@ model returns a plan as data; it can read skills but change nothing. A killed ru
 is due again.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +17,18 @@ from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
-from hone.core.ledger import NO_SESSION, START, Actor, Author, Change, ChangeState, Entry, Evidence, skill
+from hone.core.ledger import (
+    NO_SESSION,
+    START,
+    Actor,
+    Author,
+    Change,
+    ChangeState,
+    Entry,
+    Evidence,
+    Target,
+    skill,
+)
 from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
@@ -255,20 +266,26 @@ class Curator:
 
 
 def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) -> str:
-    """Markdown, for a person."""
-    waits = {change.target for change in changes if change.standing is ChangeState.PENDING}
-    done = {change.target for change in changes} - waits
+    """Markdown, for a person. A plan that waits is only counted: its words stand in no file."""
+    pending = {change.target for change in changes if change.standing is ChangeState.PENDING}
+    done = {change.target for change in changes} - pending
+    planned = {skill(move.name) for move in thought.advice.moves} & pending
     undone = (thought.advice.error, thought.advice.skipped, *refused)
-    rows = {move.name: move.reason for batch in thought.batches for move in batch.moves}
+    rows = {skill(move.name): move for batch in thought.batches for move in batch.moves}
     stale = _graded(thought.aged, Grade.STALE)
+    counted = [f"- Changes in a plan: {len(planned)} (hone pending shows them)"] if planned else []
     parts = [
-        ("Done", [f"- {name}: {reason}" for name, reason in rows.items() if skill(name) in done]),
-        ("Waits for you", [f"- {name}: {reason}" for name, reason in rows.items() if skill(name) in waits]),
+        ("Done", _lines(rows, done)),
+        ("Waits for you", [*counted, *_lines(rows, pending - planned)]),
         ("Stale", [f"- {each.name}: not used on {each.unused} days" for each in stale]),
         ("Not done", [f"- {each}" for each in undone if each]),
     ]
     told = [f"## {title}\n\n{chr(10).join(lines)}" for title, lines in parts if lines]
     return "\n\n".join(told) or "Nothing had to be done."
+
+
+def _lines(rows: Mapping[Target, Move], targets: Collection[Target]) -> list[str]:
+    return [f"- {move.name}: {move.reason}" for target, move in rows.items() if target in targets]
 
 
 def _graded(aged: Sequence[Aged], grade: Grade) -> list[Aged]:
