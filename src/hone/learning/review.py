@@ -15,7 +15,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
 from hone.core.jobs import Job, JobId, Jobs, State, Topics
-from hone.core.ledger import Change, Entry, skill
+from hone.core.ledger import Change, Entry, Ledger, skill
 from hone.core.messages import Message, Role
 from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
@@ -53,8 +53,9 @@ class ReviewDeps(Struct, frozen=True):
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = USUAL
-    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
-    """Tools of a review beside those of the journal and the skills, for what is read in it."""
+    more: Callable[[Source, Ledger], Sequence[Tool]] = lambda *_: ()
+    """Tools of a review beside those of the journal and the skills, for what is read in it. What they change
+    is staged in the ledger they are given."""
 
 
 class Reviewer:
@@ -114,7 +115,10 @@ class Reviewer:
         nodes = source.transcript.nodes
         shares = stored.transcript.upto(len(nodes)).head == source.transcript.head
         warm = shares and is_warm(self._reading(stored, source, agent))
-        own = (*knowledge_tools(library, stored.header.folder, source), *deps.more(source))
+        own = (
+            *knowledge_tools(library, stored.header.folder, source),
+            *deps.more(source, library.keeper.ledger),
+        )
         tools = map(deps.wall, own)
         agent = _narrowed(agent, job.topics, tools, deps.bounds)
         agent = replace(agent, model=Polite(agent.model, aside))
