@@ -2,7 +2,7 @@
 ledger's items."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hone.core.clock import ManualClock
 from hone.core.errors import BackendError, Refused
-from hone.core.ledger import Actor, Author, memory_item
+from hone.core.ledger import Actor, Author, Change, Entry, memory_item
 from hone.core.trust import Trust
 from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.labels import STORED_BY
@@ -53,6 +53,9 @@ class House:
         self.items = Items(self.keeper, self.clock)
         self.mirror = Mirror(self.ledger, self.outbox, GuardedBackend(self.backend), "ann")
 
+    async def _finish(self, changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
+        return await self.ledger.record(changes, contents, self.clock.now())
+
     async def do(self, act: Act) -> None:
         target, memory = memory_item("ann", act.key), KeptMemory(act.value, Trust.AGENT)
         match act.deed:
@@ -64,8 +67,7 @@ class House:
                 _, staged = self.keeper.stage()
                 await Items(self.keeper, self.clock, staged).keep(target, memory, AGENT)
                 if act.deed == "staged":
-                    now = self.clock.now()
-                    await self.keeper.commit(staged, lambda *made: self.ledger.record(*made, now))
+                    await self.keeper.commit(staged, self._finish)
             case "undo":
                 entries = [
                     each for each in await self.ledger.entries() if await self.keeper.is_standing(each)
