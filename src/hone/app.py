@@ -357,7 +357,7 @@ class Hone:
                 self.toolboxes.wall,
                 self.models.price,
                 self.bounds,
-                lambda source: self._part_tools(self.folder, source),
+                self._review_tools,
                 self.learning_off,
             )
         )
@@ -427,8 +427,12 @@ class Hone:
             *self.tools,
         )
 
-    def _part_tools(self, folder: Path, source: Source | None = None) -> Sequence[Tool]:
-        return [tool for part in self._parts.having("tools") for tool in part.tools(folder, source)]
+    def _part_tools(self, folder: Path) -> Sequence[Tool]:
+        return [tool for part in self._parts.having("tools") for tool in part.tools(folder)]
+
+    def _review_tools(self, source: Source, ledger: Ledger) -> Sequence[Tool]:
+        parts = self._parts.having("tools")
+        return [tool for part in parts for tool in part.review_tools(self.folder, source, ledger)]
 
     async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
         """Return the agent, and the last change that its prefix knows of."""

@@ -98,7 +98,7 @@ FEATURES = (
             )
         },
         part="hone.features.backends.part:MemoryPart",
-        hooks=("ready", "tools", "remind", "attend", "notify", "finish", "close"),
+        hooks=("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "close"),
     ),
     Feature(
         "templates",

@@ -66,8 +66,14 @@ async def test_the_owner_sees_and_takes_away_what_is_stored(
     told, _ = await hone("show", "deploy/host")
     assert told.startswith("heron\n\nstored: ")
     assert "trust: agent" in told
-    assert await hone("rm", "deploy/host") == ("Taken away: deploy/host.\n", "")
+    assert await hone("rm", "deploy/host") == ("Deleted: 'deploy/host'.\nTo bring it back: hone undo 2\n", "")
     assert await hone("keys") == ("", "")
+    async with Hone(home=home, model=Scripted(rounds("Yes."))) as agent:
+        await agent.keeper.undo((await agent.ledger.entries())[0].id)
+        await agent.part(MemoryPart).worker.drain()
+    again, _ = await hone("show", "deploy/host")
+    assert again.startswith("heron\n\nstored: ")
+    assert "trust: agent" in again
 
 
 async def test_all_that_answer_are_measured_scored_and_drawn_and_the_local_one_is_recommended(

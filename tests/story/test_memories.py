@@ -287,7 +287,7 @@ async def test_the_tool_stores_finds_lists_and_deletes_for_the_sessions_user_alo
     assert "looks like a secret" in texts[6]
     assert "copies of journal and skills" in texts[7]
     assert texts[8] == "There is nothing under 'nothing'."
-    assert (texts[9], texts[10]) == ("Deleted: 'deploy/host'.", "There is nothing under 'deploy/host'.")
+    assert texts[9:11] == ["Deleted: 'deploy/host'.", "There is nothing under 'deploy/host'."]
     assert "was not run" in texts[11]
     assert [result.failed for result in results] == [*[False] * 6, True, True, False, False, True, True]
 
@@ -324,6 +324,7 @@ async def test_a_cold_review_of_a_foreign_conversation_stores_foreign_memos(
         clock.advance(86_400)
         job = await hone.jobs.enqueue(session.id, len(session.transcript), NAMES, "asked", clock.now())
         await hone.reviewer.work(job.id, lambda _: None)
+        await hone.part(MemoryPart).worker.drain()
         memo = await hone.part(MemoryPart).backing.make("sqlite").retrieve("ann", "editor")
         assert memo is not None
         assert memo.metadata["trust"] == "foreign"

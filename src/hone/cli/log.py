@@ -16,6 +16,7 @@ from hone.cli.output import columns, to_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import (
+    ITEM,
     MEMORY,
     PROJECT,
     SKILL,
@@ -57,7 +58,8 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
     "-t",
     default="",
     metavar="TARGET",
-    help="memory, user, project (this folder), project:FOLDER or a skill's name; skill: means all skills.",
+    help="memory, user, project (this folder), project:FOLDER or a skill's name; skill: means all skills, "
+    "item: all memory items.",
 )
 @click.option("--actor", "-a", type=click.Choice(ACTORS), help="Who changed it.")
 @click.option(
@@ -166,7 +168,7 @@ async def _held_after(keeper: Keeper, last: Entry) -> Files:
 
 def target_of(word: str, folder: str) -> str:
     """What the ledger calls it; with a colon at the end, all that begin like this."""
-    if word in (MEMORY, USER) or word in (SKILL, PROJECT) or word.startswith(SKILL):
+    if word in (MEMORY, USER, SKILL, PROJECT) or word.startswith((SKILL, ITEM)):
         return word
     if word == PROJECT[:-1]:
         return project(folder)

@@ -16,13 +16,15 @@ from hone.core.trust import Trust
 
 ChangeId = NewType("ChangeId", int)
 Target = NewType("Target", str)
-"""`memory`, `user`, `project:FOLDER` or `skill:NAME`."""
+"""`memory`, `user`, `project:FOLDER`, `skill:NAME` or `item:USER/KEY`."""
 
 START = ChangeId(0)
 """Before the first change."""
 NO_SESSION = SessionId("")
 MEMORY, USER = Target("memory"), Target("user")
 PROJECT, SKILL = "project:", "skill:"
+ITEM = "item:"
+"""What Hone stores under a key with a memory backend."""
 
 Holding = Mapping[str, str]
 """What a target holds: the digest of each content, by its path."""
@@ -34,6 +36,11 @@ def project(folder: str) -> Target:
 
 def skill(name: str) -> Target:
     return Target(SKILL + name)
+
+
+def memory_item(user_id: str, key: str) -> Target:
+    """Name the target of a memory item. A user id holds no slash."""
+    return Target(f"{ITEM}{user_id}/{key}")
 
 
 class Actor(StrEnum):

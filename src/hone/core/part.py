@@ -7,6 +7,7 @@ from typing import Protocol
 from hone.core.backend import Backend
 from hone.core.events import Emit
 from hone.core.ids import SessionId
+from hone.core.ledger import Ledger
 from hone.core.messages import Reminder
 from hone.core.model import Connection
 from hone.core.ports import StoredSession
@@ -47,6 +48,11 @@ class Part:
     def tools(self, folder: Path, source: Source | None = None) -> Sequence[Tool]:
         """Return tools for sessions in this folder; with a `source`, for the review of that conversation."""
         return ()
+
+    def review_tools(self, folder: Path, source: Source, ledger: Ledger) -> Sequence[Tool]:
+        """Return tools for the review of a conversation. What they record in `ledger` is staged: it takes
+        effect when the review ends."""
+        return self.tools(folder, source)
 
     def observer(self, folder: Path) -> WorkObserver | None:
         """Return what observes the changes that tools make to the files of one conversation's folder."""

@@ -14,6 +14,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import journal, places
 from hone.knowledge.folding import Step, load_steps
+from hone.knowledge.items import readable
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.metadata import metadata
 
@@ -70,7 +71,7 @@ async def describe_groups(keeper: Keeper, entries: Iterable[Entry]) -> list[Desc
 async def steps(keeper: Keeper, entry: Entry) -> tuple[Step, ...]:
     """Return what a change did."""
     found = await load_steps(keeper.ledger, entry.change)
-    return tuple(step for step in found if step.before != step.after)
+    return tuple(readable(step) for step in found if step.before != step.after)
 
 
 async def fate(keeper: Keeper, entry: Entry) -> str:
@@ -165,7 +166,10 @@ def _targets(changes: Sequence[DescribedChange]) -> Iterator[str]:
     """Yield one part for each target, in the order they came."""
     for target in dict.fromkeys(each.entry.change.target for each in changes):
         own = [each for each in changes if each.entry.change.target == target]
-        yield _skill(target, own) if target.startswith(SKILL) else _journal(target, own)
+        if places.is_item(target):
+            yield f"memory item {one_line(places.name_of(target), 70)}"
+        else:
+            yield _skill(target, own) if target.startswith(SKILL) else _journal(target, own)
 
 
 def _skill(target: Target, changes: Sequence[DescribedChange]) -> str:

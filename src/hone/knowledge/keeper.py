@@ -121,7 +121,7 @@ class Keeper:
         """Return what a target holds, the owner's edits by hand included. If its files cannot be read, what
         was known before still holds, and `say` tells so."""
         files = await folding.load(self.ledger, target)
-        if self.file_sync is None:
+        if self.file_sync is None or places.is_item(target):
             return files
         try:
             return await uninterrupted(self.file_sync.read(target, files))
@@ -136,7 +136,9 @@ class Keeper:
     async def is_in_sync(self, target: Target) -> bool:
         """Return whether the files say what the ledger says. Raises StoreError if they cannot be read."""
         files = await folding.load(self.ledger, target)
-        return self.file_sync is None or await self.file_sync.is_in_sync(target, files)
+        if self.file_sync is None or places.is_item(target):
+            return True
+        return await self.file_sync.is_in_sync(target, files)
 
     async def is_standing(self, entry: Entry) -> bool:
         """Return whether a change has effect, or still waits for an answer."""
@@ -160,7 +162,7 @@ class Keeper:
     async def sync(self, target: Target) -> Files:
         """Take in the owner's edits by hand and return what the target holds then. Under the lock. Raises
         StoreError if a file cannot be read or used."""
-        if self.file_sync:
+        if self.file_sync and not places.is_item(target):
             return await self.file_sync.sync(target)
         return await folding.load(self.ledger, target)
 
@@ -175,7 +177,7 @@ class Keeper:
 
     async def _publish(self, target: Target, files: Files) -> None:
         """Write the files of what is recorded. It stays recorded if the disk takes none: they come later."""
-        if self.file_sync is None:
+        if self.file_sync is None or places.is_item(target):
             return
         try:
             await self.file_sync.publish(target, files)
@@ -407,6 +409,8 @@ class Keeper:
         return f"\nChanges since: {', '.join(reversed(active))}." if active else ""
 
     def _replay(self, target: Target, before: Files, made: Sequence[Step]) -> Files:
+        if places.is_item(target):
+            return folding.replay(before, made, entries=False)
         if not places.is_journal(target):
             after = folding.replay(before, made, entries=False)
             return folder.apply(places.name_of(target), before, folder.SetFiles(after))

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from hone.core.ledger import MEMORY, PROJECT, SKILL, USER, Holding, Target
+from hone.core.ledger import ITEM, MEMORY, PROJECT, SKILL, USER, Holding, Target
 from hone.core.regex import regex
 from hone.core.skill import ARCHIVED
 
@@ -18,6 +18,16 @@ def is_journal(target: Target) -> bool:
     return not target.startswith(SKILL)
 
 
+def is_item(target: Target) -> bool:
+    """Whether a memory backend holds it; it has no file."""
+    return target.startswith(ITEM)
+
+
+def user_of(target: Target) -> str:
+    """Whose item it is."""
+    return target.removeprefix(ITEM).partition("/")[0]
+
+
 def path_of(target: Target) -> str:
     """The one path a journal holds."""
     return PROFILE if target == USER else JOURNAL
@@ -30,7 +40,9 @@ def place_of(target: Target) -> str:
 
 
 def name_of(target: Target) -> str:
-    """The skill's name, or what people call the part of the journal."""
+    """The skill's name, the item's key, or what people call the part of the journal."""
+    if is_item(target):
+        return target.partition("/")[2]
     return target.removeprefix(SKILL) if target.startswith(SKILL) else target.partition(":")[0]
 
 
@@ -38,6 +50,8 @@ def folder_of(target: Target, *, archived: bool = False) -> str:
     """Below the home; empty for the home itself."""
     if target in (MEMORY, USER):
         return ""
+    if is_item(target):
+        return target
     if target.startswith(PROJECT):
         return f"projects/{_slug(target.removeprefix(PROJECT))}"
     return f"{ARCHIVE if archived else SKILLS}/{target.removeprefix(SKILL)}"

@@ -15,7 +15,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned
 from hone.core.jobs import Job, JobId, Jobs, State, Topics
-from hone.core.ledger import Change, Entry, skill
+from hone.core.ledger import Change, Entry, Ledger, skill
 from hone.core.messages import Message, Role
 from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
@@ -59,8 +59,9 @@ class ReviewDeps(Struct, frozen=True):
     wall: Callable[[Tool], Tool]
     price: Callable[[str], Price | None] = lambda _: None
     bounds: Bounds = USUAL
-    more: Callable[[Source], Sequence[Tool]] = lambda _: ()
-    """Tools of a review beside those of the journal and the skills, for what is read in it."""
+    more: Callable[[Source, Ledger], Sequence[Tool]] = lambda *_: ()
+    """Tools of a review beside those of the journal and the skills, for what is read in it. What they change
+    is staged in the ledger they are given."""
     off: str = ""
     """Why no review is done here; empty if they are."""
 
@@ -134,7 +135,7 @@ class Reviewer:
         agent = await deps.agent(given.stored)
         model = Watched(agent.model, self._over_budget)
         warm, asked = await self._ask(given, agent, share)
-        tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source))
+        tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source, staged))
         narrow = _narrowed(agent, given.job.topics, map(deps.wall, tools), deps.bounds)
         reader = replace(narrow, model=Polite(Metered(model, deps.bounds.tokens), aside))
         # The question quotes the conversation, and a search may find it.

@@ -10,8 +10,8 @@ from hone.core.recall import said
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.value import replace
+from hone.features.backends.labels import TRUST
 from hone.features.backends.part import MemoryPart
-from hone.features.backends.reminding import TRUST
 from hone.features.imports.plan import bring, survey
 from hone.features.imports.sources import SOURCES, source_files
 from hone.features.templates.part import TemplatesPart

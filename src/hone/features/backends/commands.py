@@ -19,7 +19,10 @@ from hone.features.backends.evaluate import Measured, advice, data, recommend, t
 from hone.features.backends.evaluate import svg as drawn
 from hone.features.backends.evaluation import describe
 from hone.features.backends.evaluation import evaluate as measure
+from hone.features.backends.guarded import named
+from hone.features.backends.mirror import FOLDER
 from hone.features.backends.part import MemoryPart
+from hone.knowledge.keeper import OWNER
 
 PROBE = "hone-evaluation"
 READY = "stored"
@@ -131,14 +134,19 @@ def show(options: Options, key: str) -> None:
 def rm(options: Options, key: str) -> None:
     """Take away what is stored under KEY."""
 
-    async def act(hone: Hone) -> Deleted:
-        return await (await _used(hone)).delete(hone.part(MemoryPart).backing.user_id, key)
+    async def act(hone: Hone) -> str:
+        part, backend = hone.part(MemoryPart), await _used(hone)
+        if named(key).startswith(f"{FOLDER}/"):  # a copy, of which the ledger has the original
+            done = await backend.delete(part.backing.user_id, key)
+            return "" if done is Deleted.ABSENT else f"Deleted: {key!r}."
+        removed = await part.access(backend).remove(named(key), OWNER)
+        back = f"To bring it back: hone undo {await hone.ledger.latest()}"
+        return "" if removed.failed else f"{removed.text}\n{back}"
 
-    done = with_home(options, act)
-    if done is Deleted.ABSENT:
+    said = with_home(options, act)
+    if not said:
         raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
-    kept = " The service still keeps it, and gives it to nobody." if done is Deleted.HIDDEN else ""
-    click.echo(f"Taken away: {key}.{kept}")
+    click.echo(visible(said))
 
 
 async def _used(hone: Hone) -> Backend:

@@ -51,9 +51,7 @@ class GuardedBackend:
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
     ) -> MemoryItem:
-        value = visible(sound(value))
-        if not value.strip() or len(value) > LONGEST:
-            raise Unfit(f"A value has 1 to {LONGEST:,} characters; this one has {len(value):,}.")
+        value = checked_value(value)
         told = {sound(name): visible(sound(each)) for name, each in (metadata or {}).items()}
         return self._checked(
             await self._asked(self._backend.store(user_id, named(key), value, told)), user_id
@@ -146,6 +144,14 @@ def named(key: str) -> str:
     if not 1 <= len(key) <= LONGEST_KEY or "\n" in key or "\t" in key or key == "*":
         raise Unfit(f"A key is one line of 1 to {LONGEST_KEY} characters, such as editor or deploy/host.")
     return key
+
+
+def checked_value(value: str) -> str:
+    """Return a value as it is kept. Raises Unfit."""
+    value = visible(sound(value))
+    if not value.strip() or len(value) > LONGEST:
+        raise Unfit(f"A value has 1 to {LONGEST:,} characters; this one has {len(value):,}.")
+    return value
 
 
 def _is_sound(memory: MemoryItem) -> bool:

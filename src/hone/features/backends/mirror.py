@@ -1,4 +1,5 @@
-"""Keep copies of the journal and the skills in a memory backend, updated from the outbox in order.
+"""Bring to a memory backend what the ledger holds, from the outbox and in order: items, and copies of journal
+and skills.
 
 Each delivery sends the current content, not the content at the time of the change. An entry that was undone
 before its delivery is never sent; one that was sent and then undone is deleted. So it is safe to deliver a
@@ -9,14 +10,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from hone.core.backend import Backend
+from hone.core.backend import Backend, Deleted, MemoryItem
 from hone.core.errors import BackendError, Missing, Unfit
-from hone.core.ledger import Entry, Ledger, Target
+from hone.core.ledger import ChangeId, ChangeQuery, Entry, Ledger, Target
 from hone.core.messages import digest
 from hone.core.outbox import Outbox
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.core.trust import lowest
-from hone.knowledge import places
+from hone.features.backends.labels import STORED_BY, TRUST
+from hone.knowledge import items, places
 from hone.knowledge.journal import entries
 from hone.knowledge.metadata import metadata
 
@@ -60,8 +62,54 @@ class Mirror(Struct, frozen=True):
                     done += 1
         return done
 
+    async def deliver_one(self, id: ChangeId) -> Deleted | None:
+        """Tell of one change now: an item that somebody just stored. It is told as things stand, so it does
+        not matter what else waits. Raises BackendError, and Unfit for what will never be taken."""
+        entry = await self.ledger.entry(id)
+        try:
+            done = await self._tell_item(entry, await self.outbox.home())
+        except BackendError as error:
+            await self.outbox.failed(id, str(error), final=isinstance(error, Unfit))
+            raise
+        await self.outbox.delivered(id)
+        return done
+
+    async def _tell_item(self, entry: Entry, home: str) -> Deleted | None:
+        """Put what the ledger holds in the place of what this home stored; leave alone what others stored
+        there since, and the items of another user."""
+        user, key = places.user_of(entry.change.target), places.name_of(entry.change.target)
+        if user != self.user_id:
+            return None
+        known = await self.backend.retrieve(user, key)
+        if known and not await self._is_ours(entry.change.target, known, home):
+            return None
+        kept = await items.load(self.ledger, entry.change.target)
+        if kept is None:
+            return await self.backend.delete(user, key) if known else None
+        told = {STORED_BY: home, **kept.metadata, TRUST: kept.trust.name.lower()}
+        if known is None or (known.value, dict(known.metadata)) != (kept.value, told):
+            await self.backend.store(user, key, kept.value, told)
+        return None
+
+    async def _is_ours(self, target: Target, known: MemoryItem, home: str) -> bool:
+        if known.metadata.get(STORED_BY) == home:
+            return True
+        changes = await self.ledger.entries(ChangeQuery(target=target))
+        named = {
+            each
+            for entry in changes
+            for delta in entry.change.deltas
+            for each in (delta.before, delta.after)
+            if each
+        }
+        contents = await self.ledger.contents(named)
+        return any(items.decode(data).value == known.value for data in contents.values())
+
     async def _tell(self, entry: Entry) -> None:
         home = await self.outbox.home()
+        if places.is_item(entry.change.target):
+            await self._tell_item(entry, home)
+            return
         async for copy in copies(self.ledger, entry, home):
             if copy.text is None:
                 await self.backend.delete(self.user_id, copy.key)

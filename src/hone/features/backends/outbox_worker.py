@@ -5,8 +5,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
+from hone.core.backend import Deleted
 from hone.core.clock import Clock
-from hone.core.errors import HoneError
+from hone.core.errors import BackendError, HoneError, Unfit
+from hone.core.ledger import Entry
 from hone.features.backends.mirror import Mirror
 from hone.runtime.claims import claim
 
@@ -15,6 +19,13 @@ FIRST, LONGEST = 2.0, 300.0
 """Seconds before another try, doubled each time up to the longest."""
 PATIENCE = 3.0
 """Seconds that somebody who wants to leave is kept."""
+
+
+class Delivery(Struct, frozen=True):
+    """What became of a change that was to be told at once: what was deleted, or why it comes `late`."""
+
+    deleted: Deleted | None = None
+    late: str = ""
 
 
 class OutboxWorker:
@@ -55,6 +66,25 @@ class OutboxWorker:
                 self._pause = min(max(FIRST, 2 * self._pause), LONGEST)
                 return False
         return True
+
+    async def deliver(self, entry: Entry) -> Delivery:
+        """Tell of one change while somebody waits. A backend that does not answer gets it later. Raises Unfit
+        for what it will never take."""
+        try:
+            async with self._clock.timeout(PATIENCE), self._turn:
+                mirror = await self._mirror()
+                with claim(self._home, CLAIM) as held:
+                    if mirror and held:
+                        return Delivery(await mirror.deliver_one(entry.id))
+            return Delivery(late="another process is delivering.")
+        except TimeoutError:
+            return Delivery(late=f"no answer within {PATIENCE:g} seconds.")
+        except Unfit:
+            raise
+        except BackendError as error:
+            return Delivery(late=str(error))
+        finally:
+            self.notify()
 
     async def finish(self) -> None:
         """The same for somebody who wants to leave: what takes too long waits for the next process."""

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hone.app import Hone
 from hone.core.backend import Backend
+from hone.core.errors import Unfit
+from hone.core.ledger import Entry, Ledger, memory_item
 from hone.core.loading import import_object
 from hone.core.part import Part, Remind
 from hone.core.secrets import redact
@@ -13,9 +16,14 @@ from hone.core.tool import Tool
 from hone.core.transcript import Source
 from hone.features.backends.current import CurrentBackend
 from hone.features.backends.mirror import Mirror
-from hone.features.backends.outbox_worker import OutboxWorker
+from hone.features.backends.outbox_worker import Delivery, OutboxWorker
+from hone.knowledge.items import Items, KeptMemory, load
+
+if TYPE_CHECKING:
+    from hone.features.backends.access import Access
 
 TOOL = "hone.features.backends.tool:backend_tool"
+ACCESS = "hone.features.backends.access:Access"
 REMINDING = "hone.features.backends.reminding:Reminding"
 """Loaded by name: most homes have no backend."""
 
@@ -42,10 +50,36 @@ class MemoryPart(Part):
 
     def tools(self, folder: Path, source: Source | None = None) -> Sequence[Tool]:
         """Return the tool; none without a backend, so that a first request stays small."""
+        return self._tools(source, None)
+
+    def review_tools(self, folder: Path, source: Source, ledger: Ledger) -> Sequence[Tool]:
+        """Return the tool of a review, whose items are staged."""
+        return self._tools(source, ledger)
+
+    def _tools(self, source: Source | None, staged: Ledger | None) -> Sequence[Tool]:
         backend = self.backing.used
         if backend is None:
             return ()
-        return (import_object(TOOL)(self._hone, backend, self.backing.user_id, source),)
+        return (import_object(TOOL)(self._hone, self.access(backend, source, staged)),)
+
+    def access(
+        self, backend: Backend, source: Source | None = None, staged: Ledger | None = None
+    ) -> "Access":
+        """Return the way to the items of this home's user."""
+        items = Items(self._hone.keeper, self._hone.clock, staged)
+        access: Access = import_object(ACCESS)(backend, self.backing.user_id, items, self.deliver, source)
+        return access
+
+    async def deliver(self, entry: Entry) -> Delivery:
+        """Tell the backend of an item while somebody waits; take back what it will never keep."""
+        try:
+            return await self.worker.deliver(entry)
+        except Unfit:
+            await self._hone.keeper.undo(entry.id)
+            raise
+
+    async def _kept(self, key: str) -> KeptMemory | None:
+        return await load(self._hone.stores.ledger, memory_item(self.backing.user_id, key))
 
     def remind(self) -> Remind | None:
         backend, wish = self.backing.used, self.backing.wish
@@ -53,7 +87,9 @@ class MemoryPart(Part):
             return None
         home, clock = self._hone.stores.outbox.home, self._hone.clock
         user = self.backing.user_id
-        remind: Remind = import_object(REMINDING)(backend, user, home, clock, wish.deadline, redact)
+        remind: Remind = import_object(REMINDING)(
+            backend, user, home, clock, wish.deadline, redact, self._kept
+        )
         return remind
 
     def attend(self) -> None:

@@ -13,6 +13,8 @@ from hone.core.errors import BackendError, StoreError
 from hone.core.messages import Message, Reminder
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust, lowest
+from hone.features.backends.labels import HOME, is_withdrawn, label, origin
+from hone.knowledge.items import KeptMemory
 from hone.prompt.compose import item
 
 REST = 60.0
@@ -22,8 +24,12 @@ QUESTION = 1_000
 MOST = 5
 WIDTH = 400
 """Characters of one memory."""
-TRUST, HOME = "trust", "home"
-"""Names in a memory's metadata: what it was worth when it was stored, and whose copy it is."""
+Recall = Callable[[str], Awaitable[KeptMemory | None]]
+"""Returns what the ledger holds under a key."""
+
+
+async def recall_nothing(_: str) -> None:
+    """Stand in for a ledger that holds no item."""
 
 
 @dataclass(slots=True)
@@ -37,6 +43,7 @@ class Reminding:
     clock: Clock
     deadline: float
     clean: Callable[[str], str]
+    kept: Recall = recall_nothing
     _warned: bool = False
     _resting: float = float("-inf")
     _left: set[asyncio.Task[Sequence[MemoryItem]]] = field(default_factory=set)
@@ -47,12 +54,22 @@ class Reminding:
             return None, ""
         try:
             memories = await self._found(self.clean(words[:QUESTION]))
-            cloud, said = self.backend.is_cloud, reminded(transcript)
-            found = reminder(memories, cloud=cloud, home=await self.home(), said=said)
+            found = reminder(await self._labeled(memories), reminded(transcript))
         except (BackendError, StoreError) as error:
             self._resting = self.clock.monotonic() + REST
             return None, self._warning(str(error))
         return (Reminder(self.clean(found.text), found.label) if found else None), ""
+
+    async def _labeled(self, memories: Sequence[MemoryItem]) -> list[tuple[MemoryItem, Trust]]:
+        """Leave out what was stored from foreign words, which would be before the model in every conversation
+        that touches it; copies of what this home knows, for the ledger has those; and what was withdrawn."""
+        home, fitting = await self.home(), []
+        for memory in memories:
+            kept = await self.kept(memory.key)
+            copied = bool(home) and memory.metadata.get(HOME) == home
+            if origin(memory, kept) > Trust.FOREIGN and not copied and not is_withdrawn(memory, kept, home):
+                fitting.append((memory, label(memory, kept, cloud=self.backend.is_cloud)))
+        return fitting
 
     async def _found(self, words: str) -> Sequence[MemoryItem]:
         """A backend that does not even stop when it is told to is left behind."""
@@ -79,35 +96,16 @@ class Reminding:
         return f"Memory ({self.backend.name}) is left out for now: {error}"
 
 
-def label(memory: MemoryItem, *, cloud: bool) -> Trust:
-    """Return the trust of a memory now: the label it was stored with, at most that of the agent's own words.
-    What comes from elsewhere is foreign, whatever it says of itself."""
-    return Trust.FOREIGN if cloud else min(Trust.AGENT, stored(memory))
-
-
-def stored(memory: MemoryItem) -> Trust:
-    """The label that a memory was stored with; none is the lowest."""
-    named = memory.metadata.get(TRUST, "")
-    return next((each for each in Trust if each.name.lower() == named), Trust.FOREIGN)
-
-
-def reminder(
-    memories: Iterable[MemoryItem], *, cloud: bool, home: str, said: Sequence[str] = ()
-) -> Reminder | None:
-    """What is brought up unasked. Not what was stored from foreign words: it would be before the model in
-    every conversation that touches it. Not the copies of what this home knows: the ledger has those, and what
-    was withdrawn. Not what was `said` before."""
-    fitting = [
-        memory
-        for memory in memories
-        if stored(memory) > Trust.FOREIGN
-        and not (home and memory.metadata.get(HOME) == home)
-        and not any(shown(memory) in each for each in said)
-    ][:MOST]
+def reminder(memories: Iterable[tuple[MemoryItem, Trust]], said: Sequence[str] = ()) -> Reminder | None:
+    """Return what is brought up unasked, with the lowest label in it, but for what was `said` before. Foreign
+    memories come only where there is nothing better: one of them makes the conversation wait for the owner
+    with all it learns."""
+    news = [each for each in memories if not any(shown(each[0]) in text for text in said)]
+    fitting = ([each for each in news if each[1] > Trust.FOREIGN] or news)[:MOST]
     if not fitting:
         return None
-    worth = lowest(label(memory, cloud=cloud) for memory in fitting)
-    return Reminder("\n".join(map(shown, fitting)), worth.name.lower())
+    worth = lowest(worth for _, worth in fitting)
+    return Reminder("\n".join(shown(memory) for memory, _ in fitting), worth.name.lower())
 
 
 def shown(memory: MemoryItem) -> str:

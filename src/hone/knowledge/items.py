@@ -1,0 +1,154 @@
+"""Memory items in the ledger: what Hone stores under a key with a memory backend.
+
+The ledger says what was stored, from where, and with which label. The backend is told from the outbox. So
+a review's items are staged like its other changes, every item is in the log, and undo takes one back.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from hone.core.clock import Clock
+from hone.core.errors import Corrupt, Refused
+from hone.core.ledger import Actor, Author, Change, ChangeKind, ChangeState, Entry, Ledger, Target
+from hone.core.messages import canonical
+from hone.core.trust import Trust
+from hone.core.value import replace
+from hone.core.waiting import uninterrupted
+from hone.knowledge import folding
+from hone.knowledge.admission import LearningMode, Verdict, judge_routine
+from hone.knowledge.folding import Step
+from hone.knowledge.keeper import Keeper
+
+PATH = "@memory"
+"""The one content of an item: value, label and metadata together, so that undo cannot mix two of them."""
+FOUND = "the memory backend held this already"
+
+
+class KeptMemory(Struct, frozen=True):
+    """What the ledger holds under a key. `trust` is the label it was stored with."""
+
+    value: str
+    trust: Trust
+    metadata: Mapping[str, str] = {}
+
+
+class Items(Struct, frozen=True):
+    """The items of one home. With `staged`, changes are made there: they belong to a review."""
+
+    keeper: Keeper
+    clock: Clock
+    staged: Ledger | None = None
+
+    async def get(self, target: Target) -> KeptMemory | None:
+        """Return what the ledger holds; None if there is nothing, or nothing any more."""
+        return await load(self.staged or self.keeper.ledger, target)
+
+    async def is_staged(self, target: Target) -> bool:
+        """Return whether this review has changed the item."""
+        if self.staged is None:
+            return False
+        ledgers = (self.staged, self.keeper.ledger)
+        own, base = [(await ledger.holdings(target)).get(target) for ledger in ledgers]
+        return own != base
+
+    async def keep(
+        self,
+        target: Target,
+        memory: KeptMemory | None,
+        author: Author,
+        *,
+        found: KeptMemory | None = None,
+        confirmed: bool = False,
+    ) -> Entry | None:
+        """Record what is to be stored under a key; None deletes it. `found` is what the backend holds there:
+        if the ledger has not heard of it, it is recorded first, so that undo can bring it back. Return None
+        if nothing changes. Raises Refused."""
+
+        async def work() -> Entry | None:
+            if self.keeper.rules.closed:
+                raise Refused(self.keeper.rules.closed)
+            verdict = _judge(author, self.keeper.rules.modes, confirmed=confirmed)
+            async with self.keeper.lock():
+                await self._adopt(target, found, author)
+                return await self._record(target, memory, author, verdict)
+
+        return await uninterrupted(work())
+
+    async def _adopt(self, target: Target, found: KeptMemory | None, author: Author) -> None:
+        """Record what somebody else put there. It takes nothing from a review to note that at once."""
+        ledger = self.keeper.ledger
+        held = await load(ledger, target)
+        if found is None or (held and held.value == found.value):
+            return
+        before = await folding.load(ledger, target)
+        deltas, contents = folding.deltas(folding.steps(before, {PATH: encode(found)}))
+        if deltas:
+            by = Author(author.actor, author.session, reason=FOUND, trust_floor=found.trust)
+            await ledger.record([Change(target, ChangeKind.EDIT, deltas, by)], contents, self.clock.now())
+
+    async def _record(
+        self, target: Target, memory: KeptMemory | None, author: Author, verdict: Verdict
+    ) -> Entry | None:
+        ledger = self.staged or self.keeper.ledger
+        before = await folding.load(ledger, target)
+        held = decode(before[PATH]) if PATH in before else None
+        if held is None if memory is None else _is_held(memory, held):
+            return None
+        after = {} if memory is None else {PATH: encode(memory)}
+        kind = ChangeKind.REMOVE if memory is None else ChangeKind.REPLACE if held else ChangeKind.ADD
+        deltas, contents = folding.deltas(folding.steps(before, after))
+        change = Change(target, kind, deltas, replace(author, quotes=()), verdict.standing, verdict.confirmed)
+        change = replace(change, cause=verdict.cause)
+        [entry] = await ledger.record([change], contents, self.clock.now())
+        return entry
+
+
+async def load(ledger: Ledger, target: Target) -> KeptMemory | None:
+    """Return the item that a ledger holds. To look does not fix what a staged ledger builds on."""
+    holding = (await ledger.holdings(target)).get(target, {})
+    files = await folding.load_holding(ledger, holding)
+    return decode(files[PATH]) if PATH in files else None
+
+
+def encode(memory: KeptMemory) -> bytes:
+    fields = {"value": memory.value, "trust": memory.trust.name.lower(), "metadata": dict(memory.metadata)}
+    return canonical(fields).encode()
+
+
+def decode(data: bytes) -> KeptMemory:
+    """Read an item; a label that nobody knows is the lowest. Raises Corrupt."""
+    try:
+        fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
+        trust = next((each for each in Trust if each.name.lower() == fields["trust"]), Trust.FOREIGN)
+        return KeptMemory(str(fields["value"]), trust, msgspec.convert(fields["metadata"], dict[str, str]))
+    except (msgspec.MsgspecError, KeyError) as error:
+        raise Corrupt("A memory item in the ledger is damaged; store it again.") from error
+
+
+def readable(step: Step) -> Step:
+    """Return a step of an item as text that people can read, and any other step as it is."""
+    if step.path != PATH:
+        return step
+    return Step("memory", *(None if data is None else _text(data) for data in (step.before, step.after)))
+
+
+def _text(data: bytes) -> bytes:
+    memory = decode(data)
+    return f"{memory.value}\nlabel: {memory.trust.name.lower()}\n".encode()
+
+
+def _is_held(memory: KeptMemory, held: KeptMemory | None) -> bool:
+    """Whether this very text is held, with a label as good. Who stored it and when does not matter."""
+    return held is not None and held.value == memory.value and held.trust >= memory.trust
+
+
+def _judge(author: Author, modes: Mapping[Actor, LearningMode], *, confirmed: bool) -> Verdict:
+    """Decide whether an item is stored or waits. Only the mode decides: an item is in no prompt, and what
+    rests on foreign text is never brought up unasked. Raises Refused."""
+    if author.actor is Actor.OWNER:
+        return Verdict(ChangeState.ACTIVE, confirmed=True)
+    verdict = judge_routine(author, modes.get(author.actor, LearningMode.AUTO))
+    return replace(verdict, confirmed=confirmed and verdict.standing is ChangeState.ACTIVE)
