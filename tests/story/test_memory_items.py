@@ -30,6 +30,8 @@ ODD = Settings(memory=Memory(backend="odd", owner="ann"), plugins=("tests.double
 TARGET = memory_item("ann", "editor")
 VIM = "The heron project is edited in vim."
 KEEP = call("memory_backend", action="store", key="editor", value=VIM)
+MISTAKE = call("memory_backend", action="stor", key="editor")
+"""Brings a second request: a review whose calls all succeed ends with the first."""
 REVIEW = "look back over|conversation you had"
 
 
@@ -42,7 +44,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Odd:
 
 
 def reviewing(*calls: ToolCall) -> Script:
-    return rules((REVIEW, rounds(*map(assistant, calls), "Done.")), otherwise=rounds("Yes."))
+    return rules((REVIEW, rounds(assistant(*calls), "Done.")), otherwise=rounds("Yes."))
 
 
 def calling(*calls: ToolCall) -> Scripted:
@@ -103,7 +105,7 @@ async def test_a_review_that_fails_leaves_no_item_behind(home: Path) -> None:
     def breaks(messages: Sequence[Message]) -> Message:
         if any(message.result for message in messages):
             raise RuntimeError("it broke")
-        return assistant(KEEP)
+        return assistant(KEEP, MISTAKE)
 
     script = rules((REVIEW, breaks), otherwise=rounds("Yes."))
     async with Hone(home=home, settings=SQLITE, model=Scripted(script)) as hone:
@@ -154,7 +156,7 @@ async def test_a_reviews_item_that_meets_a_newer_one_waits(home: Path) -> None:
 
     def note(messages: Sequence[Message]) -> Message:
         noted.append(any(message.result for message in messages))
-        return assistant("Done." if noted[-1] else KEEP)
+        return assistant("Done.") if noted[-1] else assistant(KEEP, MISTAKE)
 
     async with Hone(home=home, settings=SQLITE, model=calling(newer)) as other:
         talk = await other.session()
