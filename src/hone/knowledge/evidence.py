@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import Evidence
+from hone.core.ledger import Evidence, Said
 from hone.core.messages import Message
 from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
@@ -25,10 +25,14 @@ _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\
 
 
 class Located(Struct, frozen=True):
-    """`quotes` are the owner's words among it, to the ends of their sentences."""
+    """`said` are the owner's words among it, to the ends of their sentences."""
 
     evidence: tuple[Evidence, ...]
-    quotes: tuple[str, ...]
+    said: tuple[Said, ...]
+
+    @property
+    def quotes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.text for each in self.said))
 
 
 def locate(claims: Sequence[str], transcript: Transcript, session: SessionId) -> Located:
@@ -38,7 +42,8 @@ def locate(claims: Sequence[str], transcript: Transcript, session: SessionId) ->
         Evidence(session, number, transcript.nodes[number - 1].trust, transcript.nodes[number - 1].digest)
         for number, _ in found
     )
-    return Located(tuple(evidence), tuple(dict.fromkeys(quote for _, quote in found if quote)))
+    said = (Said(quote, session, number, transcript.nodes[number - 1].at) for number, quote in found if quote)
+    return Located(tuple(evidence), tuple(dict.fromkeys(said)))
 
 
 def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:
