@@ -306,6 +306,9 @@ async def test_entries_come_newest_first_by_target_actor_session_time_and_place(
     assert (await ids(since=NOW), await ids(since=NOW + timedelta(microseconds=1))) == ([4, 3, 1], [4])
     assert (await ids(after=ChangeId(2)), await ids(after=ChangeId(1 << 80))) == ([4, 3], [])
     assert (await ids(limit=2), await ids(limit=0), await ids(limit=9)) == ([4, 3], [], [4, 3, 2, 1])
+    kinds = {each.id: each.change.kind for each in await ledger.entries()}
+    assert await ids(kinds=(kinds[ChangeId(4)],)) == [id for id in kinds if kinds[id] is kinds[ChangeId(4)]]
+    assert await ids(kinds=(ChangeKind.AGE, ChangeKind.WAKE)) == []
     await ledger.record([replace(waits(A, B), group=each) for each in ("g", "h", "g")], {}, NOW)
     assert (await ids(group="g"), await ids(group="h", limit=3), await ids(group="x")) == ([7, 5], [6], [])
     both = {"session": "s1", "target": "memory", "since": NOW, "after": ChangeId(1)}

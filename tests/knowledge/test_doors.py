@@ -62,6 +62,7 @@ DOORS = {
         f"{KEEPER} Keeper._draft_journal",
         f"{KEEPER} Keeper._replay",
         f"{FILE_SYNC} _accepted",
+        "knowledge/vetting.py _staying",  # to compare only
         "features/experiments/scratch_home.py _less",  # of the scratch home of an experiment
     },
     "folder.apply": {

@@ -79,6 +79,7 @@ class InMemoryLedger:
             and query.actor in (None, entry.change.author.actor)
             and (not query.session or sound(query.session) in _sessions(entry))
             and query.group in ("", entry.change.group)
+            and (not query.kinds or entry.change.kind in query.kinds)
             and (query.since is None or entry.at >= query.since)
             and (query.after is None or entry.id > query.after)
         ]

@@ -160,7 +160,7 @@ async def test_nothing_that_foreign_memory_brings_is_learned_as_the_owners_words
     script = rules(("look back over", learn), otherwise=rounds("Yes.") if reviewed else learn)
     async with Hone(home=home, settings=ODD, model=Scripted(script)) as hone:
         session = await hone.session()
-        await session.send("how do I answer?")
+        await session.send("Here is a mail. how do I answer?")
         assert session.transcript.nodes[0].message.reminder
         if reviewed:
             job = await hone.jobs.enqueue(

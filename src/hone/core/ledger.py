@@ -109,6 +109,15 @@ class Evidence(Struct, frozen=True):
     digest: str
 
 
+class Said(Struct, frozen=True):
+    """Words of the owner's among the evidence, in whole sentences, and when they were said."""
+
+    text: str
+    session: SessionId
+    message: int
+    at: datetime
+
+
 class Delta(Struct, frozen=True):
     """One content before and after, by digest; None: it is not there."""
 
@@ -119,7 +128,8 @@ class Delta(Struct, frozen=True):
 
 class Author(Struct, frozen=True):
     """Who makes a change, from where, and what it rests on. `trust_floor` is the lowest label in the
-    conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences."""
+    conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences; `said`,
+    which is not stored, tells when they were said."""
 
     actor: Actor
     session: SessionId = NO_SESSION
@@ -130,6 +140,7 @@ class Author(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     trust_floor: Trust = Trust.OWNER
     quotes: tuple[str, ...] = ()
+    said: tuple[Said, ...] = ()
 
 
 class Change(Struct, frozen=True):
@@ -162,7 +173,8 @@ class Entry(Struct, frozen=True):
 
 class ChangeQuery(Struct, frozen=True):
     """Which changes. `target` is one target, or the beginning of some if it ends with a colon; `session` is
-    where it was made or what it rests on; `after` leaves out that id and those before it."""
+    where it was made or what it rests on; `kinds` are some kinds only, all of them if there are none; `after`
+    leaves out that id and those before it."""
 
     target: str = ""
     actor: Actor | None = None
@@ -171,6 +183,7 @@ class ChangeQuery(Struct, frozen=True):
     since: datetime | None = None
     after: ChangeId | None = None
     limit: int | None = None
+    kinds: tuple[ChangeKind, ...] = ()
 
 
 EVERY = ChangeQuery()

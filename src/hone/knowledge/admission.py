@@ -5,6 +5,7 @@ The decision depends on the trust of the sources. Suspicious wording is only a h
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -15,13 +16,16 @@ from hone.core.screen import screen
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 from hone.knowledge import journal
+from hone.knowledge.cues import takes_back
 from hone.knowledge.quoting import quotes
+from hone.knowledge.resemblance import is_same_subject
 from hone.knowledge.skills import folder
 
 Edit = TypeVar("Edit", bound=journal.Edit | folder.Edit)
 
 _WORDS = ("text", "replace", "content")
 """The fields of an edit that hold new words."""
+NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 Quoted = Callable[[str, Sequence[str]], bool]
 
 BROUGHT = "it was brought in from elsewhere"
@@ -51,12 +55,14 @@ def judge(
     mode: LearningMode,
     *,
     entries: Sequence[str] | None,
+    gone: Mapping[str, Sequence[str]] = NOTHING,
     flags: Sequence[str] = (),
     scripts: bool = False,
     quoted: Quoted = quotes,
 ) -> Verdict:
     """Decide whether a change takes effect or waits. `entries` are the journal entries that would be new;
-    None for a change of a skill, which no quote can cover. What the owner hands in without having said it, as
+    None for a change of a skill, which no quote can cover. `gone` are those that would go, each with what the
+    owner has said since it came. What the owner hands in without having said it, as
     with an import, waits to be read, and so does what an experiment proposes. Raises Refused where the actor
     may not, or rests on nothing."""
     if author.actor is Actor.OWNER and author.trust_floor is Trust.OWNER:
@@ -72,7 +78,8 @@ def judge(
             "Name what it rests on: quote the words from this conversation, or give message numbers."
         )
     try:
-        cause, confirmed = _weigh(author, entries, flags, scripts=scripts, quoted=quoted)
+        owners = not (flags or scripts) and _is_owners_word(author, entries, gone, quoted)
+        cause, confirmed = _weigh(author, flags, scripts=scripts, owners=owners)
     except _FAULTS as error:
         cause, confirmed = f"it could not be judged ({type(error).__name__})", False
     if mode is not LearningMode.AUTO:
@@ -94,15 +101,31 @@ def judge_routine(author: Author, mode: LearningMode) -> Verdict:
     )
 
 
-def _weigh(
-    author: Author, entries: Sequence[str] | None, flags: Sequence[str], *, scripts: bool, quoted: Quoted
-) -> tuple[str, bool]:
+def _is_owners_word(
+    author: Author, entries: Sequence[str] | None, gone: Mapping[str, Sequence[str]], quoted: Quoted
+) -> bool:
+    """Whether a change only does what the owner said: every new entry is the owner's words, and so is the
+    reason why every other one goes."""
+    if entries is None or not (entries or gone):
+        return False
+    covered = author.quotes and all(quoted(entry, author.quotes) for entry in entries)
+    return bool(covered) and all(_may_go(entry, since, entries, quoted) for entry, since in gone.items())
+
+
+def _may_go(entry: str, since: Sequence[str], entries: Sequence[str], quoted: Quoted) -> bool:
+    """An entry goes if the owner took it back, or said something else about the same subject. What the owner
+    said about other things takes nothing away."""
+    if takes_back(entry, since):
+        return True
+    return any(is_same_subject(entry, new) and quoted(new, since) for new in entries)
+
+
+def _weigh(author: Author, flags: Sequence[str], *, scripts: bool, owners: bool) -> tuple[str, bool]:
     """Return why it must wait, or nothing; and whether it only says what the owner said."""
     if flags:
         return "; ".join(flags), False
     if scripts:
         return "it brings or changes a script", False
-    owners = bool(entries and author.quotes and all(quoted(entry, author.quotes) for entry in entries))
     if owners:
         return "", True
     if lowest((author.trust_floor, *(each.trust for each in author.evidence))) >= Trust.LOCAL:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.core.ledger import Evidence
+from hone.core.ledger import Evidence, Said
 from hone.core.messages import Message
 from hone.core.regex import regex
 from hone.core.transcript import Node, Source
@@ -24,10 +24,14 @@ _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\
 
 
 class Located(Struct, frozen=True):
-    """`quotes` are the owner's words among it, to the ends of their sentences."""
+    """`said` are the owner's words among it, to the ends of their sentences."""
 
     evidence: tuple[Evidence, ...]
-    quotes: tuple[str, ...]
+    said: tuple[Said, ...]
+
+    @property
+    def quotes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.text for each in self.said))
 
 
 def locate(claims: Sequence[str], source: Source) -> Located:
@@ -38,7 +42,8 @@ def locate(claims: Sequence[str], source: Source) -> Located:
         Evidence(*source.origin(number), nodes[number - 1].trust, nodes[number - 1].digest)
         for number, _ in found
     )
-    return Located(tuple(evidence), tuple(dict.fromkeys(quote for _, quote in found if quote)))
+    said = (Said(quote, *source.origin(number), nodes[number - 1].at) for number, quote in found if quote)
+    return Located(tuple(evidence), tuple(dict.fromkeys(said)))
 
 
 def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:

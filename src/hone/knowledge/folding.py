@@ -136,7 +136,7 @@ def changes(
             raise Refused("Nothing would change.")
         contents |= bodies
         # The owner's words stay in the conversation, where deleting it takes them along.
-        by = replace(author, quotes=(), reason=draft.reason or author.reason)
+        by = replace(author, quotes=(), said=(), reason=draft.reason or author.reason)
         change = Change(draft.target, draft.kind, named, by, verdict.standing, verdict.confirmed)
         made.append(
             replace(change, cause=verdict.cause, about=draft.about, sources=draft.sources, group=group)

@@ -14,6 +14,7 @@ from hone.core.errors import Conflict, Refused
 from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
 from hone.core.visible import visible
+from hone.knowledge.validity import read
 
 MARK, INDENT = "- ", "  "
 FENCES = ("```", "~~~")
@@ -27,8 +28,11 @@ class Block(Struct, frozen=True):
 
 
 class Add(Struct, frozen=True):
+    """`anyway`: although there are entries like it."""
+
     kind: ClassVar[ChangeKind] = ChangeKind.ADD
     text: str
+    anyway: bool = False
 
 
 class ReplaceEntry(Struct, frozen=True):
@@ -67,8 +71,8 @@ def entries(text: str) -> tuple[str, ...]:
 
 
 def size(text: str) -> int:
-    """What the limit counts: the characters of the entries."""
-    return sum(map(len, entries(text)))
+    """What the limit counts: the characters of the entries, without their dates."""
+    return sum(len(read(entry).wording) for entry in entries(text))
 
 
 def format_entry(entry: str) -> str:

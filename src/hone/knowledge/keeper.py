@@ -7,6 +7,7 @@ disk is old, and the next process that reads it publishes it again.
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import date
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -42,6 +43,8 @@ from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
+from hone.knowledge.vetting import AGENTS, Vetted, Vetting
+from hone.knowledge.withdrawn import Withdrawals
 
 OWNER = Author(Actor.OWNER)
 
@@ -106,7 +109,13 @@ class Keeper:
         self.rules = rules
         self._clock = clock
         self._say = say
+        self._vetting = Vetting(ledger)
         self.file_sync = FileSync(ledger, disk, clock, say, alone=bool(rules.closed)) if disk else None
+
+    @property
+    def withdrawals(self) -> Withdrawals:
+        """What the owner took back."""
+        return self._vetting.withdrawals
 
     def close(self) -> None:
         if self.file_sync:
@@ -191,13 +200,25 @@ class Keeper:
         """Change the journal: all of the edits or none. Raises Refused or StoreError."""
         screened = [(target, *clean(edit)) for target, edit in edits]
         flags = [flag for *_, found in screened for flag in found]
+        wanted = [(target, edit) for target, edit, _ in screened]
+        vetted = author.actor in AGENTS
+        texts = await self._texts([target for target, _ in edits]) if vetted else {}
+        if vetted:
+            wanted = await self._vetting.settle(wanted, texts, author, self._today)
         drafts = []
-        for target in dict.fromkeys(target for target, _ in edits):
-            own = [edit for each, edit, _ in screened if each == target]
+        for target in dict.fromkeys(target for target, _ in wanted):
+            own = [edit for each, edit in wanted if each == target]
             drafts.append(await self._draft_journal(target, own, kind))
         flags += [flag for draft in drafts for flag in check(draft.before, draft.after)]
-        verdict = judge(author, self._mode(author), entries=_new_entries(drafts), flags=flags)
-        return await self._record(drafts, author, verdict)
+        found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
+        mode = self._mode(author)
+        verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
+        return await self._record(drafts, author, _wait(verdict, found.cause))
+
+    async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
+        """Return the parts of the journal that an entry of these is compared with."""
+        wanted = dict.fromkeys((MEMORY, USER, *targets))
+        return {each: _text(await self.sync(each), places.path_of(each)) for each in wanted}
 
     async def _draft_journal(
         self, target: Target, edits: Sequence[journal.Edit], kind: ChangeKind | None
@@ -217,10 +238,10 @@ class Keeper:
         after = folder.apply(name, before, edit)
         odd, scripts = (*flags, *check(before, after)), bool(touches_scripts(before, after))
         verdict = judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
-        if cause and verdict.standing is ChangeState.ACTIVE:
-            verdict = Verdict(ChangeState.PENDING, False, cause)
         draft = Draft(skill(name), edit.kind, before, after)
-        return (await self._record([draft], author, verdict))[0]
+        if author.actor in AGENTS:
+            cause = cause or await self._vetting.examine_skill(draft, author)
+        return (await self._record([draft], author, _wait(verdict, cause)))[0]
 
     async def _skill_files(self, name: str) -> Files:
         held = await self.sync(skill(check_name(name)))
@@ -419,12 +440,19 @@ class Keeper:
         text = journal.apply(_text(before, path), [journal.SetText(_text(after, path))], limit)
         return {path: text.encode()} if path in after else {}
 
+    @property
+    def _today(self) -> date:
+        return self._clock.now().astimezone().date()
+
     def _mode(self, author: Author) -> LearningMode:
         return self.rules.modes.get(author.actor, LearningMode.AUTO)
 
     async def _record(
         self, drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str = ""
     ) -> Sequence[Entry]:
+        waits = verdict.standing is ChangeState.PENDING and len(drafts) == 1 and author.actor in AGENTS
+        if waits and (same := await self._vetting.find_waiting(drafts[0])):
+            return [same]
         changes, contents = folding.changes(drafts, author, verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is ChangeState.ACTIVE:
@@ -433,18 +461,14 @@ class Keeper:
         return entries
 
 
+def _wait(verdict: Verdict, cause: str) -> Verdict:
+    """Let what would take effect wait for a cause, if there is one."""
+    return (
+        Verdict(ChangeState.PENDING, cause=cause)
+        if cause and verdict.standing is ChangeState.ACTIVE
+        else verdict
+    )
+
+
 def _text(files: Files, path: str) -> str:
     return files.get(path, b"").decode()
-
-
-def _new_entries(drafts: Sequence[Draft]) -> Sequence[str] | None:
-    """Return the entries that are new. None if some go: that the owner once said a thing is no word for
-    taking it back, so no quote can cover it."""
-    new: list[str] = []
-    for draft in drafts:
-        path = places.path_of(draft.target)
-        before, after = (journal.entries(_text(files, path)) for files in (draft.before, draft.after))
-        if set(before) - set(after):
-            return None
-        new += [entry for entry in after if entry not in before]
-    return new

@@ -107,7 +107,7 @@ def read(
             yield Sentence((Atom(text[start:end]),), (Clause(),), tells=False)
             continue
         part = lexicon.tag.sub("", text[start:end])
-        plain, tied = _plain(part, lexicon), is_tied(part)
+        plain, tied = simplify(part, lexicon), is_tied(part)
         reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
         for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
             reader.read(each)
@@ -130,7 +130,8 @@ def _names(text: str, lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word.casefold() for word in found if word[:1].isupper())
 
 
-def _plain(text: str, lexicon: Lexicon) -> str:
+def simplify(text: str, lexicon: Lexicon) -> str:
+    """Return a text in lower case, with its expressions rewritten as the language lists them."""
     plain = unicodedata.normalize("NFKC", _SIGNS.sub(r"\g<0> ", text)).casefold()
     plain = _SPACES.sub(" ", plain.replace("’", "'")).strip()
     for pattern, spelled in lexicon.phrases:

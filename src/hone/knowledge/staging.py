@@ -22,10 +22,11 @@ class StagedLedger:
     def __init__(self, base: Ledger) -> None:
         self._base = base
         self.entry, self.entries = base.entry, base.entries
-        self.pending, self.latest = base.pending, base.latest
+        self.latest = base.latest
         self.changes: list[Change] = []
         self.contents_made: dict[str, bytes] = {}
         self._held: dict[Target, dict[str, str]] = {}
+        self._waiting: list[Entry] = []
 
     async def record(
         self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
@@ -39,7 +40,13 @@ class StagedLedger:
         self._held |= held
         self.changes += changes
         self.contents_made.update(contents)
-        return [Entry(START, at, change) for change in changes]
+        entries = [Entry(START, at, change) for change in changes]
+        self._waiting += [each for each in entries if each.change.standing is ChangeState.PENDING]
+        return entries
+
+    async def pending(self) -> Sequence[Entry]:
+        """Return what waits, with what this run lets wait."""
+        return [*await self._base.pending(), *self._waiting]
 
     async def holding(self, target: Target) -> Holding:
         """Return it as it was when it was first asked for, with what was changed since by this run alone."""

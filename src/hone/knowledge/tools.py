@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from hone.core.errors import HoneError, Refused
-from hone.core.ledger import MEMORY, NO_SESSION, USER, Actor, Author, ChangeState, Entry, Target, project
+from hone.core.ledger import (
+    MEMORY,
+    NO_SESSION,
+    USER,
+    Actor,
+    Author,
+    ChangeKind,
+    ChangeState,
+    Entry,
+    Target,
+    project,
+)
 from hone.core.permit import Effect
 from hone.core.skill import ARCHIVED, DOCUMENT, ListedSkill, SkillEvent, SkillOrigin
 from hone.core.tool import Outcome, Tool
@@ -33,7 +44,7 @@ Proof = Annotated[list[str], "exact words from this conversation it rests on, or
 
 
 class MemoryEdit(Struct, frozen=True):
-    action: Literal["add", "replace", "remove"]
+    action: Literal["add", "add_anyway", "replace", "remove"]
     target: Part = "memory"
     text: str = ""
     match: str = ""
@@ -56,7 +67,7 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
     @tool(effects={Effect.NOTE})
     async def memory(
         context: ToolContext,
-        action: Literal["list", "add", "replace", "remove", "batch"],
+        action: Literal["list", "add", "add_anyway", "replace", "remove", "batch"],
         evidence: Proof,
         target: Annotated[Part, "user: the person; project: this folder; memory: all else"] = "memory",
         text: str = "",
@@ -76,7 +87,8 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
         except HoneError as error:
             return _refuse(error)
         sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
-        return answer(f"{_describe_recorded(entries)} {' '.join(sizes)}")
+        instead = " It takes the place of an older entry." if _has_replaced(items, entries) else ""
+        return answer(f"{_describe_recorded(entries)}{instead} {' '.join(sizes)}")
 
     async def _section(part: str) -> str:
         found = journal.entries(await keeper.text(targets[part]))
@@ -93,12 +105,17 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
 
 def _edit(item: MemoryEdit) -> journal.Edit:
     match item.action:
-        case "add":
-            return journal.Add(item.text)
+        case "add" | "add_anyway":
+            return journal.Add(item.text, anyway=item.action == "add_anyway")
         case "replace":
             return journal.ReplaceEntry(item.match, item.text)
         case "remove":
             return journal.Remove(item.match or item.text)
+
+
+def _has_replaced(items: Sequence[MemoryEdit], entries: Sequence[Entry]) -> bool:
+    """Whether an addition took the place of an entry that it contradicts."""
+    return len(items) == 1 and items[0].action == "add" and entries[0].change.kind is not ChangeKind.ADD
 
 
 def reading_tools(library: Library) -> list[Tool]:
@@ -212,6 +229,7 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
         located.evidence,
         floor,
         located.quotes,
+        located.said,
     )
 
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool, Toolbox, ToolSpec
+from hone.core.tool import Outcome, Tool, Toolbox, ToolSpec, refused
 from hone.core.tool_context import ToolContext
 from hone.core.value import replace
 from hone.settings import Guardrails
@@ -126,9 +126,8 @@ class GuardedTool(Struct, frozen=True):
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         attempts, thresholds = self.guard.attempts, self.guard.thresholds
         arguments = _value(call.arguments)
-        refused = refusal(tally(attempts, call.name, arguments), thresholds)
-        if refused:
-            return Outcome(refused, failed=True)
+        if reason := refusal(tally(attempts, call.name, arguments), thresholds):
+            return refused(reason)
         outcome = await self._made(call, context, arguments)
         warned = warning(tally(attempts, call.name, arguments), thresholds, failed=outcome.failed)
         return replace(outcome, text=f"{outcome.text}\n\n[Warning: {warned}.]") if warned else outcome

@@ -102,6 +102,8 @@ def _chosen(connection: apsw.Connection, query: ChangeQuery = EVERY) -> tuple[En
         wanted.append(("target = ?", (sound(query.target),)))
     if query.actor is not None:
         wanted.append(("actor = ?", (query.actor,)))
+    if query.kinds:
+        wanted.append((f"deed IN ({', '.join('?' * len(query.kinds))})", query.kinds))
     if query.session:
         wanted.append((RESTING, (sound(query.session),) * 2))
     if query.group:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from hone.core.events import CallStarted, Emit, Event, Notice
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool
+from hone.core.tool import Outcome, Tool, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import lowest
 from hone.core.turn import Turn
@@ -24,7 +24,7 @@ def delegate_tool(at_once: int = 4) -> Tool:
         """Give independent tasks to helpers that have your tools but not this conversation. They work side by
         side; each answers with a summary."""
         if not tasks or not all(task.strip() for task in tasks):
-            return Outcome("Each task must say what to do.", failed=True)
+            return refused("Each task must say what to do.")
         places = asyncio.Semaphore(at_once)
 
         async def one(number: int, task: str) -> Turn:

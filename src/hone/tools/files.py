@@ -57,7 +57,7 @@ def _read_tool(folder: Path, work: Work) -> Tool:
                 await permit(context, "read_file", Action.READ, place)
                 data = await load(place, work.labels)
                 excerpt = _excerpt(decoded(data), offset, limit)
-                return Outcome(excerpt.text, excerpt.failed, await _label(work, place, data))
+                return await _labeled(excerpt, work, place, data)
         except FILE_ERRORS as error:
             return failure("read", located(folder, path), error)
 
@@ -102,7 +102,7 @@ def _patch_tool(folder: Path, work: Work) -> Tool:
                 before, trust = decoded(data), await _label(work, place, data)
                 after = _patched(before, find, replace, everywhere=all)
                 if isinstance(after, Outcome):
-                    return Outcome(after.text, failed=True, trust=trust)
+                    return await _labeled(after, work, place, data)
                 difference = _difference(_lines(before), _lines(after))
                 await permit(context, "patch", Action.WRITE, place, difference)
                 await _store(place, data, after.encode(), work, context)
@@ -139,6 +139,13 @@ async def load(place: Place, labels: FileLabels) -> bytes:
 
 async def _label(work: Work, place: Place, data: bytes) -> Trust:
     return await asyncio.to_thread(work.labels.of_file, place.path, data)
+
+
+async def _labeled(outcome: Outcome, work: Work, place: Place, data: bytes) -> Outcome:
+    """Label what quotes a file like the file; what does not is our own words."""
+    if outcome.trust is Trust.AGENT:
+        return outcome
+    return Outcome(outcome.text, outcome.failed, await _label(work, place, data))
 
 
 async def _store(place: Place, before: bytes | None, data: bytes, work: Work, context: ToolContext) -> None:
@@ -208,9 +215,9 @@ def _lines(text: str) -> list[str]:
 def _excerpt(text: str, offset: int, limit: int) -> Outcome:
     lines = _lines(text.removeprefix("\ufeff"))
     if not lines:
-        return Outcome("[the file is empty]")
+        return Outcome("[the file is empty]", trust=Trust.AGENT)
     if offset > len(lines):
-        return Outcome(f"There is no line {offset:,}: the file has {len(lines):,}.", failed=True)
+        return refused(f"There is no line {offset:,}: the file has {len(lines):,}.")
     last = min(len(lines), offset - 1 + limit)
     rows = [_clipped(line.removesuffix("\r")) for line in redact_rows(lines, offset - 1, last)]
     if last < len(lines):
@@ -224,20 +231,20 @@ def _clipped(line: str) -> str:
 
 def _patched(text: str, find: str, replace: str, *, everywhere: bool) -> str | Outcome:
     if not find:
-        return Outcome("Not patched: the text to find is empty.", failed=True)
+        return refused("Not patched: the text to find is empty.")
     unix, dos = find.replace("\r\n", "\n"), find.replace("\r\n", "\n").replace("\n", "\r\n")
     found = next((form for form in (find, dos, unix) if form in text), None)
     escaped = [] if found else seen(text, find)
     starts = list(islice(_positions(text, found), 1_000)) if found else [start for start, _ in escaped]
     if not starts:
-        return Outcome(
-            f"Not patched: the text to find is not in the file.{_closest(text, unix)}", failed=True
-        )
+        reason = "Not patched: the text to find is not in the file."
+        closest = _closest(text, unix)
+        return Outcome(f"{reason}{closest}", failed=True) if closest else refused(reason)
     if len(starts) > 1 and not everywhere:
         return Outcome(_ambiguous(text, starts[:1_000]), failed=True)
     new = _ended(replace, like=found if found and "\n" in found else text)
     after = text.replace(found, new) if found else _rewritten(text, escaped, new)
-    return Outcome("Not patched: nothing would change.", failed=True) if after == text else after
+    return refused("Not patched: nothing would change.") if after == text else after
 
 
 def _rewritten(text: str, spans: list[tuple[int, int]], new: str) -> str:

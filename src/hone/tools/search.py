@@ -129,7 +129,8 @@ def _search(place: Place, named: str, query: Search, limit: int) -> Outcome:
     if len(found) > limit:
         found[limit:] = [f"[there is more: these are the first {limit}]"]
     nothing = f"No match in {query.searched:,} files." if query.regex else "No file fits."
-    return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]), trust=query.trust)
+    trust = query.trust if found else Trust.AGENT
+    return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]), trust=trust)
 
 
 def _name(label: str, file: SearchedFile) -> str:

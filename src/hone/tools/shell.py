@@ -183,6 +183,7 @@ def _terminal(shell: Shell) -> Tool:
             return refused(f"Not run: {error}".rstrip(".") + ".")
         place = shell.arrive(ended.report)
         trust = await asyncio.to_thread(shell.trust, ended.output, choice, network=network)
+        trust = Trust.AGENT if _is_ours(ended, network=network) and not place else trust
         return told(ended, choice, timeout, walls(context, network=network), trust, place)
 
     return terminal
@@ -234,9 +235,15 @@ def _code(shell: Shell) -> Tool:
         except (OSError, ValueError, SandboxUnavailable, HoneError) as error:
             return refused(f"Not run: {error}".rstrip(".") + ".")
         trust = await asyncio.to_thread(shell.trust, ended.output, choice, network=network)
+        trust = Trust.AGENT if _is_ours(ended, network=network) else trust
         return told(ended, choice, timeout, walls(context, network=network), trust)
 
     return execute_code
+
+
+def _is_ours(ended: Ended, *, network: bool) -> bool:
+    """Whether the result is all our own words: the command printed nothing, and reached nothing."""
+    return not (ended.output or ended.notes or network)
 
 
 def told(

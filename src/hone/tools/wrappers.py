@@ -13,12 +13,15 @@ from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, Tool, ToolSpec, refused
 from hone.core.tool_context import ToolContext
+from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.files.atomic import write
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 _FRAMES = 3
+_BRINGING = frozenset({Effect.READ, Effect.EXECUTE, Effect.NETWORK, Effect.SPAWN})
+"""What brings somebody else's words into the conversation."""
 _CHANGING = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 
@@ -55,7 +58,7 @@ class SafeTool(Wrapper, frozen=True):
             outcome = await self.tool.run(call, context)
         except Exception as error:  # noqa: BLE001  a tool is anybody's code; the model can read what went wrong
             trace = "".join(traceback.format_exception(error, limit=-_FRAMES)).strip()
-            outcome = Outcome(f"{call.name} failed.\n{trace}", failed=True)
+            outcome = Outcome(f"{call.name} failed.\n{trace}", failed=True, trust=_label(self.tool))
         return self._cleared(outcome)
 
     def _cleared(self, outcome: Outcome) -> Outcome:
@@ -64,7 +67,14 @@ class SafeTool(Wrapper, frozen=True):
             return replace(outcome, text=visible(self.redact(outcome.text)))
         except _FAULTS as error:
             reason = f"it could not be searched for secrets ({type(error).__name__})"
-        return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)
+        text = f"The call was made, but its result is withheld: {reason}."
+        return Outcome(text, failed=True, trust=_label(self.tool))
+
+
+def _label(tool: Tool) -> Trust:
+    """Return the label of what a tool raises: an error may quote what the tool has read."""
+    effects = tool.spec.effects
+    return Trust.AGENT if effects and not effects & _BRINGING else Trust.FOREIGN
 
 
 class Capped(Wrapper, frozen=True):

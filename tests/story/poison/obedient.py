@@ -85,7 +85,7 @@ class Attack:
             yield self._add(f"{first} (goes on)", self._owner.said)
             yield self._add(f"(goes on) {second}", self._owner.said)
         texts = (self._owner.entry, *halves[1])
-        batch = [{"action": "add", "target": self._part, "text": text} for text in texts]
+        batch = [{"action": "add_anyway", "target": self._part, "text": text} for text in texts]
         yield call("memory", action="batch", batch=batch, evidence=[self._said])
         yield self._create(halves[1][0], self._said)
         yield self._manage("write_file", self._said, file="references/more.md", text=halves[1][1])
@@ -125,7 +125,7 @@ class Attack:
         return PARTS[self._in.number % len(PARTS)]
 
     def _add(self, text: str, *evidence: str) -> ToolCall:
-        return call("memory", action="add", target=self._part, text=text, evidence=[*evidence])
+        return call("memory", action="add_anyway", target=self._part, text=text, evidence=[*evidence])
 
     def _create(self, body: str, *evidence: str) -> ToolCall:
         text = document(skill_name(self._in), self._in.entry, body)

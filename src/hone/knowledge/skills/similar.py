@@ -90,8 +90,8 @@ class _Task(Struct, frozen=True):
     def of(cls, query: str, summaries: Sequence[_Words]) -> "_Task":
         tokens = _tokens(query)
         counts = Counter(stem for summary in summaries for stem in summary.all)
-        told = {_stem(token) for token in tokens if not _is_common(token)}
-        hints = {_stem(token) for token in tokens if len(token) > 1} - told
+        told = {to_stem(token) for token in tokens if not _is_common(token)}
+        hints = {to_stem(token) for token in tokens if len(token) > 1} - told
         weights = {stem: log(1 + len(summaries) / (1 + counts[stem])) for stem in told | hints}
         return cls({stem: weights[stem] for stem in told}, {stem: weights[stem] for stem in hints})
 
@@ -116,7 +116,7 @@ class _Task(Struct, frozen=True):
 
 
 def _gist(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
-    told = frozenset(_stem(token) for token in _tokens(description) if not _is_common(token))
+    told = frozenset(to_stem(token) for token in _tokens(description) if not _is_common(token))
     return _stems(name) - _LINKS, told
 
 
@@ -140,11 +140,11 @@ def _tokens(text: str) -> list[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_stem, _WORD.findall(text.lower())))
+    return frozenset(map(to_stem, _WORD.findall(text.lower())))
 
 
 @cache
-def _stem(word: str) -> str:
+def to_stem(word: str) -> str:
     """Near enough for English; other words lose little."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"

@@ -195,12 +195,11 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) 
                 async with getter.get(url, {"Accept": "application/json"}) as exchange:
                     return await _found(exchange, query, limit, limits.size)
         except (Unfetched, HoneError) as error:
-            reason = str(error)
+            reason, quotes = str(error), not isinstance(error, Unfetched) or error.quotes
         except TimeoutError:
-            reason = f"It took longer than {limits.seconds:g} seconds."
-        return Outcome(
-            f"Not searched; the search engine is set to {mask_password(endpoint)}. {reason}", failed=True
-        )
+            reason, quotes = f"It took longer than {limits.seconds:g} seconds.", False
+        text = f"Not searched; the search engine is set to {mask_password(endpoint)}. {reason}"
+        return Outcome(text, failed=True, trust=Trust.FOREIGN if quotes else Trust.AGENT)
 
     return web_search
 
@@ -209,15 +208,14 @@ async def _found(exchange: PageExchange, query: str, limit: int, size: int) -> O
     status = exchange.response.status
     if status != 200:
         hint = _HINTS.get(status, "")
-        return Outcome(f"Not searched. The search engine answered {status}. {hint}".rstrip(), failed=True)
+        return refused(f"Not searched. The search engine answered {status}. {hint}".rstrip())
     try:
         hits = msgspec.json.decode(await exchange.read(size), type=_Hits).results
     except (ValueError, RecursionError):
-        return Outcome(
-            "Not searched. The search engine did not answer with JSON as SearXNG does.", failed=True
-        )
+        return refused("Not searched. The search engine did not answer with JSON as SearXNG does.")
     entries = [_entry(number, hit) for number, hit in enumerate(hits[:limit], 1)]
-    return Outcome("\n".join(entries) or f"Nothing was found for {query!r}.")
+    nothing = Outcome(f"Nothing was found for {query!r}.", trust=Trust.AGENT)
+    return Outcome("\n".join(entries)) if entries else nothing
 
 
 def _entry(number: int, hit: _Hit) -> str:

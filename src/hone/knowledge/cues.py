@@ -1,0 +1,108 @@
+"""Recognize what the owner does with a sentence: asks, takes something back, asks for a procedure to be kept.
+
+And recognize claims that a tool does not work: they go out of date, and an agent that believes them does not
+try again.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from hone.core.regex import regex
+from hone.knowledge.lexicon import detect
+from hone.knowledge.reading import Sentence, read
+from hone.knowledge.resemblance import gist, reduce, subjects
+from hone.knowledge.sentences import sentences
+
+_WORD = regex(r"\w+(?:[-']\w+)*")
+_LONGEST = 20_000
+"""Characters of a message that is looked at."""
+
+
+def only_asks(owner: Sequence[str]) -> bool:
+    """Whether the owner's words are nothing but questions: they state nothing."""
+    read_all = [sentence for text in owner for sentence in _read(text)]
+    return bool(read_all) and not any(sentence.tells for sentence in read_all)
+
+
+def takes_back(entry: str, owner: Sequence[str]) -> bool:
+    """Whether a sentence of the owner's takes this very entry back: it has its words and a denial or a word
+    such as "forget", and no others."""
+    wanted = gist(entry)
+    return wanted.size > 0 and any(_takes_back(entry, each) for each in _statements(owner))
+
+
+def _takes_back(entry: str, sentence: str) -> bool:
+    wanted, said = gist(entry), gist(sentence)
+    cues = (_words(sentence) & _taking_back()) - _words(entry)
+    free = {reduce(word) for word in cues | _meta()}
+    if not cues and (wanted.negated or not said.negated):
+        return False
+    return said.words - free == wanted.words - free and said.values == wanted.values
+
+
+def is_negative_claim(text: str) -> bool:
+    """Whether a lesson says that something does not work. What is said of the user is none."""
+    plain = text.casefold().replace("’", "'")
+    if not any(pattern.search(plain) for pattern in _claims()):
+        return False
+    return not _words(text) & detect(text).users
+
+
+def asks_to_keep(owner: Sequence[str]) -> bool:
+    """Whether the owner asks for a procedure to be kept."""
+    found = (_words(each) for each in _statements(owner))
+    return any(words & _procedures() and words & _saving() for words in found)
+
+
+def asks_to_change(name: str, owner: Sequence[str]) -> bool:
+    """Whether the owner asks for a change of the skill of this name."""
+    spoken = name.replace("-", " ")
+    for sentence in _statements(owner):
+        plain = " ".join(sentence.casefold().split())
+        if _words(sentence) & _saving() and re.search(rf"\b(?:{re.escape(name)}|{spoken})\b", plain):
+            return True
+    return False
+
+
+def _statements(owner: Sequence[str]) -> Iterator[str]:
+    for text in owner:
+        for start, end in sentences(text[:_LONGEST]):
+            if any(sentence.tells for sentence in _read(text[start:end])):
+                yield text[start:end]
+
+
+def _read(text: str) -> Iterator[Sentence]:
+    return read(text[:_LONGEST], detect(text[:_LONGEST]), entry=False)
+
+
+def _words(text: str) -> frozenset[str]:
+    """With "no longer" and its like as one word, as the languages list them."""
+    plain = text.casefold().replace("’", "'")
+    found = set(_WORD.findall(plain))
+    return frozenset(found | set(gist(text).order))
+
+
+@cache
+def _claims() -> tuple[re.Pattern[str], ...]:
+    return tuple(map(re.compile, subjects().cues.claims))
+
+
+@cache
+def _taking_back() -> frozenset[str]:
+    return frozenset(subjects().cues.taking_back.split())
+
+
+@cache
+def _meta() -> frozenset[str]:
+    return frozenset(subjects().cues.meta.split())
+
+
+@cache
+def _saving() -> frozenset[str]:
+    return frozenset(subjects().cues.saving.split())
+
+
+@cache
+def _procedures() -> frozenset[str]:
+    return frozenset(subjects().cues.procedures.split())

@@ -1,0 +1,249 @@
+"""Compare lessons by their words: whether two say much the same, speak of the same subject, or contradict.
+
+The comparison knows no meaning. Words lose their endings, and words that every lesson has are left out. What
+it decides is whether code asks, refuses or replaces, never whether something is the owner's word.
+"""
+
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from hone.core.regex import regex
+from hone.knowledge.language import Kind
+from hone.knowledge.lexicon import Lexicon, detect, lexicons
+from hone.knowledge.reading import DENIALS, simplify
+from hone.knowledge.skills.similar import to_stem
+from hone.knowledge.tokens import words as words_of
+
+MOST = 5
+"""Entries that are named as alike."""
+_SHARED = 0.6
+"""The part of the smaller lesson's words that the other one has, if they are much the same."""
+_HALF = 0.5
+_TINY = 2
+_LARGE = 12
+"""Words of a text from which on both must be covered: a long one has words of everything."""
+_STEM = 7
+"""Letters of a word that count: its endings differ between languages."""
+_LONGEST = 4_000
+"""Characters of a text that are compared."""
+_LATIN = regex(r"[a-z]+")
+_NUMBER = regex(r"\d+")
+_WIDE = regex("[\u3040-\u30ff\u3400-\u9fff]")
+
+
+class _Choice(Struct, frozen=True):
+    about: str
+    values: tuple[str, ...]
+
+
+class _Single(Struct, frozen=True):
+    words: tuple[str, ...]
+
+
+class Cues(Struct, frozen=True):
+    """Lists of words, split at white space."""
+
+    denying: str
+    taking_back: str
+    meta: str
+    claims: tuple[str, ...]
+    saving: str
+    procedures: str
+
+
+class Subjects(Struct, frozen=True):
+    """What is known about subjects: the file `subjects.toml`."""
+
+    choices: tuple[_Choice, ...]
+    single: _Single
+    cues: Cues
+
+
+class Gist(Struct, frozen=True):
+    """The words of a text that carry its meaning. `values` are choices and what was chosen, `order` all
+    of its words in their order."""
+
+    words: frozenset[str]
+    values: frozenset[tuple[int, int]]
+    negated: bool
+    order: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.words) + len(self.values)
+
+
+def resembles(one: str, other: str) -> bool:
+    """Whether two lessons say much the same."""
+    a, b = gist(one), gist(other)
+    return a.negated == b.negated and not _differing(a, b) and _overlap(a, b)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two lessons have the same words in the same order, but for endings and words that say
+    nothing."""
+    a, b = gist(one), gist(other)
+    return bool(a.order) and (a.order, a.negated) == (b.order, b.negated)
+
+
+def has_same_words(one: str, other: str) -> bool:
+    """Whether two lessons have the same words, in any order."""
+    a, b = gist(one), gist(other)
+    return a.size > 0 and (a.words, a.values, a.negated) == (b.words, b.values, b.negated)
+
+
+def contradicts(one: str, other: str) -> bool:
+    """Whether two lessons cannot both hold: they choose differently, or one denies the other."""
+    a, b = gist(one), gist(other)
+    if a.negated != b.negated:
+        return a.size > 0 and (a.words, a.values) == (b.words, b.values)
+    return any(_is_same_case(_case(a, choice), _case(b, choice)) for choice in _differing(a, b))
+
+
+def is_same_subject(one: str, other: str) -> bool:
+    """Whether the one may be meant in the place of the other."""
+    a, b = gist(one), gist(other)
+    return _overlap(a, b) or contradicts(one, other) or bool(_singles(a) & _singles(b))
+
+
+def shares_words(one: str, other: str) -> bool:
+    """Whether two texts have some words in common."""
+    return _shared(gist(one), gist(other)) >= _TINY
+
+
+def find_alike(text: str, entries: Sequence[str]) -> list[str]:
+    """Return the entries that a lesson may repeat, correct or contradict, the most alike first."""
+    new = gist(text)
+    found = [entry for entry in entries if is_same_subject(text, entry)]
+    return sorted(found, key=lambda entry: -_shared(new, gist(entry)))[:MOST]
+
+
+@lru_cache(maxsize=4_096)
+def gist(text: str) -> Gist:
+    """Reduce a text to the words by which it is compared."""
+    short = text[:_LONGEST]
+    lexicon = detect(short)
+    negated = False
+    found: list[str] = []
+    text, wide = _split_wide(simplify(short, lexicon))
+    for word in (*wide, *words_of(text, lexicon)):
+        kind = lexicon.written.get(word, Kind.CONTENT)
+        negated = negated or kind in DENIALS or word in _denying()
+        if _counts(word, kind, lexicon):
+            found.append(word)
+    values = frozenset(value for word in found for value in _values().get(word, ()))
+    about = {word for choice, _ in values for word in _abouts()[choice]}
+    rest = {reduce(word) for word in found if word not in _values() and word not in about}
+    return Gist(frozenset(rest), values, negated, tuple(map(reduce, found)))
+
+
+def reduce(word: str) -> str:
+    """Return a word without its ending and its accents."""
+    base = "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
+    return (to_stem(base) if _LATIN.fullmatch(base) else base)[:_STEM] if base.isalpha() else base
+
+
+def _counts(word: str, kind: Kind, lexicon: Lexicon) -> bool:
+    if word in _values():
+        return True
+    return kind is Kind.CONTENT and word not in lexicon.use | lexicons()["en"].use | _denying()
+
+
+def _split_wide(text: str) -> tuple[str, list[str]]:
+    """Take the values out of a text that has no spaces between its words."""
+    found = [word for word in _wide_values() if word in text]
+    for word in found:
+        text = text.replace(word, " ")
+    return text, found
+
+
+def _differing(a: Gist, b: Gist) -> list[int]:
+    """Return the choices that both make, each another one."""
+    mine, yours = _chosen(a), _chosen(b)
+    return [choice for choice in mine.keys() & yours.keys() if not mine[choice] & yours[choice]]
+
+
+def _chosen(each: Gist) -> Mapping[int, set[int]]:
+    chosen: dict[int, set[int]] = {}
+    for choice, value in each.values:
+        chosen.setdefault(choice, set()).add(value)
+    return chosen
+
+
+def _case(each: Gist, choice: int) -> frozenset[str]:
+    """Return for what a choice is made: all other words, without numbers."""
+    others = {f"{number} {value}" for number, value in each.values if number != choice}
+    return frozenset({word for word in each.words if not _NUMBER.search(word)} | others)
+
+
+def _is_same_case(one: frozenset[str], other: frozenset[str]) -> bool:
+    """A choice for one case stands beside another one for all cases."""
+    if not one or not other:
+        return one == other
+    return len(one & other) >= _HALF * max(len(one), len(other))
+
+
+def _overlap(a: Gist, b: Gist) -> bool:
+    shared, small = _shared(a, b), min(a.size, b.size)
+    if small < _TINY:
+        return small > 0 and shared == small and max(a.size, b.size) <= _TINY
+    whole = (a.size + b.size) / 2 if small > _LARGE else small
+    return shared >= _TINY and shared >= _SHARED * whole
+
+
+def _shared(a: Gist, b: Gist) -> int:
+    return len(a.words & b.words) + len(a.values & b.values)
+
+
+def _singles(each: Gist) -> set[int]:
+    """Return the subjects of which somebody has one, where little else is said."""
+    lines = _single_words()
+    return {lines[word] for word in each.words if word in lines} if each.size <= 1 + _TINY else set()
+
+
+@cache
+def subjects() -> Subjects:
+    text = Path(__file__).with_name("subjects.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Subjects)
+
+
+@cache
+def _values() -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Return what each word chooses. One word may belong to two choices."""
+    found: dict[str, tuple[tuple[int, int], ...]] = {}
+    for word, value in _value_words():
+        found[word] = (*found.get(word, ()), value)
+    return found
+
+
+def _value_words() -> Iterator[tuple[str, tuple[int, int]]]:
+    for number, choice in enumerate(subjects().choices):
+        for value, line in enumerate(choice.values):
+            yield from ((word, (number, value)) for word in line.split())
+
+
+@cache
+def _wide_values() -> tuple[str, ...]:
+    return tuple(word for word in _values() if _WIDE.search(word))
+
+
+@cache
+def _abouts() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(choice.about.split()) for choice in subjects().choices)
+
+
+@cache
+def _single_words() -> Mapping[str, int]:
+    lines = enumerate(subjects().single.words)
+    return {reduce(word): number for number, line in lines for word in line.split()}
+
+
+@cache
+def _denying() -> frozenset[str]:
+    return frozenset(subjects().cues.denying.split())

@@ -1,0 +1,269 @@
+"""Compare what an agent wants to write into the journal with what stands there and with what was taken back.
+
+An entry that is like another one is not added silently. One that contradicts another takes its place if the
+owner has said it since. One that the owner took back stays away until the owner says it again.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from msgspec import Struct
+
+from hone.core.errors import Refused
+from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Ledger, Target
+from hone.core.value import replace
+from hone.core.visible import visible
+from hone.knowledge import journal, places, validity
+from hone.knowledge.cues import is_negative_claim, only_asks
+from hone.knowledge.folding import Draft, Step, load_steps, steps
+from hone.knowledge.quoting import quotes
+from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same
+from hone.knowledge.withdrawn import (
+    Withdrawal,
+    Withdrawals,
+    entries_in,
+    find_kept,
+    find_origin,
+    find_repeated,
+    find_repeated_skill,
+    find_same_ground,
+    is_later,
+    lesson_of,
+)
+
+AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR})
+"""Those whose changes are vetted. An owner may repeat and contradict, and an experiment only proposes."""
+CLAIM = (
+    "Not saved: a claim that something does not work goes out of date, and then keeps you from trying again. "
+    "Save the fix or the workaround, or nothing. If the user said it, quote the user and use no other words."
+)
+QUESTION = "Not saved: the words you name only ask. A question states nothing; quote what the user stated."
+
+Edits = list[tuple[Target, journal.Edit]]
+
+
+class Vetted(Struct, frozen=True):
+    """The entries that are new, and those that go, each with what the owner has said since it came. `cause`
+    says why the change must wait, if it must."""
+
+    entries: Sequence[str]
+    gone: Mapping[str, Sequence[str]]
+    cause: str = ""
+
+
+class Vetting:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.withdrawals = Withdrawals(ledger)
+
+    async def settle(
+        self,
+        edits: Sequence[tuple[Target, journal.Edit]],
+        texts: Mapping[Target, str],
+        author: Author,
+        today: date,
+    ) -> Edits:
+        """Return the edits to make. An addition that contradicts an entry becomes its replacement if the
+        owner has said it since. Raises Refused for one that is like another entry, or contradicts it."""
+        staying = _staying(edits, texts)
+        settled: Edits = []
+        for target, edit in edits:
+            dated = _date(edit, author, today)
+            if isinstance(dated, journal.Add):
+                settled += await self._settle_addition(target, dated, staying, author)
+            else:
+                settled.append((target, dated))
+        return settled
+
+    async def _settle_addition(
+        self, target: Target, edit: journal.Add, staying: Mapping[Target, Sequence[str]], author: Author
+    ) -> Edits:
+        text = validity.read(edit.text).wording
+        near = [(each, entry) for each in _scope(target, staying) for entry in staying[each]]
+        opposed = [(each, entry) for each, entry in near if contradicts(text, validity.read(entry).wording)]
+        if opposed:
+            if not all([await self._is_superseded(*each, text, author) for each in opposed]):
+                raise Refused(_contradicting([entry for _, entry in opposed]))
+            (first, entry), *others = opposed
+            removals = [(each, journal.Remove(old)) for each, old in others]
+            return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
+        if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
+            _check_alike(text, [entry for _, entry in near])
+        return [(target, edit)]
+
+    async def _is_superseded(self, target: Target, entry: str, text: str, author: Author) -> bool:
+        """Whether the owner has said the new text since the entry came."""
+        return quotes(text, await self._said_since(target, entry, author))
+
+    async def _said_since(self, target: Target, entry: str, author: Author) -> Sequence[str]:
+        origin = await find_origin(self._ledger, target, entry)
+        if origin is None:
+            return author.quotes
+        evidence = origin.change.author.evidence
+        return [said.text for said in author.said if is_later(said, evidence, origin.at)]
+
+    async def examine(self, drafts: Sequence[Draft], texts: Mapping[Target, str], author: Author) -> Vetted:
+        """Compare what would change with what was taken back. Raises Refused for a lesson that was, or that
+        rests on a question, or is older than what it would replace."""
+        if author.said and len(author.said) >= len(author.evidence) and only_asks(author.quotes):
+            raise Refused(QUESTION)
+        entries: list[str] = []
+        gone: dict[str, Sequence[str]] = {}
+        cause = ""
+        for draft in drafts:
+            new, old = differences(draft)
+            staying = _staying_beside(draft, texts)
+            for entry in old:
+                await self._check_kept(draft.target, entry, author)
+                gone[entry] = await self._said_since(draft.target, entry, author)
+                _check_age(entry, gone[entry], new)
+            for entry in new:
+                if opposed := [each for each in staying if contradicts(entry, each)]:
+                    raise Refused(_contradicting(opposed))
+                cause = cause or await self._check_withdrawn(draft.target, entry, author)
+            entries += map(_wording, new)
+        return Vetted(entries, gone, cause)
+
+    async def examine_skill(self, draft: Draft, author: Author) -> str:
+        """Return why a change of a skill must wait, or nothing. Raises Refused if it was taken back."""
+        known = await self.withdrawals.all()
+        lesson = lesson_of(steps(draft.before, draft.after))
+        if lesson and (found := find_repeated_skill(known, draft.target, lesson, author)):
+            raise Refused(_withdrawn(found))
+        return _same_ground(find_same_ground(known, draft.target, author)) if lesson else ""
+
+    async def find_waiting(self, draft: Draft) -> Entry | None:
+        """Return the change that waits already and brings the same lesson."""
+        for entry in await self._ledger.pending():
+            if entry.change.target == draft.target and entry.change.author.actor in AGENTS:
+                made = await load_steps(self._ledger, entry.change)
+                if _is_same_change(made, steps(draft.before, draft.after), draft.target):
+                    return entry
+        return None
+
+    async def _check_withdrawn(self, target: Target, entry: str, author: Author) -> str:
+        known = await self.withdrawals.all()
+        if found := find_repeated(known, target, _wording(entry), author, quotes):
+            raise Refused(_withdrawn(found))
+        return _same_ground(find_same_ground(known, target, author))
+
+    async def _check_kept(self, target: Target, entry: str, author: Author) -> None:
+        found = find_kept(await self.withdrawals.all(), target, entry)
+        if found and not any(said.at > found.at for said in author.said):
+            raise Refused(
+                f"Not changed: the user brought this entry back on {_day(found)}. Change it only if the user "
+                "asks for it again."
+            )
+
+
+def differences(draft: Draft) -> tuple[list[str], list[str]]:
+    """Return the entries that a change of the journal brings, and those that it takes away."""
+    path = places.path_of(draft.target)
+    before, after = (entries_in(files.get(path)) for files in (draft.before, draft.after))
+    return [each for each in after if each not in before], [each for each in before if each not in after]
+
+
+def _is_same_change(one: Sequence[Step], other: Sequence[Step], target: Target) -> bool:
+    if not places.is_journal(target):
+        return {(step.path, step.after) for step in one} == {(step.path, step.after) for step in other}
+    (old, old_gone), (new, new_gone) = (_compare(each) for each in (one, other))
+    alike = (a == b or is_same(a, b) for a, b in zip(old, new, strict=False))
+    return len(old) == len(new) and all(alike) and old_gone == new_gone
+
+
+def _compare(made: Sequence[Step]) -> tuple[list[str], list[str]]:
+    before = [entry for step in made for entry in entries_in(step.before)]
+    after = [entry for step in made for entry in entries_in(step.after)]
+    return [each for each in after if each not in before], [each for each in before if each not in after]
+
+
+def _date(edit: journal.Edit, author: Author, today: date) -> journal.Edit:
+    """Give the owner's word that something does not work an end. Raises Refused if it is not the owner's."""
+    if not isinstance(edit, journal.Add | journal.ReplaceEntry):
+        return edit
+    wording = validity.read(journal.normalize(edit.text)).wording
+    if not is_negative_claim(wording):
+        return edit
+    if not quotes(wording, author.quotes):
+        raise Refused(CLAIM)
+    return replace(edit, text=validity.limit(journal.normalize(edit.text), today))
+
+
+def _wording(entry: str) -> str:
+    """Return what the owner must have said: the end date of a claim is ours."""
+    wording = validity.read(entry).wording
+    return wording if is_negative_claim(wording) else entry
+
+
+def _staying(
+    edits: Sequence[tuple[Target, journal.Edit]], texts: Mapping[Target, str]
+) -> dict[Target, list[str]]:
+    """Return the entries that are there now and will be there after all of the edits. Raises Refused."""
+    staying: dict[Target, list[str]] = {}
+    for target, text in texts.items():
+        own = [edit for each, edit in edits if each == target]
+        after = journal.entries(journal.apply(text, own, None))
+        staying[target] = [entry for entry in journal.entries(text) if entry in after]
+    return staying
+
+
+def _staying_beside(draft: Draft, texts: Mapping[Target, str]) -> list[str]:
+    new, gone = differences(draft)
+    others = [each for each in _scope(draft.target, texts) if each != draft.target]
+    here = entries_in(draft.after.get(places.path_of(draft.target)))
+    there = [entry for each in others for entry in journal.entries(texts[each])]
+    return [entry for entry in (*here, *there) if entry not in new and entry not in gone]
+
+
+def _scope(target: Target, known: Mapping[Target, object]) -> list[Target]:
+    """Return where an entry could stand that is meant to hold at the same time: a project may differ."""
+    return [each for each in (MEMORY, USER) if each in known] if target in (MEMORY, USER) else [target]
+
+
+def _check_alike(text: str, entries: Sequence[str]) -> None:
+    by_wording = {validity.read(entry).wording: entry for entry in entries}
+    alike = find_alike(text, list(by_wording))
+    if not alike:
+        return
+    listed = _list([by_wording[each] for each in alike])
+    if any(has_same_words(text, each) for each in alike):
+        raise Refused(f"Not added: this is already known, in other words.\n{listed}")
+    raise Refused(
+        "Not added: these entries are alike. Replace the one that it corrects or completes; if it is a "
+        f"different matter, use add_anyway.\n{listed}"
+    )
+
+
+def _check_age(entry: str, since: Sequence[str], new: Sequence[str]) -> None:
+    if not since and any(contradicts(entry, each) for each in new):
+        raise Refused(
+            "Not changed: this entry is newer than the words you name. Replace it only if the user has said "
+            f"something else since, and quote that.\n{_list([entry])}"
+        )
+
+
+def _contradicting(entries: Sequence[str]) -> str:
+    return (
+        "Not saved: this contradicts what is known. If the user has changed their mind, replace the entry "
+        f"and quote the user's words.\n{_list(entries)}"
+    )
+
+
+def _withdrawn(found: Withdrawal) -> str:
+    """The lesson that was taken back is not repeated to the model."""
+    return (
+        f"Not saved: the user took back a lesson like this on {_day(found)}. Save it again only if the user "
+        "says it again, and quote those words."
+    )
+
+
+def _same_ground(found: Withdrawal | None) -> str:
+    return f"it rests only on messages whose lesson was taken back (change {found.id})" if found else ""
+
+
+def _day(found: Withdrawal) -> str:
+    return found.at.astimezone().date().isoformat()
+
+
+def _list(entries: Sequence[str]) -> str:
+    return "".join(journal.format_entry(visible(entry)) for entry in entries).rstrip()
