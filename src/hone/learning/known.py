@@ -14,6 +14,7 @@ from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.snapshots import journals
 from hone.knowledge.tools import line
+from hone.knowledge.withdrawn import for_review
 
 SKILLS = 8
 """Skills that are listed: those most like the conversation."""
@@ -24,11 +25,13 @@ WAITING = 10
 
 
 async def describe_known(library: Library, folder: str, nodes: Sequence[Node], topics: Topics) -> str:
-    """Return the journal, the skills most like this conversation, and what waits for the owner, as a text."""
+    """Return as a text: the journal, the skills most like this conversation, what waits for the owner, and
+    what the owner took back."""
     blocks: list[str] = []
     if "memory" in topics:
         blocks += await _describe_journal(library.keeper, Path(folder))
         blocks += await _describe_waiting(library.keeper)
+        blocks += await _describe_withdrawn(library.keeper)
     if "skills" in topics:
         blocks += await _describe_skills(library, nodes)
     return redact("\n\n".join(["What is known now.", *blocks]))
@@ -57,6 +60,12 @@ async def _describe_waiting(keeper: Keeper) -> list[str]:
                 )
                 new += [journal.format_entry(entry) for entry in after if entry not in before]
     return [_list("These wait for the user already; do not save them again", new[-WAITING:])] if new else []
+
+
+async def _describe_withdrawn(keeper: Keeper) -> list[str]:
+    rows = [journal.format_entry(text) for text in await for_review(keeper.withdrawals)]
+    heading = "The user took these back; save one again only if the user has said it since"
+    return [_list(heading, rows)] if rows else []
 
 
 async def _describe_skills(library: Library, nodes: Sequence[Node]) -> list[str]:
