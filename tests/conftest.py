@@ -1,11 +1,13 @@
 """What every test shares: the two tiers, recorded figures, required programs, a clean environment."""
 
 import asyncio
+import gc
 import inspect
 import json
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,8 @@ from tests.tier import CURRENT, FIGURES, REPLAY, SAMPLE, TALLY, Draw, Figures, T
 
 __all__ = ["Draw", "Figures", "Tier", "requires"]
 
+LEFT_OPEN = 64
+"""Files that the tests of a process may leave open together: killed databases and the runner's own pipes."""
 FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
 
 settings.register_profile(
@@ -62,7 +66,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+def no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
     """Of all tests, none leaves a process behind that learns."""
     yield
     place = f"--home\0{tmp_path_factory.getbasetemp()}".encode()
@@ -72,6 +76,24 @@ def no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Generator[Non
             words = path.read_bytes()
             left += [words] if place in words and b"\0--behind" in words else []
     assert left == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptors() -> Generator[None, None, None]:
+    """Fail the last test of a process whose tests left many files open: some path through Hone leaks them."""
+    before = _open_files()
+    yield
+    gc.collect()
+    left = _open_files() - before
+    assert left.total() < LEFT_OPEN, f"{left.total()} files left open: {left.most_common(5)}"
+
+
+def _open_files() -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            found[os.readlink(each)] += 1
+    return found
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
