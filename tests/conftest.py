@@ -65,6 +65,19 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
     return path
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
+    """Of all tests, none leaves a process behind that learns."""
+    yield
+    place = f"--home\0{tmp_path_factory.getbasetemp()}".encode()
+    left = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            words = path.read_bytes()
+            left += [words] if place in words and b"\0--behind" in words else []
+    assert left == []
+
+
 @pytest.fixture(scope="session", autouse=True)
 def descriptors() -> Generator[None, None, None]:
     """Fail the last test of a process whose tests left many files open: some path through Hone leaks them."""
@@ -92,9 +105,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts background jobs with Ctrl-C ignored, and what tests start would inherit that.
+    # A shell starts background jobs with Ctrl-C ignored, `nohup` what it starts with SIGHUP ignored, and what
+    # tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     settings.load_profile("long" if config.getoption("--long") else "short")
 
 
