@@ -98,8 +98,8 @@ MUTATIONS = (
         "trust rule: what a review looks up",
         "foreign text that it reads there does not count",
         "knowledge/tools.py",
-        "floor = min(source.transcript.trust, context.transcript.trust)",
-        "floor = source.transcript.trust",
+        "min(source.transcript.trust, context.transcript.trust),",
+        "source.transcript.trust,",
         f"{POISONED}[memory_backend in a review-review]",
     ),
     of(
@@ -155,7 +155,7 @@ MUTATIONS = (
         "the curator's report repeats a plan that waits",
         "features/curator/curator.py",
         "planned = {skill(move.name) for move in thought.advice.moves} & pending",
-        "planned = set[Target]()",
+        "planned = set[str]()",
         "tests/story/test_poisoning.py::test_no_skill_that_waits_or_was_rejected_gets_in_by_the_curator",
     ),
     of(

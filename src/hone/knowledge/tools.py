@@ -216,8 +216,6 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
     """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
     header = context.header
     source = source or Source(header.id, context.transcript)
-    # A review may have read more than the conversation it looks back on, such as what a backend keeps.
-    floor = min(source.transcript.trust, context.transcript.trust)
     located = locate(claims, source)
     return Author(
         ACTORS.get(header.origin, Actor.AGENT),
@@ -227,7 +225,8 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
         context.call.id,
         reason,
         located.evidence,
-        floor,
+        # A review may have read more than the conversation it looks back on, such as what a backend keeps.
+        min(source.transcript.trust, context.transcript.trust),
         located.quotes,
         located.said,
     )

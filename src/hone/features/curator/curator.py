@@ -17,18 +17,7 @@ from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
-from hone.core.ledger import (
-    NO_SESSION,
-    START,
-    Actor,
-    Author,
-    Change,
-    ChangeState,
-    Entry,
-    Evidence,
-    Target,
-    skill,
-)
+from hone.core.ledger import NO_SESSION, START, Actor, Author, Change, ChangeState, Entry, Evidence, skill
 from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
@@ -271,12 +260,12 @@ def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) 
     done = {change.target for change in changes} - pending
     planned = {skill(move.name) for move in thought.advice.moves} & pending
     undone = (thought.advice.error, thought.advice.skipped, *refused)
-    rows = {skill(move.name): move for batch in thought.batches for move in batch.moves}
+    moves = [move for batch in thought.batches for move in batch.moves]
     stale = _graded(thought.aged, Grade.STALE)
     counted = [f"- Changes in a plan: {len(planned)} (hone pending shows them)"] if planned else []
     parts = [
-        ("Done", _lines(rows, done)),
-        ("Waits for you", [*counted, *_lines(rows, pending - planned)]),
+        ("Done", _lines(moves, done)),
+        ("Waits for you", [*counted, *_lines(moves, pending - planned)]),
         ("Stale", [f"- {each.name}: not used on {each.unused} days" for each in stale]),
         ("Not done", [f"- {each}" for each in undone if each]),
     ]
@@ -284,8 +273,8 @@ def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) 
     return "\n\n".join(told) or "Nothing had to be done."
 
 
-def _lines(rows: Mapping[Target, Move], targets: Collection[Target]) -> list[str]:
-    return [f"- {move.name}: {move.reason}" for target, move in rows.items() if target in targets]
+def _lines(moves: Sequence[Move], targets: Collection[str]) -> list[str]:
+    return [f"- {move.name}: {move.reason}" for move in moves if skill(move.name) in targets]
 
 
 def _graded(aged: Sequence[Aged], grade: Grade) -> list[Aged]:
