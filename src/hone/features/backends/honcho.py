@@ -98,7 +98,7 @@ class HonchoBackend:
         kept = {each.id for each in newest.values()}
         return [_memory(each) for each in found if each.id in kept and _is(each, LIVE)][:limit]
 
-    async def _searched(self, session: "Session", asked: "Search", limit: int) -> "list[Message]":
+    async def _searched(self, session: "Session", asked: "HonchoSearch", limit: int) -> "list[Message]":
         live = {"metadata": {"state": LIVE}}
         call = session.aio.search(asked.text, filters=live, limit=min(limit, PAGE))
         return [each for each in await self._counted(call) if asked.fits(each.content)]
@@ -237,7 +237,7 @@ def each_alone() -> Iterator[None]:
         raise group.exceptions[0] from None
 
 
-class Search(Struct, frozen=True):
+class HonchoSearch(Struct, frozen=True):
     """One request for messages with these words. With a `root`, a message must have a form of it: the service
     also finds `port` inside `portrait`."""
 
@@ -248,19 +248,19 @@ class Search(Struct, frozen=True):
         return not self.root or has_form(content, [self.root])
 
 
-def searches(text: str) -> list[Search]:
+def searches(text: str) -> list[HonchoSearch]:
     """Return what to ask the service for: all words together, then the longest ones alone, without their
     endings. The service takes any sign for a request to match letter by letter, and finds only messages that
     have all words."""
-    together = Search(" ".join(words(text)))
+    together = HonchoSearch(" ".join(words(text)))
     alone = sorted((term.replace(" ", "") for term in content_terms(text)), key=len, reverse=True)[:ALONE]
     return [each for each in dict.fromkeys((together, *map(_alone, alone))) if each.text]
 
 
-def _alone(term: str) -> Search:
+def _alone(term: str) -> HonchoSearch:
     root = next(iter(roots([term])), "")
     doubled = root[-1:] == root[-2:-1]  # running has another n than run
-    return Search(term) if not root or doubled else Search(root, root)
+    return HonchoSearch(term) if not root or doubled else HonchoSearch(root, root)
 
 
 def fuse(answers: "Sequence[Sequence[Message]]") -> "list[Message]":
