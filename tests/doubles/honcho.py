@@ -18,6 +18,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from hone.models.fake_provider.serving import Caller, HttpRequest
+from tests.doubles.honcho_search import score
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,512}")
 LONGEST = 25_000
@@ -202,13 +203,13 @@ class HonchoDouble:
         raise Wrong(404, f"Message with ID {name} not found")
 
     def _search(self, space: Workspace, session: str, body: Any) -> list[dict[str, Any]]:
-        words = set(re.findall(r"[^\W_]+", _text(body, "query", 10_000).lower()))
-        limit = body.get("limit", 10)
+        text, limit = _text(body, "query", 10_000), body.get("limit", 10)
         if not isinstance(limit, int) or not 1 <= limit <= 100:
             raise Wrong(422, [{"loc": ["body", "limit"], "msg": "Input should be 1 to 100"}])
         found = _chosen(space.messages.get(session, []), body.get("filters"))
-        scored = [(len(words & set(re.findall(r"[^\W_]+", each["content"].lower()))), each) for each in found]
-        return [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score][:limit]
+        scored = [(fit, each) for each in found if (fit := score(text, each["content"])) is not None]
+        best = sorted(scored, key=lambda pair: (pair[0], pair[1]["created_at"]), reverse=True)
+        return [each for _, each in best][:limit]
 
 
 def _chosen(messages: list[dict[str, Any]], filters: Any) -> list[dict[str, Any]]:
@@ -220,8 +221,13 @@ def _chosen(messages: list[dict[str, Any]], filters: Any) -> list[dict[str, Any]
     return [each for each in messages if _contains(each["metadata"], metadata)]
 
 
-def _contains(held: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    return all(value == "*" or held.get(name) == value for name, value in wanted.items())
+def _contains(held: Any, wanted: Any) -> bool:
+    """As PostgreSQL compares JSON objects: what is wanted is a part of what is held. An asterisk asks for
+    nothing, not even that there is a value."""
+    if not isinstance(wanted, dict):
+        return bool(wanted == "*" or (type(held) is type(wanted) and held == wanted))
+    held = held if isinstance(held, dict) else {}
+    return all(_contains(held.get(name), value) for name, value in wanted.items())
 
 
 def _json(body: bytes) -> Any:

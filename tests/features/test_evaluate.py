@@ -144,6 +144,26 @@ async def test_a_backend_that_does_not_work_has_no_points_for_what_it_did_not_do
     assert seen.error
 
 
+@pytest.mark.parametrize(
+    ("seen", "word"),
+    [
+        (measured("null", worked=frozenset()), None),
+        (measured("down", why="It is down."), "not available"),
+        (measured("slow", times={"store": [60.0]}, is_cloud=True), "acceptable"),
+        (measured("lossy", durable=False, recall=0.5, calls={"store": 2.0}, needs_key=True), "recommended"),
+    ],
+)
+def test_programs_are_told_what_the_table_says(seen: Measured, word: str | None) -> None:
+    told, [titles, row, *_] = data(seen), table([seen]).splitlines()
+    assert told["label"] == word
+    assert row.split("  ")[0].strip() == told["name"]
+    at = titles.index("label")
+    assert row[at : titles.index("avail")].strip() == (word or "baseline")
+    assert [each for each in row.split() if each.isdigit()][0] == str(told["score"])
+    assert ("lost" in row) == (told["survives_kill"] is False)
+    assert ("50 %" in row) == (told["recall"] == 0.5)
+
+
 def test_the_drawing_is_sound_and_has_a_bar_for_each() -> None:
     drawn = ET.fromstring(
         svg([measured("<odd&name>"), measured("null", worked=frozenset()), measured(why="no")])

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from hone.core.backend import Deleted
-from hone.core.clock import ManualClock
+from hone.core.clock import ManualClock, SystemClock
 from hone.core.errors import BackendError, Unfit
+from hone.features.backends.evaluation import measure
 from hone.features.backends.guarded import GuardedBackend
 from hone.features.backends.honcho import HonchoBackend
 from tests.backing import closing, honcho
+from tests.conftest import Figures
 from tests.doubles.honcho import KEY, Answer, HonchoDouble
+from tests.doubles.honcho_probe import ANSWERS, probe
 
 FAULTS = [
     pytest.param(Answer(401, {"detail": "Invalid authentication"}), "HONCHO_API_KEY", id="401"),
@@ -45,6 +48,29 @@ async def test_each_fault_of_the_service_is_one_plain_error_at_once_and_the_next
         memo = await backend.retrieve("ann", "editor")
         assert memo is not None
         assert memo.value == "nano"
+
+
+async def test_the_double_answers_as_a_real_server_did() -> None:
+    """Which messages a query finds, filters, pages, and what is refused."""
+    async with HonchoDouble() as double:
+        assert await probe(double.url, KEY) == json.loads(ANSWERS.read_text(encoding="utf-8"))
+
+
+async def test_a_question_is_asked_without_signs_all_words_together_and_each_alone() -> None:
+    async with HonchoDouble() as double, closing(honcho(double)) as backend:
+        await backend.store("ann", "deploy/host", "The staging host is called heron.")
+        before = len(double.seen)
+        [memo] = await backend.query("ann", "What's the staging-host for deployments called?!")
+        assert memo.key == "deploy/host"
+        asked = {json.loads(each.body)["query"] for each in double.seen[before:]}
+        assert asked == {"what s the staging host for deployments called", "deploy", "called", "stag", "host"}
+
+
+async def test_the_bundled_questions_are_answered_by_the_search_of_a_real_server(figures: Figures) -> None:
+    async with HonchoDouble() as double, closing(honcho(double)) as backend:
+        seen = await measure(backend, SystemClock())
+    figures(f"bundled questions on Honcho's text search: {seen.recall * 12:.0f} of 12 found")
+    assert seen.recall == 1.0
 
 
 async def test_a_wrong_key_and_a_hung_socket_make_it_unavailable_with_a_reason() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -16,6 +17,7 @@ LOCAL, CLOUD = 20, 5
 LABELS: Sequence[tuple[int, str]] = ((80, "recommended"), (60, "acceptable"), (40, "marginal"))
 LAST = "not recommended"
 BASELINE = "baseline"
+ABSENT = "not available"
 WARNING = "What is stored leaves this machine."
 TITLES = (
     *("backend", "score", "label", "avail", "func", "lat", "priv", "store", "retrieve", "query", "recall"),
@@ -114,8 +116,13 @@ def advice(every: Sequence[Measured]) -> list[str]:
     return said + [f"{each.name}: {WARNING}" for each in every if each.is_cloud]
 
 
-def data(measured: Measured) -> dict[str, object]:
-    """For programs."""
+def standing(measured: Measured) -> str:
+    """Return the word that people and programs read: its label, unless there is nothing to label."""
+    return label(measured) if measured.available or measured.name == NULL else ABSENT
+
+
+def data(measured: Measured) -> dict[str, Any]:
+    """Return all that is told of a backend: programs get it as it is, and the table is made of it."""
     points = score(measured)
     return {
         "name": measured.name,
@@ -123,7 +130,7 @@ def data(measured: Measured) -> dict[str, object]:
         "why_not": measured.why or None,
         "error": measured.error or None,
         "score": points.total,
-        "label": None if measured.name == NULL else label(measured),
+        "label": None if measured.name == NULL else standing(measured),
         "points": asdict(points),
         "milliseconds": {
             name: {"p50": measured.at(name, 0.5), "p95": measured.at(name, 0.95)} for name in measured.times
@@ -140,7 +147,7 @@ def data(measured: Measured) -> dict[str, object]:
 
 def table(every: Sequence[Measured]) -> str:
     """Times are p50/p95 in milliseconds; calls are requests to a server for store/retrieve/query."""
-    rows = [TITLES, *(tuple(_cells(each)) for each in every)]
+    rows = [TITLES, *(tuple(_cells(data(each))) for each in every)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -150,22 +157,18 @@ def table(every: Sequence[Measured]) -> str:
     return "\n".join([*lines, "", *notes, *lies, *advice(every)])
 
 
-def _cells(measured: Measured) -> Iterator[str]:
-    points = score(measured)
-    yield measured.name
-    yield str(points.total)
-    yield label(measured) if measured.available else "not available"
-    yield from map(str, (points.availability, points.function, points.latency, points.privacy))
+def _cells(told: Mapping[str, Any]) -> Iterator[str]:
+    yield told["name"]
+    yield str(told["score"])
+    yield told["label"] or BASELINE
+    yield from (str(told["points"][part]) for part, *_ in PARTS)
     for name in TIMED:
-        yield (
-            ""
-            if measured.at(name, 0.5) is None
-            else f"{measured.at(name, 0.5):.1f}/{measured.at(name, 0.95):.1f}"
-        )
-    yield f"{100 * measured.recall:.0f} %" if measured.available else ""
-    yield {True: "kept", False: "lost", None: ""}[measured.durable]
-    yield "/".join(f"{measured.calls[name]:.1f}" for name in TIMED if name in measured.calls)
-    yield "yes" if measured.needs_key else "no"
+        times = told["milliseconds"].get(name)
+        yield f"{times['p50']:.1f}/{times['p95']:.1f}" if times else ""
+    yield "" if told["recall"] is None else f"{100 * told['recall']:.0f} %"
+    yield {True: "kept", False: "lost", None: ""}[told["survives_kill"]]
+    yield "/".join(f"{told['calls'][name]:.1f}" for name in TIMED if name in told["calls"])
+    yield "yes" if told["needs_key"] else "no"
 
 
 def svg(every: Sequence[Measured]) -> str:
@@ -201,8 +204,8 @@ def _bar(measured: Measured, top: int) -> list[str]:
         size = BAR * int(getattr(points, part))
         rows.append(f'<rect x="{at}" y="{top}" width="{size}" height="22" fill="{colour}"/>')
         at += size
-    word = label(measured) if measured.available or label(measured) == BASELINE else "not available"
-    rows.append(f'<text x="{at + 8}" y="{top + 16}" fill="#222222">{points.total} · {word}</text>')
+    told = f"{points.total} · {standing(measured)}"
+    rows.append(f'<text x="{at + 8}" y="{top + 16}" fill="#222222">{told}</text>')
     return rows
 
 

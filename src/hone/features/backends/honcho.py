@@ -5,15 +5,19 @@ cannot delete single messages, so replaced and deleted items are marked and no l
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, Unfit
+from hone.features.backends.forms import content_terms, has_form, roots
+from hone.stores.question import words
 
 if TYPE_CHECKING:
     from honcho import Honcho, Message, Session
@@ -26,6 +30,8 @@ PAGE = 100
 LIVE, OLD, GONE = "live", "old", "deleted"
 CONTENT = 20_000
 """Characters of a message; the value is whole in its metadata."""
+ALONE = 6
+"""Words of a question that are also asked for one by one."""
 UNFIT = frozenset({400, 413, 422})
 
 
@@ -82,16 +88,20 @@ class HonchoBackend:
     ) -> Sequence[MemoryItem]:
         if dialectic:
             return await self._asked(user_id, text)
+        asked = searches(text)
         async with self._session(user_id) as session:
-            live = {"metadata": {"state": LIVE}}
-            found = (
-                await self._counted(session.aio.search(text, filters=live, limit=min(limit, PAGE)))
-                if text.strip()
-                else []
-            )
+            with each_alone():
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(self._searched(session, each, limit)) for each in asked]
+        found = fuse([task.result() for task in tasks])
         newest = {each.metadata.get("key"): each for each in sorted(found, key=lambda each: each.created_at)}
-        kept = {id(each) for each in newest.values()}
-        return [_memory(each) for each in found if id(each) in kept and _is(each, LIVE)]
+        kept = {each.id for each in newest.values()}
+        return [_memory(each) for each in found if each.id in kept and _is(each, LIVE)][:limit]
+
+    async def _searched(self, session: "Session", asked: "HonchoSearch", limit: int) -> "list[Message]":
+        live = {"metadata": {"state": LIVE}}
+        call = session.aio.search(asked.text, filters=live, limit=min(limit, PAGE))
+        return [each for each in await self._counted(call) if asked.fits(each.content)]
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         keys: dict[str, None] = {}
@@ -216,6 +226,53 @@ def _explained(error: Any) -> BackendError:
             return BackendError(f"Honcho cannot be reached: {error}.")
         case status:
             return BackendError(f"Honcho failed ({status}).")
+
+
+@contextmanager
+def each_alone() -> Iterator[None]:
+    """Raise the first error of a group of tasks as it is."""
+    try:
+        yield
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+class HonchoSearch(Struct, frozen=True):
+    """One request for messages with these words. With a `root`, a message must have a form of it: the service
+    also finds `port` inside `portrait`."""
+
+    text: str
+    root: str = ""
+
+    def fits(self, content: str) -> bool:
+        return not self.root or has_form(content, [self.root])
+
+
+def searches(text: str) -> list[HonchoSearch]:
+    """Return what to ask the service for: all words together, then the longest ones alone, without their
+    endings. The service takes any sign for a request to match letter by letter, and finds only messages that
+    have all words."""
+    together = HonchoSearch(" ".join(words(text)))
+    alone = sorted((term.replace(" ", "") for term in content_terms(text)), key=len, reverse=True)[:ALONE]
+    return [each for each in dict.fromkeys((together, *map(_alone, alone))) if each.text]
+
+
+def _alone(term: str) -> HonchoSearch:
+    root = next(iter(roots([term])), "")
+    doubled = root[-1:] == root[-2:-1]  # running has another n than run
+    return HonchoSearch(term) if not root or doubled else HonchoSearch(root, root)
+
+
+def fuse(answers: "Sequence[Sequence[Message]]") -> "list[Message]":
+    """Return the messages of all answers, the best first. What few messages have says more than what many
+    have; the first answer, to the whole question, counts twice."""
+    scores: dict[str, float] = {}
+    messages = {message.id: message for answer in answers for message in answer}
+    for number, answer in enumerate(answers):
+        for rank, message in enumerate(answer):
+            weight = 1 if number else 2
+            scores[message.id] = scores.get(message.id, 0) + weight / (len(answer) + rank)
+    return sorted(messages.values(), key=lambda each: (scores[each.id], each.created_at), reverse=True)
 
 
 def _is(message: "Message", state: str) -> bool:

@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, Unfit
 from hone.core.regex import regex
-from hone.stores.words import question_terms, rarest, spaced
+from hone.features.backends.forms import beginning, content_terms, has_form, roots
+from hone.stores.words import rarest, spaced
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection, AsyncCursor
@@ -20,6 +22,8 @@ PATIENCE = 5
 """Seconds for a connection, and for a statement."""
 BUDGET = 500
 """Memories that are scored for one question."""
+SPARE = 3
+"""How many times as many memories are looked at as are asked for: not all that begin alike are forms."""
 FRESH = 60.0
 """Seconds for which the server's statistics are remembered."""
 LOCK = 0x686F6E65
@@ -75,11 +79,13 @@ FROM pg_class AS c JOIN pg_stats AS s ON s.tablename = c.relname AND s.attname =
 WHERE c.oid = 'hone_memos'::regclass AND frequency * c.reltuples > 20
 """
 SEARCH = f"""
-SELECT {COLUMNS} FROM hone_memos WHERE user_id = %(user)s AND words @@ %(sought)s::tsquery
+SELECT words @@ %(exact)s::tsquery, {COLUMNS} FROM hone_memos
+WHERE user_id = %(user)s AND words @@ %(sought)s::tsquery
 ORDER BY ts_rank(words, %(wanted)s::tsquery, 1) DESC, touched DESC LIMIT %(limit)s
 """
 EVERYWHERE = f"""
-SELECT {COLUMNS} FROM hone_memos WHERE user_id = %(user)s AND words @@ %(sought)s::tsquery
+SELECT words @@ %(exact)s::tsquery, {COLUMNS} FROM hone_memos
+WHERE user_id = %(user)s AND words @@ %(sought)s::tsquery
 ORDER BY touched DESC LIMIT %(limit)s
 """
 
@@ -144,21 +150,28 @@ class PostgresBackend:
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        terms = question_terms(text)
+        terms = content_terms(text)
+        wanted = roots(terms)
         if not terms:
             return ()
         async with self._connection() as connection:
             parsed = await (await self._run(connection, PARSED, (terms,))).fetchall()
             counts = await self._counts(connection)
-            known = [(_count(lexemes, counts), term) for term, lexemes in parsed if lexemes]
-            wanted = " | ".join(f"({term})" for term in rarest(known, BUDGET))
-            if not wanted:
+            known = [(_count(lexemes, counts), f"({term})") for term, lexemes in parsed if lexemes]
+            exact = " | ".join(term for _, term in known) or _quoted(_mark(""))
+            known += [(_count_beginning(root, counts), f"{_quoted(beginning(root))}:*") for root in wanted]
+            chosen = " | ".join(rarest(known, BUDGET))
+            if not chosen:
                 return ()
             everywhere = min(count for count, _ in known) > BUDGET
-            sought = f"{_quoted(_mark(user_id))} & ({wanted})"
-            values = {"user": user_id, "sought": sought, "wanted": wanted, "limit": limit}
-            found = await self._run(connection, EVERYWHERE if everywhere else SEARCH, values)
-            return [MemoryItem(*row) for row in await found.fetchall()]
+            sought = f"{_quoted(_mark(user_id))} & ({chosen})"
+            values: dict[str, object] = {"user": user_id, "sought": sought, "wanted": chosen, "exact": exact}
+            values["limit"] = SPARE * limit
+            rows = await (
+                await self._run(connection, EVERYWHERE if everywhere else SEARCH, values)
+            ).fetchall()
+        found = (MemoryItem(*row) for same, *row in rows if same or has_form(f"{row[0]} {row[1]}", wanted))
+        return list(islice(found, limit))
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         async with self._connection() as connection:
@@ -244,6 +257,12 @@ def _quoted(lexeme: str) -> str:
 def _count(lexemes: Sequence[str], counts: Mapping[str, int]) -> int:
     """Of a phrase, as many as of its rarest word; a word without statistics is rare."""
     return max(1, min(counts.get(lexeme, 1) for lexeme in lexemes))
+
+
+def _count_beginning(root: str, counts: Mapping[str, int]) -> int:
+    """As many as of all the commonest words that begin like this."""
+    first = beginning(root)
+    return max(1, sum(count for lexeme, count in counts.items() if lexeme.startswith(first)))
 
 
 def _first_line(error: Exception) -> str:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from hone.core.backend import KEYS, LIMIT, Availability, Deleted, MemoryItem
 from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
+from hone.features.backends.forms import beginning, content_terms, has_form, roots
 from hone.stores.database import Database
-from hone.stores.words import question_terms, rarest, spaced
+from hone.stores.words import rarest, spaced
 
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 BUDGET = 500
@@ -25,6 +27,8 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 COLUMNS = "m.key, m.value, m.user, m.created, m.updated, m.metadata"
+SPARE = 3
+"""How many times as many memories are looked at as are asked for: not all that begin alike are forms."""
 GET = f"SELECT {COLUMNS} FROM memos AS m WHERE user = ? AND key = ?"
 OLD = "DELETE FROM memos WHERE user = ? AND key = ? RETURNING id, created"
 PUT = (
@@ -32,10 +36,11 @@ PUT = (
 )
 INDEX = "INSERT INTO memo_words (rowid, key, value) VALUES (?, ?, ?)"
 UNINDEX = "DELETE FROM memo_words WHERE rowid = ?"
+EXACT = "SELECT rowid FROM memo_words WHERE memo_words MATCH ? AND rowid = ?"
 NEWEST = "SELECT key FROM memos WHERE user = ? ORDER BY id DESC LIMIT ?"
 COUNT = "SELECT count(*) FROM (SELECT 1 FROM memo_words WHERE memo_words MATCH ? LIMIT ?)"
 SEARCH = f"""
-SELECT {COLUMNS} FROM (
+SELECT m.id, {COLUMNS} FROM (
     SELECT w.rowid AS id, bm25(memo_words, 3.0, 1.0) AS score
     FROM memo_words AS w JOIN memos AS o ON o.id = w.rowid
     WHERE memo_words MATCH ? AND o.user = ? ORDER BY w.rowid DESC LIMIT ?
@@ -43,7 +48,7 @@ SELECT {COLUMNS} FROM (
 """
 
 EVERYWHERE = f"""
-SELECT {COLUMNS} FROM memo_words AS w JOIN memos AS m ON m.id = w.rowid
+SELECT m.id, {COLUMNS} FROM memo_words AS w JOIN memos AS m ON m.id = w.rowid
 WHERE memo_words MATCH ? AND m.user = ? ORDER BY w.rowid DESC LIMIT ?
 """
 
@@ -55,6 +60,13 @@ class _Draft(Struct, frozen=True):
     metadata: str
     at: int
     words: tuple[str, str]
+
+
+class _Wanted(Struct, frozen=True):
+    """What is looked for: terms as they are, and the roots of words that may have other forms."""
+
+    terms: tuple[str, ...]
+    roots: tuple[str, ...]
 
 
 class SqliteBackend:
@@ -88,8 +100,9 @@ class SqliteBackend:
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        terms = [f'"{term}"' for term in question_terms(text)]
-        return await self._database.read(partial(_search, user=user_id, terms=terms, limit=limit))
+        terms = content_terms(text)
+        wanted = _Wanted(tuple(f'"{term}"' for term in terms), tuple(roots(terms)))
+        return await self._database.read(partial(_search, user=user_id, wanted=wanted, limit=limit))
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         def work(connection: apsw.Connection) -> tuple[str, ...]:
@@ -149,17 +162,29 @@ def _get(connection: apsw.Connection, user: str, key: str) -> MemoryItem | None:
     return None if row is None else _memory(row)
 
 
-def _search(
-    connection: apsw.Connection, user: str, terms: Sequence[str], limit: int
-) -> tuple[MemoryItem, ...]:
+def _search(connection: apsw.Connection, user: str, wanted: _Wanted, limit: int) -> tuple[MemoryItem, ...]:
+    terms = (*wanted.terms, *(f'"{beginning(root)}"*' for root in wanted.roots))
     counts = [(int(connection.execute(COUNT, (term, BUDGET + 1)).get), term) for term in terms]
-    wanted = " OR ".join(rarest(counts, BUDGET))
-    if not wanted:
+    chosen = " OR ".join(rarest(counts, BUDGET))
+    if not chosen:
         return ()
     # A word that stands everywhere ranks nothing; to weigh it would mean to read every memory.
+    most = SPARE * limit
     if min(count for count, _ in counts if count) > BUDGET:
-        return tuple(_memory(row) for row in connection.execute(EVERYWHERE, (wanted, user, limit)))
-    return tuple(_memory(row) for row in connection.execute(SEARCH, (wanted, user, BUDGET, limit)))
+        rows: list[Any] = connection.execute(EVERYWHERE, (chosen, user, most)).fetchall()
+    else:
+        rows = connection.execute(SEARCH, (chosen, user, BUDGET, most)).fetchall()
+    fitting = (row for id, *row in rows if _fits(connection, id, row, wanted))
+    return tuple(_memory(row) for row in islice(fitting, limit))
+
+
+def _fits(connection: apsw.Connection, id: int, row: Sequence[Any], wanted: _Wanted) -> bool:
+    """Return whether a memory has a word that was asked for, or another form of one."""
+    key, value, *_ = row
+    if has_form(f"{key} {value}", wanted.roots):
+        return True
+    exact = " OR ".join(wanted.terms)
+    return connection.execute(EXACT, (exact, id)).fetchone() is not None
 
 
 def _memory(row: Sequence[Any]) -> MemoryItem:

@@ -17,7 +17,7 @@ from hone.core.visible import one_line, visible
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.features.templates.template_file import examples_digest, to_dict
-from hone.features.templates.values import Template, WorkKind
+from hone.features.templates.values import Template, WorkKind, is_listed
 
 EMPTY = "There are no templates yet. Make one: hone templates create SESSION"
 FOREIGN = "Foreign text was read in that session: what is learned after these examples waits for you."
@@ -85,14 +85,12 @@ def create(
 
 @templates.command("list")
 @click.option("--type", "work", type=WORK, help="Only this kind of work.")
-@click.option("--tags", multiple=True, callback=_tags, help="Only those that have all of these tags.")
+@click.option("--tags", multiple=True, callback=_tags, help="Only those with one of these tags or more.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.pass_obj
 def list_(options: Options, work: str | None, tags: tuple[str, ...], as_json: bool) -> None:
     """List templates by name."""
-    found = [
-        each for each in _all(options) if (work is None or each.work == work) and set(tags) <= set(each.tags)
-    ]
+    found = [each for each in _all(options) if is_listed(each, work, tags)]
     if as_json:
         echo_json([_summary(each) for each in found])
     elif found:

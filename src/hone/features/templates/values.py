@@ -1,5 +1,6 @@
 """The values of templates: calls that worked in one session, kept as examples for the start of others."""
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -46,3 +47,9 @@ class Template(Struct, frozen=True, forbid_unknown_fields=True, rename={"work": 
     examples: tuple[Example, ...]
     uses: tuple[SessionId, ...] = ()
     effect: float | None = None
+
+
+def is_listed(template: Template, work: str | None, tags: Collection[str]) -> bool:
+    """Return whether a template is of this kind of work and has one of these tags. What is not given does not
+    matter."""
+    return work in (None, template.work) and (not tags or bool(set(tags) & set(template.tags)))
