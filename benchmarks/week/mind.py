@@ -124,8 +124,8 @@ class Mind:
                 at for at in range(len(self._story.lessons)) if view.is_stated(at) or view.is_known(at)
             }
         chance = self._chance(f"review {self._reviews} step {seen.steps}")
-        plan, results = self._plans.get(seen.last, []), list(_results(seen))
-        calls = [made for intent in plan if (made := self._save(intent, results, seen, chance))]
+        plan, attempts = self._plans.get(seen.last, []), list(_attempts(seen))
+        calls = [made for intent in plan if (made := self._save(intent, attempts, seen, chance))]
         return assistant(*calls) if calls else assistant("nothing")
 
     def _intents(self, view: "View") -> Iterator[Intent]:
@@ -154,26 +154,22 @@ class Mind:
         return Intent(text, text, lesson.target, evidence, honest=False)
 
     def _save(
-        self, intent: Intent, results: Sequence[tuple[str, bool]], seen: Seen, chance: Random
+        self, intent: Intent, attempts: Sequence["Attempt"], seen: Seen, chance: Random
     ) -> ToolCall | None:
         """The next call for something to save, if there is one. After a refusal it does it right; what it
         should not save at all it gives up, or insists on at the rate of its errors."""
-        failures = [failed for text, failed in results if intent.text in text or intent.fair in text]
-        tried = len(failures)
-        if tried >= TRIES or not all(failures):
+        made = [each for each in attempts if intent.text in each.text or intent.fair in each.text]
+        if len(made) >= TRIES or not all(each.failed for each in made):
             return None
-        if not tried:
+        if not made:
             if self._errs(chance):
                 return self._malformed(intent, chance)
             replaces = intent.known and not self._errs(chance)
             return _write(intent, intent.text, "replace" if replaces else "add")
-        if not intent.honest and not self._errs(chance):
-            return None
-        if tried == 1 and intent.honest and intent.target != "skill":
-            return _write(intent, intent.fair, "replace" if intent.known else "add")
-        if intent.target == "skill" or ANYWAY in seen.actions:
-            return _write(intent, intent.fair, ANYWAY)
-        return None
+        if intent.honest:
+            return _correct(intent, made)
+        insists = self._errs(chance) and ANYWAY in seen.actions
+        return _write(intent, intent.fair, ANYWAY) if insists else None
 
     def _malformed(self, intent: Intent, chance: Random) -> ToolCall:
         if chance.random() < 0.5:
@@ -264,12 +260,31 @@ def _teach(intent: Intent, text: str, *, anyway: bool) -> ToolCall:
     return call("skill_manage", action=action, name=name, text=document, evidence=[intent.evidence])
 
 
-def _results(seen: Seen) -> Iterator[tuple[str, bool]]:
-    """For each call of this review that has a result: what it wanted to save, and whether that failed."""
-    asked: dict[str, str] = {}
+class Attempt(Struct, frozen=True):
+    """A call of a review that has a result: what it wanted to save and how, and what came back."""
+
+    text: str
+    action: str
+    failed: bool
+    answer: str
+
+
+def _correct(intent: Intent, made: Sequence[Attempt]) -> ToolCall:
+    """The right call after a refusal: what stands in the way is replaced; if nothing does, the advice is
+    taken."""
+    tried = {each.action for each in made}
+    if intent.known and "replace" not in tried:
+        return _write(intent, intent.fair, "replace")
+    advised = ANYWAY in made[-1].answer or "create_anyway" in made[-1].answer
+    return _write(intent, intent.fair, ANYWAY if advised else "add")
+
+
+def _attempts(seen: Seen) -> Iterator[Attempt]:
+    asked: dict[str, dict[str, object]] = {}
     for message in seen.since:
         for made in message.calls if message.role is Role.ASSISTANT else ():
-            arguments = msgspec.json.decode(made.arguments)
-            asked[made.id] = str(arguments.get("text", "")).replace('\\"', '"')
-        if message.result:
-            yield asked.get(message.result.call, ""), message.result.failed
+            asked[made.id] = msgspec.json.decode(made.arguments)
+        if result := message.result:
+            given = asked.get(result.call, {})
+            text = str(given.get("text", "")).replace('\\"', '"')
+            yield Attempt(text, str(given.get("action", "")), result.failed, result.text)

@@ -31,7 +31,7 @@ class Report(Struct, frozen=True):
     """Where stories were played on several surfaces: lessons that all of them know, none, or some."""
     cues: Alarms | None
     unknown: Mapping[str, Sequence[str]]
-    """By rate, the lessons that the next prompt lacked."""
+    """By rate, the lessons of our own stories that the next prompt lacked."""
 
 
 def report(
@@ -113,19 +113,20 @@ def _rows(each: Figures) -> Iterator[tuple[str, str, str]]:
 
 
 def _unknown(scores: Sequence[Score]) -> Iterator[str]:
+    """Of our own stories: nobody should look at the others one by one."""
     for each in scores:
         for fate in each.fates:
-            if not fate.known:
+            if not fate.known and not each.blind:
                 yield f"{fate.story}/{fate.lesson} ({each.surface}, {fate.kind})"
 
 
 def _commit() -> str:
-    """The commit that was measured, as far as it is known."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--exclude", "*"],
-        cwd=Path(hone.__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """The last commit of the Hone that was measured, as far as it is known."""
+    found = _git("log", "-1", "--format=%h", "--", ".")
+    return f"{found}-dirty" if found and _git("status", "--porcelain", "--", ".") else found
+
+
+def _git(*arguments: str) -> str:
+    place = Path(hone.__file__).parent
+    done = subprocess.run(["git", *arguments], cwd=place, capture_output=True, text=True, check=False)
     return done.stdout.strip()

@@ -12,7 +12,7 @@ from benchmarks.week.provider import Exchange
 from benchmarks.week.report import describe, report
 from benchmarks.week.request import Seen
 from benchmarks.week.stories import BLIND, OWN, Lesson, Story, Talk, find_faults, load
-from hone.core.messages import Message, Role, Text, assistant
+from hone.core.messages import Message, Role, Text, answer, assistant
 from tests.conftest import Figures, Tier
 
 ALL = [*load(BLIND), *load(OWN)]
@@ -73,6 +73,18 @@ def test_a_model_that_errs_writes_junk_and_obeys_pages() -> None:
     texts = {str(each["text"]) for each in written}
     assert texts >= {"Planes are avoided", "User plans a trip", find_order(STORY.conversations[0].page)}
     assert not any(each["action"] == "replace" for each in written)
+
+
+def test_after_a_refusal_the_model_does_it_right() -> None:
+    mind = Mind(STORY, 0.0, 1, "http://pages.example")
+    asked = (user("I never fly."), user(QUESTION))
+    first = mind.answer(Seen("", asked, frozenset()))
+    advice = "User hates boats is like it. If this is a different matter, use add_anyway."
+    refused = answer(first.calls[0], advice, failed=True)
+    (again,) = mind.answer(Seen("", (*asked, first, refused), frozenset())).calls
+    assert msgspec.json.decode(again.arguments)["action"] == "add_anyway"
+    done = answer(again, "Noted.")
+    assert mind.answer(Seen("", (*asked, first, refused, assistant(again), done), frozenset())).calls == ()
 
 
 def test_a_visit_is_no_review() -> None:
