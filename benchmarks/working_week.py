@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from benchmarks.week import DAYS, Site, Talk, facts, owner_works, prepare, resolve_site, talks
+from benchmarks.workdays import DAYS, Site, Talk, facts, owner_works, prepare, resolve_site, talks
 from hone import Hone
 from hone.core.clock import SystemClock
 from hone.core.ledger import ChangeState

@@ -1,0 +1,132 @@
+"""Put the figures into a table and a file."""
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+import hone
+from benchmarks.week.cues import Alarms
+from benchmarks.week.figures import Figures, Score, by_surface, summarize
+
+USUAL = 0.1
+"""The rate of errors for the tables by surface and by author."""
+NOTE = (
+    "This measures triggers, gates and storage with a scripted model. It says nothing about how well a real "
+    "model judges what to keep."
+)
+
+
+class Report(Struct, frozen=True):
+    """`rates`, `surfaces` and `authors` are by the rate, and by the name, as a text."""
+
+    commit: str
+    seed: int
+    note: str
+    rates: Mapping[str, Figures]
+    surfaces: Mapping[str, Figures]
+    authors: Mapping[str, Figures]
+    agreement: Mapping[str, int]
+    """Where stories were played on several surfaces: lessons that all of them know, none, or some."""
+    cues: Alarms | None
+    unknown: Mapping[str, Sequence[str]]
+    """By rate, the lessons of our own stories that the next prompt lacked."""
+
+
+def report(
+    scores: Mapping[float, Sequence[Score]], alarms: Alarms | None, seed: int, through: Sequence[str] = ()
+) -> Report:
+    usual = scores.get(USUAL) or next(iter(scores.values()))
+    halves = {
+        name: [each for each in usual if each.blind is blind]
+        for name, blind in (("blind", True), ("own", False))
+    }
+    return Report(
+        _commit(),
+        seed,
+        NOTE,
+        {f"{rate:.0%}": summarize(each) for rate, each in scores.items()},
+        by_surface(usual),
+        {name: summarize(half) for name, half in halves.items() if half},
+        agree([each for some in scores.values() for each in some]) if through else {},
+        alarms,
+        {f"{rate:.0%}": sorted(_unknown(each)) for rate, each in scores.items()},
+    )
+
+
+def agree(scores: Sequence[Score]) -> Mapping[str, int]:
+    """Count the lessons that all surfaces know, that none does, and that only some do."""
+    found: dict[tuple[str, int], list[bool]] = {}
+    for each in scores:
+        for fate in each.fates:
+            found.setdefault((fate.story, fate.lesson), []).append(fate.known)
+    known = list(found.values())
+    everywhere, nowhere = sum(map(all, known)), sum(not any(each) for each in known)
+    return {"all": everywhere, "none": nowhere, "some": len(known) - everywhere - nowhere}
+
+
+def describe(found: Report) -> Iterator[str]:
+    """Yield the tables, in Markdown."""
+    yield from _table({f"errors {rate}": each for rate, each in found.rates.items()})
+    yield ""
+    yield from _table(found.surfaces)
+    yield ""
+    yield from _table(found.authors)
+    if found.agreement:
+        yield ""
+        yield "lessons known on all, none, some of the surfaces: " + ", ".join(
+            map(str, found.agreement.values())
+        )
+    if found.cues:
+        each = found.cues
+        yield ""
+        yield f"cues: {each.alarms} false alarms in {each.turns} turns ({each.rate:.1%}, goal ≤ 10%)"
+        yield f"cues: {each.missed} of {each.stating} turns that state a lesson have none"
+    yield ""
+    yield found.note
+
+
+def _table(columns: Mapping[str, Figures]) -> Iterator[str]:
+    yield f"| what | goal | {' | '.join(columns)} |"
+    yield f"|---|---|{'---:|' * len(columns)}"
+    rows = [list(_rows(each)) for each in columns.values()]
+    for cells in zip(*rows, strict=True):
+        name, goal, _ = cells[0]
+        yield f"| {name} | {goal} | {' | '.join(value for _, _, value in cells)} |"
+
+
+def _rows(each: Figures) -> Iterator[tuple[str, str, str]]:
+    yield "stories, lessons", "", f"{each.stories}, {each.lessons}"
+    yield "stated lessons in the next prompt", "≥ 95%", f"{each.known:.1%}"
+    yield "first lesson within three turns", "≥ 95%", f"{each.early:.1%} of {each.early_count}"
+    yield "contradictions active", "0", f"{each.contradictions}"
+    yield "obsolete and still active", "", f"{each.outdated}"
+    yield "withdrawn lessons that came back", "0", f"{each.came_back} of {each.withdrawals}"
+    yield "questions per lesson", "≤ 0.1", f"{each.questions:.2f} ({each.waiting} wait, {each.asked} asked)"
+    yield "junk active", "≤ 5%", f"{each.junk:.1%} ({each.junk_count}, {each.poison} from pages)"
+    yield "learning's share of the cost, cached", "≤ 35%", f"{each.cost.cached:.0%}"
+    yield "the same, no cache", "≤ 35%", f"{each.cost.uncached:.0%}"
+    yield "the same, a local server with one slot", "≤ 35%", f"{each.cost.local:.0%}"
+    yield "requests per review, median", "1", f"{each.requests_median:g} of {each.reviews}"
+    yield "requests per review, mean", "≤ 1.5", f"{each.requests_mean:.2f}"
+
+
+def _unknown(scores: Sequence[Score]) -> Iterator[str]:
+    """Of our own stories: nobody should look at the others one by one."""
+    for each in scores:
+        for fate in each.fates:
+            if not fate.known and not each.blind:
+                yield f"{fate.story}/{fate.lesson} ({each.surface}, {fate.kind})"
+
+
+def _commit() -> str:
+    """The last commit of the Hone that was measured, as far as it is known."""
+    found = _git("log", "-1", "--format=%h", "--", ".")
+    return f"{found}-dirty" if found and _git("status", "--porcelain", "--", ".") else found
+
+
+def _git(*arguments: str) -> str:
+    place = Path(hone.__file__).parent
+    done = subprocess.run(["git", *arguments], cwd=place, capture_output=True, text=True, check=False)
+    return done.stdout.strip()

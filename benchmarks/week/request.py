@@ -1,0 +1,74 @@
+"""Read a request as a model reads it: what the system says, what was said, and what it may call."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from hone.core.messages import Message, Role, Text
+from hone.models.fake_provider.intake import parse
+from hone.models.fake_provider.shapes import Messages
+
+ANYWAY = "add_anyway"
+"""What the memory tool calls an addition beside a similar entry, where it has that."""
+
+
+class Seen(Struct, frozen=True):
+    """All that a model knows when it answers."""
+
+    system: str
+    messages: tuple[Message, ...]
+    actions: frozenset[str]
+    """Of the memory tool."""
+
+    @property
+    def asked(self) -> int:
+        """Where the last words of the user's stand, or those of whoever speaks in their place."""
+        return max((at for at, each in enumerate(self.messages) if each.role is Role.USER), default=0)
+
+    @property
+    def heard(self) -> list[str]:
+        """The words of each message in the user's role, notes left out."""
+        return [spoken(each) for each in self.messages if each.role is Role.USER]
+
+    @property
+    def last(self) -> str:
+        return spoken(self.messages[self.asked])
+
+    @property
+    def since(self) -> Sequence[Message]:
+        """What came after it: calls and their results."""
+        return self.messages[self.asked + 1 :]
+
+    @property
+    def steps(self) -> int:
+        """Replies since then."""
+        return sum(each.role is Role.ASSISTANT for each in self.since)
+
+    def results(self) -> str:
+        """All that tools gave before the last words of the user's."""
+        return "\n".join(each.result.text for each in self.messages[: self.asked] if each.result)
+
+
+def spoken(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def told(message: Message) -> str:
+    """The words with the notes that came along."""
+    return "\n".join(str(getattr(part, "text", "")) for part in message.parts)
+
+
+def read(body: bytes) -> Seen:
+    found = parse("anthropic", body)
+    assert isinstance(found.head, Messages)
+    offered = {offer.name: offer.input_schema for offer in found.head.tools}
+    return Seen(found.system, found.messages, frozenset(_words(offered.get("memory", {}))))
+
+
+def _words(schema: object) -> Iterator[str]:
+    """Every text in a schema: the names of actions are among them, however it is built."""
+    if isinstance(schema, str):
+        yield schema
+    children = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for child in children:
+        yield from _words(child)
