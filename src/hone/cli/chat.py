@@ -12,7 +12,7 @@ import click
 from hone import __version__
 from hone.app import Hone
 from hone.cli import modes
-from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, take_turn, tell_past, trust_hint, waiting
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
 from hone.cli.options import Options, at_terminal, read_piped
@@ -102,6 +102,8 @@ class Chat:
     async def hold(self) -> None:
         self._greet()
         await self._first_use()
+        with suppress(HoneError):
+            await tell_past(self._state.hone)
         self._lessons.begin()
         with suppress(EOFError):
             while True:
@@ -226,7 +228,8 @@ class Chat:
         with suppress(HoneError):
             before, self._waiting = self._waiting, len(await hone.ledger.pending())
             if self._waiting > max(before, self._lessons.waiting()):
-                self._say(waiting(self._waiting, "/pending"), dim=True)
+                hint = trust_hint(hone) if not before else ""
+                self._say(waiting(self._waiting, "/pending", hint), dim=True)
 
     def _say(self, words: str, *, dim: bool = False) -> None:
         for line in wrap_words(words):
