@@ -12,7 +12,7 @@ import click
 from hone import __version__
 from hone.app import Hone
 from hone.cli import modes
-from hone.cli.context import Interrupts, news, open_session, recap, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, recap, take_turn, tell_past, trust_hint, waiting
 from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
@@ -110,6 +110,8 @@ class Chat:
         await self._first_use()
         for sentence in await recap(self._state.hone, "/log"):
             self._say(sentence)
+        with suppress(HoneError):
+            await tell_past(self._state.hone)
         self._lessons.begin()
         with suppress(EOFError):
             while True:
@@ -236,7 +238,8 @@ class Chat:
         with suppress(HoneError):
             before, self._waiting = self._waiting, len(await hone.ledger.pending())
             if self._waiting > max(before, self._lessons.waiting()):
-                self._say(waiting(self._waiting, "/pending"), dim=True)
+                hint = trust_hint(hone) if not before else ""
+                self._say(waiting(self._waiting, "/pending", hint), dim=True)
 
     def _say(self, words: str, *, dim: bool = False) -> None:
         for line in wrap_words(words):

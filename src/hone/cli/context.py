@@ -23,6 +23,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.sections import find_past
 from hone.runtime.session import Session
 
 Result = TypeVar("Result")
@@ -96,9 +97,24 @@ async def open_session(hone: Hone, options: Options) -> Session:
     return await hone.resume(latest[0].header.id, options.model)
 
 
-def waiting(count: int, command: str) -> str:
-    """Say in one line what waits, and how to see it."""
-    return f"{count:,} lessons wait for you: {command}" if count > 1 else f"1 lesson waits for you: {command}"
+def waiting(count: int, command: str, hint: str = "") -> str:
+    """Say in one line what waits, how to see it, and how to need that less often."""
+    said = f"{count:,} lessons wait for you: {command}" if count > 1 else f"1 lesson waits for you: {command}"
+    return f"{said} ({hint})" if hint else said
+
+
+def trust_hint(hone: Hone) -> str:
+    """Say how lessons of this folder would not have to wait; empty if it is trusted."""
+    if hone.folders.trusts(hone.folder):
+        return ""
+    return "this folder is not trusted, so lessons from what is read in it wait; to trust it: hone trust"
+
+
+async def tell_past(hone: Hone) -> None:
+    """Say once how many entries are past their date."""
+    if count := len(await find_past(hone.keeper, hone.folder, hone.library.today)):
+        one, many = "1 journal entry is past its date", f"{count:,} journal entries are past their date"
+        hone.notices.append(f"{one if count == 1 else many} and no longer used: hone pending")
 
 
 async def recap(hone: Hone, command: str) -> list[str]:

@@ -7,15 +7,17 @@ import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import in_home, ledger_of, with_home
+from hone.cli.context import in_home, ledger_of, trust_hint, with_home
 from hone.cli.options import FAILED, Options, at_terminal, complain
 from hone.cli.output import echo, to_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import ChangeId, ChangeState
+from hone.core.visible import one_line
 from hone.knowledge import descriptions
 from hone.knowledge.descriptions import DescribedChange
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.sections import find_past
 
 ID = click.IntRange(1)
 
@@ -32,16 +34,28 @@ async def pending(hone: Hone, as_json: bool) -> Iterable[str]:
     entries = await keeper.ledger.pending()
     if as_json:
         return to_json([descriptions.data(each) for each in await descriptions.describe(keeper, entries)])
-    return _pending(await descriptions.describe_groups(keeper, entries))
+    found = await descriptions.describe_groups(keeper, entries)
+    past = await find_past(keeper, hone.folder, hone.library.today)
+    return (*_pending(found, trust_hint(hone)), *_past(past))
 
 
-def _pending(found: Sequence[DescribedChange]) -> Iterator[str]:
+def _past(found: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Ask about entries whose last day is over."""
+    if found:
+        yield "\nPast their date, and no longer used. Still true? Change the date with hone memory edit, or"
+        yield "remove the entry with hone memory rm."
+        yield from (f"  {part}: {one_line(entry, 500)}" for part, entry in found)
+
+
+def _pending(found: Sequence[DescribedChange], hint: str) -> Iterator[str]:
     for change in found:
         yield from changes.account(change, paint_for(sys.stdout))
         yield f"hone approve {change.entry.id}   or   hone reject {change.entry.id}\n"
     waits = sum(1 + len(change.others) for change in found)
     wait = "1 change waits" if waits == 1 else f"{waits:,} changes wait"
     yield f"{wait} for you." if found else "Nothing waits for you."
+    if found and hint:
+        yield f"{hint[0].upper()}{hint[1:]}"
 
 
 @click.command()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from hone.app import Hone
-from hone.cli.context import Interrupts, news, open_session, recap, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, recap, take_turn, tell_past, trust_hint, waiting
 from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
@@ -135,8 +135,10 @@ async def _once(
         _warn(session.mode)
         aside = await hone.library.use(skills, session.id)
         count = len(await hone.ledger.pending())
+        await tell_past(hone)
         learned = await recap(hone, "hone log") if sys.stderr.isatty() else ()
-        for sentence in (*news(hone), *learned, *([waiting(count, "hone pending")] if count else ())):
+        waits = [waiting(count, "hone pending", trust_hint(hone))] if count else ()
+        for sentence in (*news(hone), *learned, *waits):
             emit(Notice(sentence))
         with Interrupts() as interrupts:
             turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)

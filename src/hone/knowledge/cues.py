@@ -46,7 +46,7 @@ def is_negative_claim(text: str) -> bool:
     plain = text.casefold().replace("’", "'")
     if not any(pattern.search(plain) for pattern in _claims()):
         return False
-    return not _words(text) & detect(text).users
+    return not {word.partition("'")[0] for word in _words(text)} & detect(text).users
 
 
 def asks_to_keep(owner: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """The parts of the journal as they are now, each entry with the change that added it."""
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hone.knowledge import places
 from hone.knowledge.journal import blocks, entries, size
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
+from hone.knowledge.validity import past
 
 
 class Section(Struct, frozen=True):
@@ -42,6 +44,13 @@ def targets(folder: Path) -> Mapping[str, Target]:
 
 async def sections(keeper: Keeper, folder: Path) -> list[Section]:
     return [await section(keeper, target) for target in journals(folder)]
+
+
+async def find_past(keeper: Keeper, folder: Path, today: date) -> list[tuple[str, str]]:
+    """Return the entries whose last day is over, each with its part: they are in no prompt any more, and the
+    owner is asked whether they still hold."""
+    texts = [(target, await keeper.text(target)) for target in journals(folder)]
+    return [(places.name_of(target), entry) for target, text in texts for entry in past(entries(text), today)]
 
 
 async def section(keeper: Keeper, target: Target) -> Section:
