@@ -1,6 +1,7 @@
 """Find what in the owner's words is a reason to look back.
 
-That is a wish to remember, a correction, a complaint, or a statement of a lasting fact or preference. The
+That is a wish to remember, a correction, a complaint, a change of mind, or a statement of a lasting fact or
+preference. The
 patterns are data, one line for a kind and a language. Each sentence is searched by itself. What is quoted or
 pasted was not said by the owner, and a question states nothing.
 """
@@ -19,6 +20,7 @@ LABELS = {
     "remember": "a wish to remember",
     "correction": "a correction",
     "complaint": "a complaint",
+    "change": "a change of mind",
     "statement": "a statement about the user",
 }
 """What each kind is called where a person reads why there was a review, the clearest first."""
@@ -77,7 +79,7 @@ def _counts(kind: str, sentence: str, *, asked: bool) -> bool:
     what is only supposed."""
     if asked:
         return kind == "complaint"
-    return kind != "statement" or _SUPPOSED.match(sentence) is None
+    return kind not in ("statement", "change") or _SUPPOSED.match(sentence) is None
 
 
 def own_words(text: str) -> str:
