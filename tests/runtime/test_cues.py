@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.runtime.cues import LABELS, LONGEST, find_cue, own_words
+from hone.runtime.cues import LABELS, LONGEST, count_turns, find_cue, own_words
 from tests.conftest import Figures
 
 HERE = Path(__file__).with_name("cues")
@@ -112,3 +112,17 @@ def test_any_text_has_a_known_label_or_none(text: str) -> None:
 def test_what_is_searched_does_not_grow_with_the_message(piece: str) -> None:
     """One letter may stand for up to 18 in the plain form."""
     assert len(own_words(piece * 100_000)) <= 18 * 2 * LONGEST + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("Fix the failing test.", 1),
+        ("Do I need a visa?", 1),
+        ("I grade out of 20.", 2),
+        ("Im Garten ist wenig Sonne, wir haben Nordlage.", 2),
+        ("`my_list` is empty", 1),
+    ],
+)
+def test_words_about_the_owner_count_for_two_turns(text: str, turns: int) -> None:
+    assert count_turns(text) == turns

@@ -55,6 +55,13 @@ _SCRIPTS = {
     "ko": regex(r"[\uac00-\ud7a3]"),
     "ru": regex(r"[\u0400-\u04ff]"),
 }
+_OWNER = regex(
+    r"\b(?:i|we|my|our)\b(?! (?:need|think|guess|tried|try|get|got|see|have to|want to|was thinking)\b)|"
+    r"\b(?:ich|wir|mein\w*|unser\w*|je|j'\w+|nous|mon|ma|mes|notre|nos|yo|mi|mis|nuestr\w+|io|mi[oa]|miei|mie|"
+    r"nostr\w+|eu|meus?|minhas?|noss[oa]s?|ik|mijn|wij|onze|ja|mój|moja|moje|mam|nasz\w*|ben|benim|bizim|"
+    r"minä|minun|minulla|meillä|jag|min|mitt|mina|vår\w*|я|мне|меня|мо[йяеи]|мы|нас|наш\w*)\b|[我私僕俺]|저는|나는|우리"
+)
+"""Words by which somebody speaks of oneself."""
 _SUPPOSED = regex(
     r"(?:if|suppose|imagine|assume|let's say|what if|say|in case|wenn|falls|angenommen|si|supon\w*|se|caso)\b"
 )
@@ -72,6 +79,12 @@ def find_cue(text: str) -> str:
         if _counts(kind, sentence, asked=asked) and pattern.search(sentence)
     }
     return next((label for kind, label in LABELS.items() if kind in found), "")
+
+
+def count_turns(text: str) -> int:
+    """Return how many turns the owner's words count for: two if they tell of the owner, else one."""
+    told = any(not asked and _OWNER.search(sentence) for sentence, asked in _sentences(own_words(text)))
+    return 2 if told else 1
 
 
 def _counts(kind: str, sentence: str, *, asked: bool) -> bool:

@@ -35,7 +35,7 @@ from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
-from hone.runtime.cues import find_cue
+from hone.runtime.cues import count_turns, find_cue
 from hone.runtime.triggers import FIXED, count_turn, explain, summarize
 
 CHILD_CALLS = 30
@@ -422,7 +422,8 @@ class Session:
         at = deps.clock.now() + timedelta(seconds=deps.look_after)
         tainted = longer.trust is Trust.FOREIGN
         if said is longer.nodes[-1]:
-            return Look(at, find_cue(said.message.text), 1, tainted, topics)
+            words = said.message.text
+            return Look(at, find_cue(words), count_turns(words), tainted, topics)
         return Look(at, FIXED if turn and turn.fixed else "", 0, tainted, topics)
 
 
