@@ -23,7 +23,7 @@ from tests.faults.furnish import furnish, provider
 EVERY = 5
 """Turns of a conversation until it is reviewed."""
 SETTINGS = Settings(
-    learning=Learning(turns=EVERY, iterations=0),
+    learning=Learning(turns=EVERY, iterations=0, after_exit="off"),  # so that it is known how many are due
     memory=Memory(memory=1_000_000),
     prices={"stage/scripted": PriceSettings(input=0.0, output=0.0)},
 )

@@ -191,6 +191,8 @@ def test_what_cannot_be_started_is_left_in_the_queue(home: Path, monkeypatch: py
     monkeypatch.setattr("sys.executable", str(home / "nowhere"))
     assert spawn(home, After.BACKGROUND) is After.QUEUED
     assert spawn(home, After.NONE) is After.NONE
+    with hold_worker(home):
+        assert spawn(home, After.BACKGROUND) is After.BACKGROUND, "nobody is started beside the one there is"
 
 
 def test_a_process_is_left_behind_unless_somebody_says_no() -> None:
