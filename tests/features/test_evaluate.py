@@ -159,7 +159,7 @@ def test_programs_are_told_what_the_table_says(seen: Measured, word: str | None)
     assert row.split("  ")[0].strip() == told["name"]
     at = titles.index("label")
     assert row[at : titles.index("avail")].strip() == (word or "baseline")
-    assert [each for each in row.split() if each.isdigit()][0] == str(told["score"])
+    assert next(each for each in row.split() if each.isdigit()) == str(told["score"])
     assert ("lost" in row) == (told["survives_kill"] is False)
     assert ("50 %" in row) == (told["recall"] == 0.5)
 
