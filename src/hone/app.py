@@ -81,6 +81,7 @@ class Hone:
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
     mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
+    platform: the kind of program this is, for the log and for copies (default: the command line)
     """
 
     def __init__(  # noqa: PLR0913  every one is a choice of the caller's
@@ -95,7 +96,9 @@ class Hone:
         mode: Mode | str = "",
         settings: Settings | None = None,
         clock: Clock | None = None,
+        platform: str = "",
     ) -> None:
+        self.platform = platform
         self.home = Path(home) if home else home_folder()
         self.enclosure = folder if isinstance(folder, Enclosure) else None
         place = folder.folder if isinstance(folder, Enclosure) else folder
@@ -182,7 +185,7 @@ class Hone:
         limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
         modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
         named = {actor: LearningMode(mode) for actor, mode in modes.items()}
-        return KeeperRules(limits, named, self.stores.closed, LearningMode(learning.merges))
+        return KeeperRules(limits, named, self.stores.closed, LearningMode(learning.merges), self.platform)
 
     # Sessions
 

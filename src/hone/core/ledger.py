@@ -119,7 +119,8 @@ class Delta(Struct, frozen=True):
 
 class Author(Struct, frozen=True):
     """Who makes a change, from where, and what it rests on. `trust_floor` is the lowest label in the
-    conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences."""
+    conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences.
+    `platform` is the kind of program it is made in."""
 
     actor: Actor
     session: SessionId = NO_SESSION
@@ -130,6 +131,7 @@ class Author(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     trust_floor: Trust = Trust.OWNER
     quotes: tuple[str, ...] = ()
+    platform: str = ""
 
 
 class Change(Struct, frozen=True):

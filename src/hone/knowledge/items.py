@@ -71,9 +71,10 @@ class Items(Struct, frozen=True):
             if self.keeper.rules.closed:
                 raise Refused(self.keeper.rules.closed)
             verdict = _judge(author, self.keeper.rules.modes, confirmed=confirmed)
+            by = self.keeper.rules.sign(author)
             async with self.keeper.lock():
-                await self._adopt(target, found, author)
-                return await self._record(target, memory, author, verdict)
+                await self._adopt(target, found, by)
+                return await self._record(target, memory, by, verdict)
 
         return await uninterrupted(work())
 
@@ -87,6 +88,7 @@ class Items(Struct, frozen=True):
         deltas, contents = folding.deltas(folding.steps(before, {PATH: encode(found)}))
         if deltas:
             by = Author(author.actor, author.session, reason=FOUND, trust_floor=found.trust)
+            by = replace(by, platform=author.platform)
             await ledger.record([Change(target, ChangeKind.EDIT, deltas, by)], contents, self.clock.now())
 
     async def _record(

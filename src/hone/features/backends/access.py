@@ -138,6 +138,7 @@ class Access(Struct, frozen=True):
             context.call.name,
             context.call.id,
             trust_floor=min(Trust.AGENT, read, context.transcript.trust),
+            platform=self.items.keeper.rules.platform,
         )
 
     async def _protect(self, key: str, trust: Trust, there: MemoryItem | None) -> None:

@@ -171,9 +171,10 @@ def _search(
     # A word that stands everywhere ranks nothing; to weigh it would mean to read every memory.
     everywhere = min(count for count, _ in counts if count) > BUDGET
     values = (user, SPARE * limit) if everywhere else (user, BUDGET, SPARE * limit)
-    rows = connection.execute(EVERYWHERE if everywhere else SEARCH, (" OR ".join(chosen), *values))
+    asked = EVERYWHERE if everywhere else SEARCH
+    rows: list[Any] = connection.execute(asked, (" OR ".join(chosen), *values)).fetchall()
     fits = partial(_fits, connection, terms, formed) if {*chosen} & {*begun} else _is_any
-    fitting = (row for id, *row in rows.fetchall() if fits(id, row))
+    fitting = (row for id, *row in rows if fits(id, row))
     return tuple(_memory(row) for row in islice(fitting, limit))
 
 
