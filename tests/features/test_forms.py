@@ -69,7 +69,8 @@ async def test_a_question_finds_other_forms_of_its_words_and_nothing_that_only_b
             figures(f"{kind}, {name}, {told}: {right} of 12 found, {wrong} others among the first three")
     assert seen["bundled", True][0] >= seen["bundled", False][0]
     assert seen["bundled", True][1] <= seen["bundled", False][1]
-    assert seen["other forms", True] == (11, 0)
+    assert seen["other forms", True][0] == 11
+    assert seen["other forms", True][1] <= seen["other forms", False][1]
 
 
 async def test_other_forms_are_found_among_many_memories_whose_words_the_server_has_counted(

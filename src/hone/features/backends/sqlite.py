@@ -18,7 +18,7 @@ from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
 from hone.features.backends.forms import beginning, content_terms, has_form, roots
 from hone.stores.database import Database
-from hone.stores.words import rarest, spaced
+from hone.stores.words import question_terms, rarest, spaced
 
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 BUDGET = 500
@@ -95,8 +95,16 @@ class SqliteBackend:
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        terms = content_terms(text)
-        return await self._database.read(partial(_search, user=user_id, terms=terms, limit=limit))
+        def work(connection: apsw.Connection) -> tuple[MemoryItem, ...]:
+            """First what has words that say something, then what has others."""
+            found = _search(connection, user_id, content_terms(text), limit)
+            if len(found) == limit:
+                return found
+            more = _search(connection, user_id, question_terms(text), limit)
+            known = {memory.key for memory in found}
+            return (*found, *(memory for memory in more if memory.key not in known))[:limit]
+
+        return await self._database.read(work)
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         def work(connection: apsw.Connection) -> tuple[str, ...]:
