@@ -97,10 +97,11 @@ class SqliteBackend:
     ) -> Sequence[MemoryItem]:
         def work(connection: apsw.Connection) -> tuple[MemoryItem, ...]:
             """First what has words that say something, then what has others."""
-            found = _search(connection, user_id, content_terms(text), limit)
-            if len(found) == limit:
+            terms, every = content_terms(text), question_terms(text)
+            found = _search(connection, user_id, terms, limit)
+            if len(found) == limit or terms == every:
                 return found
-            more = _search(connection, user_id, question_terms(text), limit)
+            more = _search(connection, user_id, every, limit)
             known = {memory.key for memory in found}
             return (*found, *(memory for memory in more if memory.key not in known))[:limit]
 
