@@ -86,6 +86,7 @@ class Hone:
     learning:  background: look back over conversations in the event loop (default); queue: leave that to a
                chat, a server or `hone worker`; off: learn nothing
     learning_wait:  seconds that `close` may take for it
+    platform: the kind of program this is, for the log and for copies (default: the command line)
     """
 
     def __init__(  # noqa: PLR0913  every one is a choice of the caller's
@@ -102,7 +103,9 @@ class Hone:
         clock: Clock | None = None,
         learning: str = "",
         learning_wait: float = 5.0,
+        platform: str = "",
     ) -> None:
+        self.platform = platform
         self.home = Path(home) if home else home_folder()
         self.enclosure = folder if isinstance(folder, Enclosure) else None
         place = folder.folder if isinstance(folder, Enclosure) else folder
@@ -195,7 +198,7 @@ class Hone:
         limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
         modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
         named = {actor: LearningMode(mode) for actor, mode in modes.items()}
-        return KeeperRules(limits, named, self.stores.closed, LearningMode(learning.merges))
+        return KeeperRules(limits, named, self.stores.closed, LearningMode(learning.merges), self.platform)
 
     # Sessions
 

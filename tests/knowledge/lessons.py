@@ -50,8 +50,8 @@ class Lessons:
         located = locate(claims, Source(self.session, self.talk))
         self.clock.advance(60)
         floor = self.talk.trust
-        found = (located.evidence, floor, located.quotes, located.said)
-        return Author(actor, self.session, NONE, "memory", "1", "", *found)
+        found = (located.evidence, floor, located.quotes)
+        return Author(actor, self.session, NONE, "memory", "1", "", *found, said=located.said)
 
     async def note(
         self, edit: Edit, *claims: str, target: Target = USER, actor: Actor = Actor.REVIEW

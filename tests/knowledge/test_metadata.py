@@ -30,4 +30,6 @@ def test_a_review_names_all_there_is() -> None:
     ],
 )
 def test_what_is_empty_is_left_out(actor: Actor, origin: str, context: str) -> None:
-    assert metadata(Author(actor), platform="") == {"write_origin": origin, "execution_context": context}
+    told = {"write_origin": origin, "execution_context": context, "platform": "cli"}
+    assert metadata(Author(actor)) == told
+    assert metadata(Author(actor, platform="serve")) == {**told, "platform": "serve"}

@@ -322,3 +322,40 @@ async def test_the_same_text_again_is_no_change(home: Path) -> None:
         await hone.keeper.undo((await hone.ledger.entries())[0].id)
         with pytest.raises(Refused):
             await hone.keeper.undo((await hone.ledger.entries())[1].id)
+
+
+@pytest.mark.parametrize("answer", ["undo", "reject"])
+async def test_what_the_owner_took_back_is_not_stored_again_by_a_review(home: Path, answer: str) -> None:
+    settings = replace(SQLITE, learning=Learning(review="ask")) if answer == "reject" else SQLITE
+    async with Hone(home=home, settings=settings, model=Scripted(reviewing(KEEP))) as hone:
+        await review(hone)
+        [entry] = await hone.ledger.entries()
+        await (hone.keeper.undo if answer == "undo" else hone.keeper.reject)(entry.id)
+        job = await review(hone)
+        said = await hone.sessions.load((await hone.jobs.job(job)).review)
+        [result] = [message.result for message in said.transcript if message.result]
+        assert (result.failed, "has taken this back (change 1)" in result.text) == (True, True)
+        assert len(await hone.ledger.entries()) == 2
+        assert await held(hone) is None
+
+
+async def test_the_tool_gives_what_holds_after_an_undo_that_the_backend_has_not_heard_of(
+    home: Path, backend: Odd
+) -> None:
+    emacs = call("memory_backend", action="store", key="editor", value="Now it is emacs.")
+    asked = [
+        call("memory_backend", action="retrieve", key="editor"),
+        call("memory_backend", action="query", query="editor"),
+    ]
+    script = rules(
+        ("keep", rounds(*map(assistant, (KEEP, emacs)), "Kept.")),
+        otherwise=rounds(*map(assistant, asked), "Well."),
+    )
+    async with Hone(home=home, settings=ODD, model=Scripted(script)) as hone:
+        await (await hone.session()).send("keep it")
+        await hone.keeper.undo((await hone.ledger.entries())[0].id)
+        session = await hone.session()
+        await session.send("which one?")
+        assert backend.memos["ann", "editor"].value == "Now it is emacs."
+        assert [VIM in text and "emacs" not in text for text in texts(session)] == [True, True]
+        assert session.transcript.trust is Trust.AGENT

@@ -485,6 +485,22 @@ MUTATIONS = (
         "tests/features/test_guarded_errors.py",
     ),
     of(
+        "memory from another machine",
+        "a service's own label counts, and its text is not compared with what was stored",
+        "features/backends/labels.py",
+        "if cloud and (kept is None or kept.value != memory.value):",
+        "if cloud and kept is None:",
+        "tests/story/test_memory_items.py",
+    ),
+    of(
+        "memory items of a review",
+        "a review's items take effect before it ends",
+        "knowledge/items.py",
+        "ledger = self.staged or self.keeper.ledger",
+        "ledger = self.keeper.ledger",
+        "tests/story/test_memory_items.py",
+    ),
+    of(
         "redaction: lines of a key",
         "lines of a private key without its head and foot are shown",
         "core/secrets/keys.py",

@@ -13,10 +13,12 @@ from time import perf_counter
 
 import httpx2
 
+from hone import Hone
 from hone.core.jobs import State
 from hone.core.messages import Message, Role, assistant
+from hone.knowledge.metadata import metadata
 from hone.models.fake_provider import FakeProvider
-from hone.models.scripted import call
+from hone.models.scripted import call, rounds
 from tests.cli.driving import environment
 from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider
@@ -176,3 +178,19 @@ async def done(client: httpx2.AsyncClient) -> None:
         if {each["state"] for each in found} == {"done"}:
             return
         await listen(client, "/api/events", "reviews", since=mark)
+
+
+async def test_what_is_changed_through_the_server_says_so_and_what_is_changed_elsewhere_does_not(
+    home: Path, tmp_path: Path
+) -> None:
+    """E7: `platform`, also in what an undo of another program leaves."""
+    async with FakeProvider(rounds("Yes.")) as stage, serving(home, tmp_path, stage) as client:
+        added = await client.post(
+            "/api/journal/user", json={"edits": [{"action": "add", "text": "Likes tea."}]}
+        )
+        assert added.is_success, added.text
+    async with Hone(home=home) as hone:
+        [made] = await hone.ledger.entries()
+        undone = await hone.keeper.undo(made.id)
+        platforms = [metadata(each.change.author)["platform"] for each in (made, undone)]
+    assert platforms == ["serve", "cli"]

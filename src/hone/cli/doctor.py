@@ -12,6 +12,7 @@ from hone.app import Hone
 from hone.cli.options import FAILED, Options
 from hone.core.errors import HoneError
 from hone.core.visible import visible
+from hone.knowledge import places
 from hone.runtime.provenance.trusting import find_fault
 from hone.settings import home_folder
 from hone.stores.home import FILE
@@ -86,6 +87,8 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     # What is printed from the ledger, and what is kept beside it.
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.holdings(""):
+        if places.is_item(target):
+            continue  # it has no file
         try:
             quiet = await keeper.is_in_sync(target)
         except HoneError as error:

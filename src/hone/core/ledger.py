@@ -129,7 +129,7 @@ class Delta(Struct, frozen=True):
 class Author(Struct, frozen=True):
     """Who makes a change, from where, and what it rests on. `trust_floor` is the lowest label in the
     conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences; `said`,
-    which is not stored, tells when they were said."""
+    which is not stored, tells when they were said. `platform` is the kind of program it is made in."""
 
     actor: Actor
     session: SessionId = NO_SESSION
@@ -140,6 +140,7 @@ class Author(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     trust_floor: Trust = Trust.OWNER
     quotes: tuple[str, ...] = ()
+    platform: str = ""
     said: tuple[Said, ...] = ()
 
 

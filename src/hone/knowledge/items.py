@@ -12,7 +12,17 @@ from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Corrupt, Refused
-from hone.core.ledger import Actor, Author, Change, ChangeKind, ChangeState, Entry, Ledger, Target
+from hone.core.ledger import (
+    Actor,
+    Author,
+    Change,
+    ChangeKind,
+    ChangeQuery,
+    ChangeState,
+    Entry,
+    Ledger,
+    Target,
+)
 from hone.core.messages import canonical
 from hone.core.trust import Trust
 from hone.core.value import replace
@@ -21,6 +31,7 @@ from hone.knowledge import folding
 from hone.knowledge.admission import LearningMode, Verdict, judge_routine
 from hone.knowledge.folding import Step
 from hone.knowledge.keeper import Keeper
+from hone.stores.question import words
 
 PATH = "@memory"
 """The one content of an item: value, label and metadata together, so that undo cannot mix two of them."""
@@ -71,11 +82,30 @@ class Items(Struct, frozen=True):
             if self.keeper.rules.closed:
                 raise Refused(self.keeper.rules.closed)
             verdict = _judge(author, self.keeper.rules.modes, confirmed=confirmed)
+            by = self.keeper.rules.sign(author)
+            if memory is not None and author.actor is not Actor.OWNER and not confirmed:
+                await self._heed(target, memory)
             async with self.keeper.lock():
-                await self._adopt(target, found, author)
-                return await self._record(target, memory, author, verdict)
+                await self._adopt(target, found, by)
+                return await self._record(target, memory, by, verdict)
 
         return await uninterrupted(work())
+
+    async def _heed(self, target: Target, memory: KeptMemory) -> None:
+        """Raise Refused for what the owner has undone or rejected, in whatever order its words stand now."""
+        wanted = set(words(memory.value))
+        for entry in await self.keeper.ledger.entries(ChangeQuery(target=target)):
+            if not entry.settled or await self.keeper.is_standing(entry):
+                continue
+            settled = (await self.keeper.ledger.entry(entry.settled)).change
+            if settled.author.actor is not Actor.OWNER or settled.kind is ChangeKind.APPROVE:
+                continue
+            made = await folding.load_steps(self.keeper.ledger, entry.change)
+            if any(step.after and set(words(decode(step.after).value)) == wanted for step in made):
+                raise Refused(
+                    f"The user has taken this back (change {settled.about}); nothing was stored. It can be "
+                    "stored when the user says it again, in the user's own words."
+                )
 
     async def _adopt(self, target: Target, found: KeptMemory | None, author: Author) -> None:
         """Record what somebody else put there. It takes nothing from a review to note that at once."""
@@ -87,6 +117,7 @@ class Items(Struct, frozen=True):
         deltas, contents = folding.deltas(folding.steps(before, {PATH: encode(found)}))
         if deltas:
             by = Author(author.actor, author.session, reason=FOUND, trust_floor=found.trust)
+            by = replace(by, platform=author.platform)
             await ledger.record([Change(target, ChangeKind.EDIT, deltas, by)], contents, self.clock.now())
 
     async def _record(

@@ -51,12 +51,18 @@ OWNER = Author(Actor.OWNER)
 
 class KeeperRules(Struct, frozen=True):
     """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
-    what the curator rewrites. `closed` says why nothing can be changed, if so."""
+    what the curator rewrites. `closed` says why nothing can be changed, if so. `platform` is the kind of
+    program that changes are made in; empty for the command line."""
 
     limits: Mapping[str, int]
     modes: Mapping[Actor, LearningMode]
     closed: str = ""
     merges: LearningMode = LearningMode.ASK
+    platform: str = ""
+
+    def sign(self, author: Author) -> Author:
+        """Return the author with where the change is made."""
+        return replace(author, platform=self.platform)
 
 
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
@@ -318,7 +324,9 @@ class Keeper:
         for batch in batches:
             try:
                 drafts, verdict = await self._draft_batch(batch)
-                new, named = folding.changes(drafts, batch.author, verdict, folding.new_group())
+                new, named = folding.changes(
+                    drafts, self.rules.sign(batch.author), verdict, folding.new_group()
+                )
             except (Refused, Conflict) as error:
                 refused.append(str(error))
                 continue
@@ -372,8 +380,9 @@ class Keeper:
     @exclusive
     async def reject(self, id: ChangeId, author: Author = OWNER) -> Entry:
         """Turn down what waits, with all of its group."""
+        by = self.rules.sign(author)
         changes = [
-            Change(each.change.target, ChangeKind.REJECT, (), author, confirmed=True, about=each.id)
+            Change(each.change.target, ChangeKind.REJECT, (), by, confirmed=True, about=each.id)
             for each in await self.together(await self._waiting(id))
         ]
         entries = await self.ledger.record(changes, {}, self._clock.now())
@@ -386,7 +395,8 @@ class Keeper:
         entry = await self.ledger.entry(id)
         if entry.settled or entry.change.confirmed or entry.change.standing is ChangeState.PENDING:
             raise Refused(f"Change {id} is not one that could be confirmed.")
-        change = Change(entry.change.target, ChangeKind.CONFIRM, (), author, confirmed=True, about=id)
+        by = self.rules.sign(author)
+        change = Change(entry.change.target, ChangeKind.CONFIRM, (), by, confirmed=True, about=id)
         return (await self.ledger.record([change], {}, self._clock.now()))[0]
 
     async def _waiting(self, id: ChangeId) -> Entry:
@@ -453,7 +463,7 @@ class Keeper:
         waits = verdict.standing is ChangeState.PENDING and len(drafts) == 1 and author.actor in AGENTS
         if waits and (same := await self._vetting.find_waiting(drafts[0])):
             return [same]
-        changes, contents = folding.changes(drafts, author, verdict, group)
+        changes, contents = folding.changes(drafts, self.rules.sign(author), verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is ChangeState.ACTIVE:
             for draft in drafts:

@@ -13,7 +13,10 @@ ORIGINS = {
 }
 
 
-def metadata(author: Author, platform: str = "cli", task: str = "") -> Mapping[str, str]:
+CLI = "cli"
+
+
+def metadata(author: Author, task: str = "") -> Mapping[str, str]:
     """Fields that are empty are left out."""
     background = author.actor in (Actor.REVIEW, Actor.CURATOR)
     fields = {
@@ -21,7 +24,7 @@ def metadata(author: Author, platform: str = "cli", task: str = "") -> Mapping[s
         "execution_context": "background_review" if background else "foreground",
         "session_id": author.session,
         "parent_session_id": author.parent,
-        "platform": platform,
+        "platform": author.platform or CLI,
         "tool_name": author.tool,
         "task_id": task,
         "tool_call_id": author.call,

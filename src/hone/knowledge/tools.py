@@ -228,7 +228,7 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
         # A review may have read more than the conversation it looks back on, such as what a backend keeps.
         min(source.transcript.trust, context.transcript.trust),
         located.quotes,
-        located.said,
+        said=located.said,
     )
 
 

@@ -34,7 +34,7 @@ from hone.stores.tree import SYMPTOMS, intact, moment, stamp
 
 COLUMNS = f"""
 id, {SETTLED}, at, target, deed, standing, confirmed, cause, about, sources,
-actor, session, parent, tool, call, reason, ground, quotes, batch
+actor, session, parent, tool, call, reason, ground, quotes, batch, platform
 """
 RESTING = (
     "id IN (SELECT id FROM changes WHERE session = ? UNION SELECT change FROM evidence WHERE session = ?)"
@@ -128,9 +128,10 @@ def _latest(connection: apsw.Connection) -> ChangeId:
 
 def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
     settled, at, target, deed, standing, confirmed, cause, about, sources, *made = row
-    actor, session, parent, tool, call, reason, trust_floor, quotes, group = made
+    actor, session, parent, tool, call, reason, trust_floor, quotes, group, platform = made
     place = (session, parent, tool, call, reason)
-    author = Author(Actor(actor), *place, evidence, Trust(trust_floor), tuple(json.loads(quotes)))
+    said = tuple(json.loads(quotes))
+    author = Author(Actor(actor), *place, evidence, Trust(trust_floor), said, platform)
     known = tuple(json.loads(sources))
     stands = ChangeState(standing)
     change = Change(

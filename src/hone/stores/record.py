@@ -19,8 +19,8 @@ PUT_CONTENT = "INSERT INTO knowledge (digest, body) VALUES (?, ?) ON CONFLICT DO
 HAVE_CONTENT = "SELECT 1 FROM knowledge WHERE digest = ?"
 PUT_CHANGE = """
 INSERT INTO changes (at, target, deed, standing, confirmed, cause, about, sources,
-    actor, session, parent, tool, call, reason, ground, quotes, batch)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+    actor, session, parent, tool, call, reason, ground, quotes, batch, platform)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
 """
 PUT_DELTA = "INSERT INTO deltas (change, position, path, before, after) VALUES (?, ?, ?, ?, ?)"
 PUT_EVIDENCE = """
@@ -123,6 +123,7 @@ def _row(change: Change, at: int) -> tuple[str | int | None, ...]:
         int(author.trust_floor),
         canonical(author.quotes),
         change.group,
+        author.platform,
     )
 
 

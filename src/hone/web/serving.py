@@ -24,6 +24,8 @@ from hone.web.protocol import BOUNDS, ArrivalBounds, strict
 from hone.web.state import ServerState
 
 PORT, HTTP = 8420, 80
+PLATFORM = "serve"
+"""What changes that are made here say of where they were made."""
 GRACE = 10.0
 """Seconds that turns under way have to end by themselves."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -145,7 +147,7 @@ async def serve(
         port = listener.getsockname()[1]
         clock, bus = SystemClock(), Bus()
         questions = PendingQuestions(bus, clock)
-        async with Hone(home=home, ask=questions.ask, learning="queue") as hone:
+        async with Hone(home=home, ask=questions.ask, learning="queue", platform=PLATFORM) as hone:
             await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
             issued = ApiKeys(hone.home, clock)
             issued.list()  # a file that cannot be read is said first, too

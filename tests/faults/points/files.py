@@ -12,7 +12,7 @@ from hone.cli.main import perform
 from hone.core.backend import Backend
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
-from hone.core.ledger import USER
+from hone.core.ledger import USER, Actor, Author, memory_item
 from hone.core.trust import Trust
 from hone.features.backends.part import MemoryPart
 from hone.features.backends.sqlite import SqliteBackend
@@ -20,6 +20,7 @@ from hone.features.imports.plan import TOGETHER
 from hone.features.templates.store import Templates
 from hone.features.templates.values import Example, Template, WorkKind
 from hone.knowledge import journal
+from hone.knowledge.items import Items, KeptMemory, load
 from hone.knowledge.keeper import OWNER
 from hone.models.scripted import Scripted, rounds
 from hone.settings import Memory, Settings
@@ -135,6 +136,52 @@ outbox = Deeds(
     mirrored,
     (lambda it: noted(it, 1), lambda it: copied(it, 2), lambda it: copied(it, 3)),
     copies,
+)
+
+
+# Items of a backend
+
+AGENT = Author(Actor.AGENT, trust_floor=Trust.AGENT)
+
+
+async def kept(hone: Hone, key: str, value: str) -> None:
+    """As the tool does: recorded, then delivered while somebody waits."""
+    items = Items(hone.keeper, hone.clock)
+    entry = await items.keep(memory_item("ann", key), KeptMemory(value, Trust.AGENT), AGENT)
+    assert entry is not None
+    await hone.part(MemoryPart).deliver(entry)
+
+
+async def taken_back(hone: Hone) -> None:
+    await hone.keeper.undo((await hone.ledger.entries())[0].id)
+    await hone.part(MemoryPart).worker.drain()
+
+
+async def held_items(hone: Hone) -> object:
+    """What the ledger holds, and whether the backend has the same once all letters are delivered."""
+    await hone.part(MemoryPart).worker.drain()
+    backend = hone.part(MemoryPart).backing.make("sqlite")
+    held: dict[str, str] = {}
+    there: dict[str, str] = {}
+    for key in ("drink", "food"):
+        memory, memo = await load(hone.ledger, memory_item("ann", key)), await backend.retrieve("ann", key)
+        held |= {key: memory.value} if memory else {}
+        there |= {key: memo.value} if memo else {}
+    waiting = (await hone.stores.outbox.post()).waiting
+    return held, there == held or there, waiting, len(await hone.ledger.entries())
+
+
+items = Deeds(
+    "items",
+    empty,
+    mirrored,
+    (
+        lambda it: kept(it, "drink", "green tea"),
+        lambda it: kept(it, "food", "bread"),
+        lambda it: kept(it, "drink", "black tea"),
+        taken_back,
+    ),
+    held_items,
 )
 
 

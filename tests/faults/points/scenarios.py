@@ -24,6 +24,7 @@ SCENARIOS: Sequence[Scenario] = (
     files.templates,
     files.backend,
     files.outbox,
+    files.items,
     files.Import(),
     Rewinding(),
 )

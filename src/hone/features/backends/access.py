@@ -14,7 +14,7 @@ from hone.core.transcript import Source
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 from hone.features.backends.guarded import checked_value, named
-from hone.features.backends.labels import TRUST, find_owners_words, label, origin, stored
+from hone.features.backends.labels import TRUST, find_owners_words, is_withdrawn, label, origin, stored
 from hone.features.backends.mirror import FOLDER
 from hone.features.backends.outbox_worker import Delivery
 from hone.knowledge.items import Items, KeptMemory
@@ -26,12 +26,14 @@ Deliver = Callable[[Entry], Awaitable[Delivery]]
 
 
 class Access(Struct, frozen=True):
-    """`source` is the conversation that a review reads; its changes are staged by `items`."""
+    """`source` is the conversation that a review reads; its changes are staged by `items`. `home` returns the
+    name by which the backend knows this home."""
 
     backend: Backend
     user_id: str
     items: Items
     deliver: Deliver
+    home: Callable[[], Awaitable[str]]
     source: Source | None = None
 
     async def store(self, context: ToolContext, key: str, value: str, more: Mapping[str, str]) -> Outcome:
@@ -59,7 +61,8 @@ class Access(Struct, frozen=True):
         return await self._told([found] if found else [], f"There is nothing under {key!r}.")
 
     async def query(self, words: str, limit: int, *, dialectic: bool) -> Outcome:
-        memories = await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
+        found = await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
+        memories = [memory for each in found if (memory := await self._current(each))]
         return await self._told(memories, "Nothing fits these words.")
 
     async def keys(self) -> Outcome:
@@ -99,16 +102,18 @@ class Access(Struct, frozen=True):
         return answer(_done(key, entry, done, again=bool(there)))
 
     async def _there(self, key: str) -> MemoryItem | None:
-        """Return what is under a key: what the backend holds, or what this review has made of it."""
+        """Return what is under a key as far as this conversation may know: what the backend holds, or what a
+        review or an undo has made of it that the backend has not heard of yet."""
         there = await self.backend.retrieve(self.user_id, key)
-        target = self._target(key)
-        if not await self.items.is_staged(target):
-            return there
-        kept, now = await self.items.get(target), self.items.clock.now()
-        if kept is None:
-            return None
-        facts = {**kept.metadata, TRUST: kept.trust.name.lower()}
-        return MemoryItem(key, kept.value, self.user_id, there.created_at if there else now, now, facts)
+        if await self.items.is_staged(self._target(key)):
+            now = self.items.clock.now()
+            there = there or MemoryItem(key, "", self.user_id, now, now)
+            return _as_kept(there, await self.items.get(self._target(key)))
+        return await self._current(there) if there else None
+
+    async def _current(self, memory: MemoryItem) -> MemoryItem | None:
+        kept = await self.items.get(self._target(memory.key))
+        return _as_kept(memory, kept) if is_withdrawn(memory, kept, await self.home()) else memory
 
     async def _told(self, memories: Sequence[MemoryItem], nothing: str) -> Outcome:
         if not memories:
@@ -138,6 +143,7 @@ class Access(Struct, frozen=True):
             context.call.name,
             context.call.id,
             trust_floor=min(Trust.AGENT, read, context.transcript.trust),
+            platform=self.items.keeper.rules.platform,
         )
 
     async def _protect(self, key: str, trust: Trust, there: MemoryItem | None) -> None:
@@ -155,6 +161,14 @@ def spare(key: str) -> str:
     if named(key).startswith(f"{FOLDER}/"):
         raise Unfit(f"{FOLDER}/ holds copies of journal and skills; change those with their own tools.")
     return named(key)
+
+
+def _as_kept(memory: MemoryItem, kept: KeptMemory | None) -> MemoryItem | None:
+    """Return a memory as the ledger has it; None if it is no longer there."""
+    if kept is None:
+        return None
+    facts = {**kept.metadata, TRUST: kept.trust.name.lower()}
+    return replace(memory, value=kept.value, metadata=facts)
 
 
 def _waits(entry: Entry) -> str:

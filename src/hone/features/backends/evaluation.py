@@ -127,7 +127,7 @@ async def describe(hone: Hone) -> list[str]:
         f"user: {backing.user_id}",
     ]
     if backend.is_cloud:
-        lines.append("What is stored leaves this machine, and what comes back counts as foreign.")
+        lines.append("What is stored leaves this machine. What others change there counts as foreign.")
     post = await hone.stores.outbox.post()
     lines.append(f"copies of journal and skills: {post.waiting:,} wait, {post.refused:,} were refused")
     if post.waiting:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hone.app import Hone
 from hone.core.backend import Backend
 from hone.core.errors import Unfit
-from hone.core.ledger import Entry, Ledger, memory_item
+from hone.core.ledger import Actor, Author, Entry, Ledger, memory_item
 from hone.core.loading import import_object
 from hone.core.part import Part, Remind
 from hone.core.secrets import redact
@@ -26,6 +26,8 @@ TOOL = "hone.features.backends.tool:backend_tool"
 ACCESS = "hone.features.backends.access:Access"
 REMINDING = "hone.features.backends.reminding:Reminding"
 """Loaded by name: most homes have no backend."""
+UNFIT = Author(Actor.AGENT, reason="the memory backend does not take it")
+"""Who takes back an item that the backend refuses."""
 
 
 class MemoryPart(Part):
@@ -67,7 +69,10 @@ class MemoryPart(Part):
     ) -> "Access":
         """Return the way to the items of this home's user."""
         items = Items(self._hone.keeper, self._hone.clock, staged)
-        access: Access = import_object(ACCESS)(backend, self.backing.user_id, items, self.deliver, source)
+        home = self._hone.stores.outbox.home
+        access: Access = import_object(ACCESS)(
+            backend, self.backing.user_id, items, self.deliver, home, source
+        )
         return access
 
     async def deliver(self, entry: Entry) -> Delivery:
@@ -75,7 +80,7 @@ class MemoryPart(Part):
         try:
             return await self.worker.deliver(entry)
         except Unfit:
-            await self._hone.keeper.undo(entry.id)
+            await self._hone.keeper.undo(entry.id, UNFIT)
             raise
 
     async def _kept(self, key: str) -> KeptMemory | None:

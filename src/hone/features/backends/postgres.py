@@ -22,6 +22,8 @@ PATIENCE = 5
 """Seconds for a connection, and for a statement."""
 BUDGET = 500
 """Memories that are scored for one question."""
+COMMON_WORD = 50
+"""Memories with a word that is common: it is found without its other forms."""
 SPARE = 3
 """How many times as many memories are looked at as are asked for: not all that begin alike are forms."""
 FRESH = 60.0
@@ -69,14 +71,14 @@ NEWEST = "SELECT key FROM hone_memos WHERE user_id = %s ORDER BY touched DESC LI
 DELETE = "DELETE FROM hone_memos WHERE user_id = %s AND key = %s"
 PARSED = f"""
 SELECT phraseto_tsquery('{SPEECH}', term)::text, tsvector_to_array(to_tsvector('{SPEECH}', term))
-FROM unnest(%s::text[]) AS term
+FROM unnest(%s::text[]) WITH ORDINALITY AS asked (term, place) ORDER BY place
 """
 COMMON = """
 SELECT element, (frequency * greatest(c.reltuples, 0))::bigint
 FROM pg_class AS c JOIN pg_stats AS s ON s.tablename = c.relname AND s.attname = 'words'
     AND s.schemaname = c.relnamespace::regnamespace::text,
     unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS known (element, frequency)
-WHERE c.oid = 'hone_memos'::regclass AND frequency * c.reltuples > 20
+WHERE c.oid = 'hone_memos'::regclass AND frequency * c.reltuples > 20 AND element IS NOT NULL
 """
 SEARCH = f"""
 SELECT words @@ %(exact)s::tsquery, {COLUMNS} FROM hone_memos
@@ -151,7 +153,6 @@ class PostgresBackend:
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
         terms = content_terms(text)
-        wanted = roots(terms)
         if not terms:
             return ()
         async with self._connection() as connection:
@@ -159,17 +160,22 @@ class PostgresBackend:
             counts = await self._counts(connection)
             known = [(_count(lexemes, counts), f"({term})") for term, lexemes in parsed if lexemes]
             exact = " | ".join(term for _, term in known) or _quoted(_mark(""))
+            rare = [term for term, (_, found) in zip(terms, parsed, strict=True) if _is_rare(found, counts)]
+            wanted = roots(rare)
             known += [(_count_beginning(root, counts), f"{_quoted(beginning(root))}:*") for root in wanted]
             chosen = " | ".join(rarest(known, BUDGET))
             if not chosen:
                 return ()
             everywhere = min(count for count, _ in known) > BUDGET
-            sought = f"{_quoted(_mark(user_id))} & ({chosen})"
-            values: dict[str, object] = {"user": user_id, "sought": sought, "wanted": chosen, "exact": exact}
-            values["limit"] = SPARE * limit
-            rows = await (
-                await self._run(connection, EVERYWHERE if everywhere else SEARCH, values)
-            ).fetchall()
+            values = {
+                "user": user_id,
+                "sought": f"{_quoted(_mark(user_id))} & ({chosen})",
+                "wanted": chosen,
+                "exact": exact,
+                "limit": SPARE * limit,
+            }
+            asked = await self._run(connection, EVERYWHERE if everywhere else SEARCH, values)
+            rows = await asked.fetchall()
         found = (MemoryItem(*row) for same, *row in rows if same or has_form(f"{row[0]} {row[1]}", wanted))
         return list(islice(found, limit))
 
@@ -257,6 +263,10 @@ def _quoted(lexeme: str) -> str:
 def _count(lexemes: Sequence[str], counts: Mapping[str, int]) -> int:
     """Of a phrase, as many as of its rarest word; a word without statistics is rare."""
     return max(1, min(counts.get(lexeme, 1) for lexeme in lexemes))
+
+
+def _is_rare(lexemes: Sequence[str], counts: Mapping[str, int]) -> bool:
+    return bool(lexemes) and _count(lexemes, counts) < COMMON_WORD
 
 
 def _count_beginning(root: str, counts: Mapping[str, int]) -> int:

@@ -18,7 +18,7 @@ from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
 from hone.features.backends.forms import beginning, content_terms, has_form, roots
 from hone.stores.database import Database
-from hone.stores.words import rarest, spaced
+from hone.stores.words import question_terms, rarest, spaced
 
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 BUDGET = 500
@@ -27,6 +27,8 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 COLUMNS = "m.key, m.value, m.user, m.created, m.updated, m.metadata"
+COMMON = 50
+"""Memories with a word that is common: it is found without its other forms."""
 SPARE = 3
 """How many times as many memories are looked at as are asked for: not all that begin alike are forms."""
 GET = f"SELECT {COLUMNS} FROM memos AS m WHERE user = ? AND key = ?"
@@ -62,13 +64,6 @@ class _Draft(Struct, frozen=True):
     words: tuple[str, str]
 
 
-class _Wanted(Struct, frozen=True):
-    """What is looked for: terms as they are, and the roots of words that may have other forms."""
-
-    terms: tuple[str, ...]
-    roots: tuple[str, ...]
-
-
 class SqliteBackend:
     """The file is opened, or made, at the first use; `available` makes none."""
 
@@ -100,9 +95,17 @@ class SqliteBackend:
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        terms = content_terms(text)
-        wanted = _Wanted(tuple(f'"{term}"' for term in terms), tuple(roots(terms)))
-        return await self._database.read(partial(_search, user=user_id, wanted=wanted, limit=limit))
+        def work(connection: apsw.Connection) -> tuple[MemoryItem, ...]:
+            """First what has words that say something, then what has others."""
+            terms, every = content_terms(text), question_terms(text)
+            found = _search(connection, user_id, terms, limit)
+            if len(found) == limit or terms == every:
+                return found
+            more = _search(connection, user_id, every, limit)
+            known = {memory.key for memory in found}
+            return (*found, *(memory for memory in more if memory.key not in known))[:limit]
+
+        return await self._database.read(work)
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
         def work(connection: apsw.Connection) -> tuple[str, ...]:
@@ -162,28 +165,45 @@ def _get(connection: apsw.Connection, user: str, key: str) -> MemoryItem | None:
     return None if row is None else _memory(row)
 
 
-def _search(connection: apsw.Connection, user: str, wanted: _Wanted, limit: int) -> tuple[MemoryItem, ...]:
-    terms = (*wanted.terms, *(f'"{beginning(root)}"*' for root in wanted.roots))
-    counts = [(int(connection.execute(COUNT, (term, BUDGET + 1)).get), term) for term in terms]
-    chosen = " OR ".join(rarest(counts, BUDGET))
+def _search(
+    connection: apsw.Connection, user: str, terms: Sequence[str], limit: int
+) -> tuple[MemoryItem, ...]:
+    counts = [(_count(connection, f'"{term}"'), f'"{term}"') for term in terms]
+    known = {term: count for count, term in counts}
+    rare = [term for term in terms if known[f'"{term}"'] < COMMON]
+    formed = roots(rare)
+    begun = [f'"{beginning(root)}"*' for root in formed]
+    counts += [(_count(connection, term), term) for term in begun]
+    chosen = rarest(counts, BUDGET)
     if not chosen:
         return ()
     # A word that stands everywhere ranks nothing; to weigh it would mean to read every memory.
-    most = SPARE * limit
-    if min(count for count, _ in counts if count) > BUDGET:
-        rows: list[Any] = connection.execute(EVERYWHERE, (chosen, user, most)).fetchall()
-    else:
-        rows = connection.execute(SEARCH, (chosen, user, BUDGET, most)).fetchall()
-    fitting = (row for id, *row in rows if _fits(connection, id, row, wanted))
+    everywhere = min(count for count, _ in counts if count) > BUDGET
+    values = (user, SPARE * limit) if everywhere else (user, BUDGET, SPARE * limit)
+    asked = EVERYWHERE if everywhere else SEARCH
+    rows: list[Any] = connection.execute(asked, (" OR ".join(chosen), *values)).fetchall()
+    fits = partial(_fits, connection, terms, formed) if {*chosen} & {*begun} else _is_any
+    fitting = (row for id, *row in rows if fits(id, row))
     return tuple(_memory(row) for row in islice(fitting, limit))
 
 
-def _fits(connection: apsw.Connection, id: int, row: Sequence[Any], wanted: _Wanted) -> bool:
-    """Return whether a memory has a word that was asked for, or another form of one."""
-    key, value, *_ = row
-    if has_form(f"{key} {value}", wanted.roots):
+def _count(connection: apsw.Connection, term: str) -> int:
+    return int(connection.execute(COUNT, (term, BUDGET + 1)).get)
+
+
+def _is_any(_: int, __: Sequence[Any]) -> bool:
+    return True
+
+
+def _fits(
+    connection: apsw.Connection, terms: Sequence[str], formed: Sequence[str], id: int, row: Sequence[Any]
+) -> bool:
+    """Return whether a memory has a word that was asked for, or another form of one. The index is asked only
+    if the words themselves do not tell."""
+    text = f"{row[0]} {row[1]}"
+    if has_form(text, formed):
         return True
-    exact = " OR ".join(wanted.terms)
+    exact = " OR ".join(f'"{term}"' for term in terms)
     return connection.execute(EXACT, (exact, id)).fetchone() is not None
 
 
