@@ -99,6 +99,8 @@ def _table(columns: Mapping[str, Figures]) -> Iterator[str]:
 def _rows(each: Figures) -> Iterator[tuple[str, str, str]]:
     yield "stories, lessons", "", f"{each.stories}, {each.lessons}"
     yield "stated lessons in the next prompt", "≥ 95%", f"{each.known:.1%}"
+    yield "not read by a review in time", "", f"{each.unread}"
+    yield "read, and refused or waiting", "", f"{each.stopped}"
     yield "first lesson within three turns", "≥ 95%", f"{each.early:.1%} of {each.early_count}"
     yield "contradictions active", "0", f"{each.contradictions}"
     yield "obsolete and still active", "", f"{each.outdated}"
@@ -117,7 +119,8 @@ def _unknown(scores: Sequence[Score]) -> Iterator[str]:
     for each in scores:
         for fate in each.fates:
             if not fate.known and not each.blind:
-                yield f"{fate.story}/{fate.lesson} ({each.surface}, {fate.kind})"
+                why = "read" if fate.reviewed else "not read"
+                yield f"{fate.story}/{fate.lesson} ({each.surface}, {fate.kind}, {why})"
 
 
 def _commit() -> str:
