@@ -93,7 +93,7 @@ def describe(found: Report) -> Iterator[str]:
     if found.agreement:
         yield ""
         counts = found.agreement
-        yield f"lessons known on all surfaces: {counts['all']}, none: {counts['none']}, some: {counts['some']}"
+        yield f"lessons known on all surfaces: {counts['all']}, no: {counts['none']}, some: {counts['some']}"
         yield from (f"- {each}" for each in found.differing)
     if found.cues:
         each = found.cues
