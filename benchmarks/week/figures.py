@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from benchmarks.week.play import Performance, find_orders, holds
 from benchmarks.week.provider import Exchange
-from benchmarks.week.stories import Lesson, Story, fold
+from benchmarks.week.stories import Lesson, Story, fold, fold_lines
 
 FIRST = 3
 """Turns within which a first lesson counts as early."""
@@ -44,6 +44,8 @@ class Fate(Struct, frozen=True):
     known: bool
     early: bool
     """It is the first one of its story and was stated in the first turns."""
+    reviewed: bool
+    """A review has read its turn before the next conversation began."""
 
 
 class Score(Struct, frozen=True):
@@ -110,7 +112,14 @@ def judge(done: Performance) -> Iterator[Fate]:
         else:
             known = holds(done.prompts[number + 1], lesson)
         early = (number, lesson.turn) == first and number == 0 and lesson.turn < FIRST
-        yield Fate(story.id, at, lesson.kind, known, early)
+        yield Fate(story.id, at, lesson.kind, known, early, is_reviewed(done, lesson))
+
+
+def is_reviewed(done: Performance, lesson: Lesson) -> bool:
+    """Tell whether a review has read what states a lesson before the next conversation began."""
+    turn = fold_lines(done.story.conversations[lesson.conversation].turns[lesson.turn])
+    before = done.exchanges[: done.starts[lesson.conversation + 1]]
+    return any(each.kind == "review" and turn in fold_lines(each.text) for each in before)
 
 
 def comes_back(done: Performance, at: int, after: int) -> bool:
@@ -186,6 +195,10 @@ class Figures(Struct, frozen=True):
     stories: int
     lessons: int
     known: float
+    unread: int
+    """Lessons that are not known because no review has read them in time."""
+    stopped: int
+    """Lessons that a review has read and that are still not known: refused, waiting or withdrawn."""
     early: float
     early_count: int
     contradictions: int
@@ -216,6 +229,8 @@ def summarize(scores: Sequence[Score]) -> Figures:
         len(scores),
         len(fates),
         _share(sum(fate.known for fate in fates), len(fates)),
+        sum(not fate.known and not fate.reviewed for fate in fates),
+        sum(not fate.known and fate.reviewed for fate in fates),
         _share(sum(fate.known for fate in early), len(early)),
         len(early),
         sum(each.contradictions for each in scores),

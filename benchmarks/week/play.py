@@ -54,6 +54,8 @@ class Performance(Struct, frozen=True):
     prompts: tuple[str, ...]
     active: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
+    starts: tuple[int, ...]
+    """How many exchanges there were before each of the prompts."""
     withdrawn: tuple["Withdrawal", ...]
     waiting: int
     """Changes that waited for the owner at some time."""
@@ -93,6 +95,7 @@ def play(stage: Stage, story: Story, surface: SurfaceName, under: Conditions) ->
         tuple(owner.prompts),
         tuple(owner.active),
         tuple(stage.provider.exchanges),
+        tuple(owner.starts),
         tuple(owner.withdrawn),
         len(owner.waited),
         desk.questions,
@@ -108,6 +111,7 @@ class Owner:
         self._desk = desk
         self.surface = surface
         self.prompts: list[str] = []
+        self.starts: list[int] = []
         self.active: list[str] = []
         self.withdrawn: list[Withdrawal] = []
         self.waited: set[int] = set()
@@ -119,6 +123,7 @@ class Owner:
             if actions and talk.end in ("kill", "hangup"):
                 self._visit(f"between-{number}")  # what is left is done by whoever comes next
                 self.prompts.pop()
+                self.starts.pop()
             for action in actions:
                 self._act(action)
             self._note_active()
@@ -135,8 +140,9 @@ class Owner:
         desk = self._desk
         before = len(desk.provider.exchanges)
         self.surface.converse(talk, name)
-        new = desk.provider.exchanges[before:]
-        first = next(each for each in new if each.kind == "turn")
+        new = enumerate(desk.provider.exchanges[before:], before)
+        start, first = next((at, each) for at, each in new if each.kind == "turn")
+        self.starts.append(start)
         self.prompts.append(without(fold_lines(first.text), talk.turns))
         if by_hand:
             desk.hone("review")

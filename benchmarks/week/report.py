@@ -28,7 +28,10 @@ class Report(Struct, frozen=True):
     surfaces: Mapping[str, Figures]
     authors: Mapping[str, Figures]
     agreement: Mapping[str, int]
-    """Where stories were played on several surfaces: lessons that all of them know, none, or some."""
+    """Where stories were played on several surfaces: lessons that all of them know, none, or some, at the
+    usual rate of errors."""
+    differing: Sequence[str]
+    """Those of our own stories that only some know, and which surfaces those are."""
     cues: Alarms | None
     unknown: Mapping[str, Sequence[str]]
     """By rate, the lessons of our own stories that the next prompt lacked."""
@@ -49,7 +52,8 @@ def report(
         {f"{rate:.0%}": summarize(each) for rate, each in scores.items()},
         by_surface(usual),
         {name: summarize(half) for name, half in halves.items() if half},
-        agree([each for some in scores.values() for each in some]) if through else {},
+        agree(usual) if through else {},
+        sorted(_differ(usual)) if through else (),
         alarms,
         {f"{rate:.0%}": sorted(_unknown(each)) for rate, each in scores.items()},
     )
@@ -57,13 +61,26 @@ def report(
 
 def agree(scores: Sequence[Score]) -> Mapping[str, int]:
     """Count the lessons that all surfaces know, that none does, and that only some do."""
-    found: dict[tuple[str, int], list[bool]] = {}
+    known = list(_by_lesson(scores).values())
+    everywhere = sum(all(each.values()) for each in known)
+    nowhere = sum(not any(each.values()) for each in known)
+    return {"all": everywhere, "none": nowhere, "some": len(known) - everywhere - nowhere}
+
+
+def _differ(scores: Sequence[Score]) -> Iterator[str]:
+    """Yield the lessons of our own stories that only some surfaces know, and which those are."""
+    for name, known in _by_lesson([each for each in scores if not each.blind]).items():
+        if any(known.values()) and not all(known.values()):
+            yield f"{name}: {', '.join(surface for surface, knows in known.items() if knows)}"
+
+
+def _by_lesson(scores: Sequence[Score]) -> dict[str, dict[str, bool]]:
+    """By lesson and surface, whether it is known."""
+    found: dict[str, dict[str, bool]] = {}
     for each in scores:
         for fate in each.fates:
-            found.setdefault((fate.story, fate.lesson), []).append(fate.known)
-    known = list(found.values())
-    everywhere, nowhere = sum(map(all, known)), sum(not any(each) for each in known)
-    return {"all": everywhere, "none": nowhere, "some": len(known) - everywhere - nowhere}
+            found.setdefault(f"{fate.story}/{fate.lesson}", {})[each.surface] = fate.known
+    return found
 
 
 def describe(found: Report) -> Iterator[str]:
@@ -75,9 +92,9 @@ def describe(found: Report) -> Iterator[str]:
     yield from _table(found.authors)
     if found.agreement:
         yield ""
-        yield "lessons known on all, none, some of the surfaces: " + ", ".join(
-            map(str, found.agreement.values())
-        )
+        counts = found.agreement
+        yield f"lessons known on all surfaces: {counts['all']}, no: {counts['none']}, some: {counts['some']}"
+        yield from (f"- {each}" for each in found.differing)
     if found.cues:
         each = found.cues
         yield ""
@@ -99,6 +116,8 @@ def _table(columns: Mapping[str, Figures]) -> Iterator[str]:
 def _rows(each: Figures) -> Iterator[tuple[str, str, str]]:
     yield "stories, lessons", "", f"{each.stories}, {each.lessons}"
     yield "stated lessons in the next prompt", "≥ 95%", f"{each.known:.1%}"
+    yield "not read by a review in time", "", f"{each.unread}"
+    yield "read, and refused or waiting", "", f"{each.stopped}"
     yield "first lesson within three turns", "≥ 95%", f"{each.early:.1%} of {each.early_count}"
     yield "contradictions active", "0", f"{each.contradictions}"
     yield "obsolete and still active", "", f"{each.outdated}"
@@ -117,7 +136,8 @@ def _unknown(scores: Sequence[Score]) -> Iterator[str]:
     for each in scores:
         for fate in each.fates:
             if not fate.known and not each.blind:
-                yield f"{fate.story}/{fate.lesson} ({each.surface}, {fate.kind})"
+                why = "read" if fate.reviewed else "not read"
+                yield f"{fate.story}/{fate.lesson} ({each.surface}, {fate.kind}, {why})"
 
 
 def _commit() -> str:

@@ -129,6 +129,7 @@ class ChatSurface:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._broken_off = False
 
     def converse(self, talk: Talk, name: str) -> None:
         desk = self._desk
@@ -138,11 +139,12 @@ class ChatSurface:
         typist = Typist(master, desk)
         try:
             typist.prompt()
-            desk.settle(1)  # typing takes longer than a review
+            desk.settle(2 if self._broken_off else 1)  # typing takes longer than a review
             self._say(typist, talk)
             self._leave(typist, talk, child)
         finally:
             typist.close()
+        self._broken_off = talk.end in ENDS
         if talk.end in ("exit", "interrupted"):
             child.wait()
             desk.look_back()

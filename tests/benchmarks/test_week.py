@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from benchmarks.week.company import perform
-from benchmarks.week.figures import count_requests, price
+from benchmarks.week.figures import Costs, Fate, Score, count_requests, price
 from benchmarks.week.mind import VISIT, Mind, find_order
 from benchmarks.week.play import Conditions
 from benchmarks.week.provider import Exchange
@@ -108,6 +108,19 @@ def test_what_a_provider_has_in_its_cache_costs_a_tenth_for_five_minutes() -> No
     assert (warm.cached, warm.uncached) == (350, 2_150)
     assert (again.cached, cold.cached) == (260, 2_150)
     assert list(count_requests(asked)) == [2, 1]
+
+
+def test_a_lesson_that_only_some_surfaces_know_is_named() -> None:
+    def done(surface: str, *known: bool) -> Score:
+        fates = [Fate("x", at, "fact", each, early=False, reviewed=True) for at, each in enumerate(known)]
+        return Score("x", surface, False, tuple(fates), 0, 0, 0, 0, 0, 0, 0, 0, 0, (1,), Costs(), Costs())
+
+    scores = [done("chat", True, True, False), done("run", True, False, False)]
+    found = report({0.1: scores}, None, 1, through=("chat", "run"))
+    assert (dict(found.agreement), found.differing) == ({"all": 1, "none": 1, "some": 1}, ["x/1: chat"])
+    assert found.unknown == {
+        "10%": ["x/1 (run, fact, read)", "x/2 (chat, fact, read)", "x/2 (run, fact, read)"]
+    }
 
 
 def test_what_owners_state_is_in_the_next_prompt_once_there_was_a_review(
