@@ -127,7 +127,7 @@ class Vetting:
     async def examine_skill(self, draft: Draft, author: Author) -> str:
         """Return why a change of a skill must wait, or nothing. Raises Refused if it was taken back."""
         known = await self.withdrawals.all()
-        lesson = lesson_of(steps(draft.before, draft.after))
+        lesson = lesson_of(draft.target, steps(draft.before, draft.after))
         if lesson and (found := find_repeated_skill(known, draft.target, lesson, author)):
             raise Refused(_withdrawn(found))
         return _same_ground(find_same_ground(known, draft.target, author)) if lesson else ""

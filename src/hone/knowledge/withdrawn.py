@@ -31,6 +31,7 @@ from hone.knowledge import places
 from hone.knowledge.folding import Step, load_steps
 from hone.knowledge.journal import entries as entries_of
 from hone.knowledge.resemblance import resembles, shares_words
+from hone.knowledge.skills import bundled
 
 SHOWN = 20
 """Withdrawn lessons that a review is told of."""
@@ -209,20 +210,25 @@ async def _differences(
     gone = [each for step in steps for each in _missing(read(step.before), read(step.after))]
     kept = [each for step in steps for each in _missing(read(step.after), read(step.before))]
     if not places.is_journal(change.target):
+        gone = without_bundled(change.target, gone)
         is_taken_back = change.kind in (ChangeKind.UNDO, ChangeKind.REJECT, ChangeKind.UNINSTALL)
         return (("\n".join(gone),) if gone and is_taken_back else ()), ()
     # What was only put in other words is still there.
     return tuple(each for each in gone if not any(resembles(each, new) for new in kept)), tuple(kept)
 
 
-def lesson_of(steps: Sequence[Step]) -> str:
+def lesson_of(target: Target, steps: Sequence[Step]) -> str:
     """Return what a change of a skill adds, as one text to compare."""
-    return "\n".join(
-        line
-        for step in steps
-        if not step.path.startswith("@")
-        for line in _missing(lines_in(step.after), lines_in(step.before))
-    )
+    texts = [step for step in steps if not step.path.startswith("@")]
+    added = [line for step in texts for line in _missing(lines_in(step.after), lines_in(step.before))]
+    return "\n".join(without_bundled(target, added))
+
+
+def without_bundled(target: Target, lines: Sequence[str]) -> list[str]:
+    """Leave out what comes with Hone: a copy of a skill adds only what it corrects."""
+    files = bundled.files(places.name_of(target))
+    known = {line for data in files.values() for line in lines_in(data)}
+    return [line for line in lines if line not in known]
 
 
 async def _brought(ledger: Ledger, change: Change) -> set[str]:
