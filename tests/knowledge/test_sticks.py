@@ -1,6 +1,7 @@
 """E5, C2, C6: one rule for add, replace and remove; contradictions and what was taken back stay away."""
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -223,6 +224,27 @@ async def test_an_undo_that_is_undone_no_longer_counts_and_what_came_back_stays(
         assert "brought this entry back" in await told(it, Remove("Keep answers short."))
         it.say("Forget the short answers.")
         assert is_active(await it.note(Remove("Keep answers short."), "#2"))
+
+
+async def test_what_the_owner_does_while_a_review_works_counts_when_it_ends(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("Keep answers short. Use tabs.")
+        made = await it.note(Add("Keep answers short."), "#1")
+        assert isinstance(made, Entry)
+        staged, ledger = it.keeper.stage()
+        await staged.note([(USER, Add("Use tabs."))], it.author("#1"))
+        await staged.note(
+            [(USER, ReplaceEntry("Keep answers short.", "User wants short answers."))], it.author("#1")
+        )
+        await it.keeper.note([(USER, Remove("Keep answers short."))], OWNER)
+        await it.keeper.note([(USER, Add("Use spaces."))], OWNER)
+
+        async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
+            return await it.ledger.record(changes, contents, it.clock.now())
+
+        made_now = await it.keeper.commit(ledger, finish)
+        assert [each.change.standing for each in made_now] == ["pending", "pending"]
+        assert await it.active() == ["Use spaces."]
 
 
 async def test_what_was_rejected_is_told_to_no_model(home: Path) -> None:

@@ -18,6 +18,7 @@ from hone.core.errors import Conflict, Refused, StoreError
 from hone.core.ledger import (
     MEMORY,
     PROJECT,
+    START,
     USER,
     Actor,
     Author,
@@ -289,6 +290,8 @@ class Keeper:
             try:
                 self._spare(target, before, change)
                 after = self._replay(target, before, await load_steps(staged, change))
+                draft = Draft(target, change.kind, before, after)
+                await self._vetting.examine_staged(draft, staged.since or START)
             except Refused:
                 changes.append(replace(change, standing=ChangeState.PENDING, confirmed=False, cause=MET))
                 continue

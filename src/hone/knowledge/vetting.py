@@ -10,14 +10,14 @@ from datetime import date
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Ledger, Target
+from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledger, Target
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
 from hone.knowledge.cues import is_negative_claim, only_asks
 from hone.knowledge.folding import Draft, Step, load_steps, steps
 from hone.knowledge.quoting import quotes
-from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same
+from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, resembles
 from hone.knowledge.withdrawn import (
     Withdrawal,
     Withdrawals,
@@ -131,6 +131,21 @@ class Vetting:
         if lesson and (found := find_repeated_skill(known, draft.target, lesson, author)):
             raise Refused(_withdrawn(found))
         return _same_ground(find_same_ground(known, draft.target, author)) if lesson else ""
+
+    async def examine_staged(self, draft: Draft, since: ChangeId) -> None:
+        """Compare what a review has staged with what happened meanwhile. Raises Refused for a lesson that was
+        taken back since, or that contradicts what stands there now."""
+        if not places.is_journal(draft.target):
+            return
+        taken = [
+            each for each in await self.withdrawals.all() if each.id > since and each.binds(draft.target)
+        ]
+        new, _ = differences(draft)
+        for entry in new:
+            if any(resembles(entry, old) for each in taken for old in each.gone):
+                raise Refused("The user took back a lesson like this meanwhile.")
+            if opposed := [each for each in _staying_beside(draft, {}) if contradicts(entry, each)]:
+                raise Refused(_contradicting(opposed))
 
     async def find_waiting(self, draft: Draft) -> Entry | None:
         """Return the change that waits already and brings the same lesson."""
