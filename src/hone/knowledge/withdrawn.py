@@ -90,6 +90,13 @@ class Withdrawals:
             self._upto = latest
         return tuple(self._known.values())
 
+    async def was_owners_word(self, withdrawal: Withdrawal, text: str) -> bool:
+        """Whether an entry that the owner removed had come as the owner's own words."""
+        if withdrawal.evidence:
+            return withdrawal.owners
+        origin = await find_origin(self._ledger, withdrawal.target, text)
+        return origin is not None and is_owners_word(origin.change)
+
     async def _note(self, entry: Entry) -> None:
         change = entry.change
         if change.standing is not ChangeState.ACTIVE:
@@ -177,8 +184,13 @@ async def find_origin(ledger: Ledger, target: Target, text: str) -> Entry | None
 async def for_review(withdrawals: Withdrawals) -> Sequence[str]:
     """Return the withdrawn lessons that a review is told of, the newest first: those that had been active on
     the owner's own words. What was rejected is never shown to a model."""
-    told = [text for each in reversed(await withdrawals.all()) if each.owners for text in each.gone]
-    return tuple(dict.fromkeys(told))[:SHOWN]
+    journal = [each for each in await withdrawals.all() if places.is_journal(each.target) and not each.newer]
+    told: dict[str, None] = {}
+    for each in reversed(journal[-SHOWN:]):
+        for text in each.gone:
+            if each.owners or await withdrawals.was_owners_word(each, text):
+                told[text] = None
+    return tuple(told)[:SHOWN]
 
 
 def is_owners_word(change: Change) -> bool:
