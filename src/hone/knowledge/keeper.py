@@ -213,7 +213,10 @@ class Keeper:
         found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
         mode = self._mode(author)
         verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
-        return await self._record(drafts, author, _wait(verdict, found.cause))
+        # An entry that takes the place of several is undone as one.
+        is_wider = len(drafts) > len({target for target, _ in edits})
+        group = folding.new_group() if is_wider else ""
+        return await self._record(drafts, author, _wait(verdict, found.cause), group)
 
     async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
         """Return the parts of the journal that an entry of these is compared with."""

@@ -14,14 +14,14 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledge
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
+from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks
 from hone.knowledge.folding import Draft, Step, load_steps, steps
 from hone.knowledge.quoting import quotes
-from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, resembles
+from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same
 from hone.knowledge.withdrawn import (
     Withdrawal,
     Withdrawals,
-    entries_in,
     find_kept,
     find_origin,
     find_repeated,
@@ -142,7 +142,7 @@ class Vetting:
         ]
         new, _ = differences(draft)
         for entry in new:
-            if any(resembles(entry, old) for each in taken for old in each.gone):
+            if any(each.has(entry) for each in taken):
                 raise Refused("The user took back a lesson like this meanwhile.")
             if opposed := [each for each in _staying_beside(draft, {}) if contradicts(entry, each)]:
                 raise Refused(_contradicting(opposed))
