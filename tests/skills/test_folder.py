@@ -1,6 +1,7 @@
 """Edits of a skill's folder: what is refused, then what each one does, then a law over all of them."""
 
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -208,15 +209,18 @@ def test_who_may_change_what(actor: Actor, kind: str) -> None:
     birth = SkillOrigin.AGENT if kind == "pinned" else SkillOrigin(kind)
     listed = ListedSkill(NAME, "", "", birth, pinned=kind == "pinned")
     background = actor in (Actor.REVIEW, Actor.CURATOR)
-    if background and (
-        kind in ("bundled", "installed", "pinned") or (actor, kind) == (Actor.CURATOR, "user")
-    ):
-        with pytest.raises(Refused, match=f"{NAME} .* protected"):
-            find_protection(NAME, listed, actor)
-    else:
-        waits = find_protection(NAME, listed, actor)
-        assert bool(waits) is ((actor, kind) == (Actor.REVIEW, "user"))
-    assert find_protection(NAME, None, actor) == ""
+    for asked, corrects in product((False, True), repeat=2):
+        more = {"asked": asked, "corrects": corrects}
+        copies = corrects and actor is Actor.REVIEW and kind in ("bundled", "installed")
+        closed = kind in ("bundled", "installed", "pinned") or (actor, kind) == (Actor.CURATOR, "user")
+        if background and closed and not copies:
+            with pytest.raises(Refused, match=f"{NAME} .* protected"):
+                find_protection(NAME, listed, actor, **more)
+        else:
+            waits = find_protection(NAME, listed, actor, **more)
+            pinned = (actor, kind, asked) == (Actor.AGENT, "pinned", False)
+            assert bool(waits) is (pinned or (actor, kind) == (Actor.REVIEW, "user"))
+        assert find_protection(NAME, None, actor, **more) == ""
 
 
 def test_scripts_are_noticed_when_new_or_changed_wherever_they_lie() -> None:

@@ -169,7 +169,7 @@ def test_what_waits_has_no_effect_until_it_is_approved_as_shown(owner: Owner) ->
     assert said.index("Deploys run") < said.index("Nobody tests") < said.index("Listen twice.")
     assert "waits because: it rests on foreign text\n" in said
     assert f"hone approve {first}   or   hone reject {first}\n" in said
-    assert "3 changes wait for you.\nThis folder is not trusted" in said
+    assert "3 changes wait for you.\nLessons from what Hone reads here wait" in said
     assert said.endswith("to trust it: hone trust\n")
     assert [each["id"] for each in json.loads(owner.does("pending", "--json"))] == [first, second, script]
 

@@ -14,13 +14,13 @@ from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, Actor, Author, ChangeId, ChangeState, Entry, Evidence, skill
 from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.core.permit import CURATE, REVIEW, USER
-from hone.core.skill import SkillOrigin, UsageCounts
+from hone.core.skill import DOCUMENT, SkillOrigin, UsageCounts
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.skills.document import write_document
-from hone.knowledge.skills.folder import Archive, Create, WriteFile
+from hone.knowledge.skills.document import parse, write_document
+from hone.knowledge.skills.folder import Archive, Create, Patch, WriteFile
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, call, echo, lines, rounds
 from tests.cli.driving import TAB, Ended, Terminal, environment, hone, terminal
@@ -90,7 +90,6 @@ def heard(body: bytes) -> str:
         (["show", NAME, "--file", "../hone.db"], 1, "has no file '../hone.db'; it has SKILL.md."),
         (["show", "../../etc"], 1, "There is no skill"),
         (["show", NAME, "--file", "@origin"], 1, "has no file"),
-        (["new", "fix-the-build"], 1, "it names one day's task. Name the class of task"),
         (["new", "Über"], 1, "cannot be the name of a skill"),
         (["new", NAME], 1, "There is a skill named tax-letters already"),
         (["new", "code-review"], 1, "A skill named code-review comes with Hone"),
@@ -122,6 +121,28 @@ def test_what_cannot_be_done_is_said_and_nothing_happens(
     assert (ended.code, ended.out) == (code, "")
     assert complaint.lower() in ended.err.lower()
     assert asyncio.run(latest(home)) == 1
+
+
+def test_the_owner_is_advised_about_a_name_and_not_refused(home: Path, skills: Skills) -> None:
+    made = skills("new", "fix-the-build")
+    assert (made.code, made.out.startswith("fix-the-build is written (change 1)")) == (0, True)
+    assert "it names one day's task. Name the class of task instead" in made.err
+
+
+def test_a_corrected_copy_is_compared_with_the_original_and_makes_room_for_it(
+    home: Path, skills: Skills
+) -> None:
+    async def correct() -> None:
+        async with Hone(home=home) as hone:
+            document = (await hone.library.files("code-review"))[DOCUMENT].decode()
+            first = next(line for line in parse(document).body.split("\n") if line)
+            await hone.keeper.edit_skill("code-review", Patch(first, "Be kind."), OWNER)
+
+    asyncio.run(correct())
+    assert "\n+Be kind.\n" in skills("diff", "code-review").out
+    assert "copied from bundled code-review at " in skills("show", "code-review").out
+    assert skills("uninstall", "code-review").code == 0
+    assert "Be kind." not in skills("show", "code-review").out
 
 
 def test_a_skill_is_written_found_edited_compared_put_away_and_taken_back(
@@ -391,7 +412,9 @@ async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Pa
     async with FakeProvider(echo) as stage:
         env = environment(home, stage)
         loud, quiet = [await hone("run", *flag, "hi", env=env) for flag in ([], ["-q"])]
-        assert loud.err.splitlines()[0] == "3 lessons wait for you: hone pending"
+        assert loud.err.splitlines()[0] == (
+            "3 lessons wait for you: hone pending (this folder is not trusted; to trust it: hone trust)"
+        )
         assert quiet.err == ""
         async with terminal(env=env) as user:
             await user.sees("3 lessons wait for you: /pending")

@@ -431,8 +431,8 @@ MUTATIONS = (
         "redaction: a search that fails",
         "the result is shown although it could not be searched",
         "tools/wrappers.py",
-        '        return Outcome(f"The call was made, but its result is withheld: {reason}.", failed=True)',
-        "        return replace(outcome, text=visible(outcome.text) or reason)",
+        "        return Outcome(text, failed=True, trust=_label(self.tool))",
+        "        return replace(outcome, text=visible(outcome.text) or text)",
         "tests/tools/test_contained.py",
     ),
     of(

@@ -107,7 +107,7 @@ def trust_hint(hone: Hone) -> str:
     """Say how lessons of this folder would not have to wait; empty if it is trusted."""
     if hone.folders.trusts(hone.folder):
         return ""
-    return "this folder is not trusted, so lessons from what is read in it wait; to trust it: hone trust"
+    return "this folder is not trusted; to trust it: hone trust"
 
 
 async def tell_past(hone: Hone) -> None:

@@ -11,13 +11,15 @@ from msgspec import Struct
 from hone.core.errors import HoneError, Missing
 from hone.core.ledger import SKILL, ChangeQuery, ChangeState, Entry, skill
 from hone.core.messages import digest
-from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.files.tree import FileKind, FileTree
 from hone.knowledge import places
 from hone.knowledge.folding import Files, fold, load_holding
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
+from hone.knowledge.skills import bundled
 from hone.knowledge.skills.document import validate
+from hone.knowledge.skills.facts import facts, is_copy
 from hone.knowledge.skills.naming import check_name
 
 MANY = 100_000
@@ -98,4 +100,7 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
         if each.change.standing is ChangeState.ACTIVE:
             first = after if not holding or first is None else first
             holding = after
-    return await load_holding(ledger, first or {}), await load_holding(ledger, holding)
+    now = await load_holding(ledger, holding)
+    if now and is_copy(facts(now), SkillOrigin.BUNDLED):
+        return bundled.files(name), now
+    return await load_holding(ledger, first or {}), now

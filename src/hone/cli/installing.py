@@ -20,7 +20,7 @@ from hone.knowledge.folding import Files, steps
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills import git
 from hone.knowledge.skills.archive import open_archive
-from hone.knowledge.skills.facts import digest_files, facts, split_facts
+from hone.knowledge.skills.facts import digest_files, facts, is_copy, split_facts
 from hone.knowledge.skills.folder import Install
 from hone.knowledge.skills.install import InstallPlan, plan_folder
 from hone.knowledge.skills.source_tree import pick
@@ -39,7 +39,8 @@ def installed(options: Options, plan: InstallPlan, source: str, seal: str, *, ye
         raise Refused(f"Nothing was installed: these are other bytes than {seal}; theirs is {made}.")
     before = with_home(options, lambda hone: hone.keeper.files(skill(plan.name)))
     known = facts(before) if before else None
-    old = before if known and known.origin is SkillOrigin.INSTALLED else {}
+    is_installed = known and (known.origin is SkillOrigin.INSTALLED or is_copy(known, SkillOrigin.INSTALLED))
+    old = before if is_installed else {}
     if known and old and not known.archived and digest_files(old) == made:
         click.echo(f"{plan.name} is installed already, with these very bytes.")
         return 0

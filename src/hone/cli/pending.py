@@ -55,7 +55,7 @@ def _pending(found: Sequence[DescribedChange], hint: str) -> Iterator[str]:
     wait = "1 change waits" if waits == 1 else f"{waits:,} changes wait"
     yield f"{wait} for you." if found else "Nothing waits for you."
     if found and hint:
-        yield f"{hint[0].upper()}{hint[1:]}"
+        yield f"Lessons from what Hone reads here wait: {hint}"
 
 
 @click.command()

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from hone.cli.output import lay_out
 from hone.cli.render import WIDE, Paint
 from hone.core.screen import screen
-from hone.core.skill import ListedSkill, UsageCounts
+from hone.core.skill import ListedSkill, SkillOrigin, UsageCounts
 from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.knowledge.library import Library
-from hone.knowledge.skills.facts import Facts, touches_scripts
+from hone.knowledge.skills.facts import Facts, is_copy, touches_scripts
 from hone.knowledge.skills.install import InstallPlan
 from hone.knowledge.skills.scan import oddities
 
@@ -77,7 +77,9 @@ def heading(name: str, known: Facts, counts: UsageCounts, paint: Paint, now: str
     yield f"{paint.bold(name)} {paint.dim(f'{_origin(known)} · {used}')}"
     if known.source:
         since = ", changed since you saw it" if known.approved and known.approved != now else ""
-        yield paint.dim(f"installed from {one_line(known.source, 200)}{since}")
+        source = one_line(known.source, 200)
+        is_copied = any(is_copy(known, each) for each in SkillOrigin)
+        yield paint.dim(source if is_copied else f"installed from {source}{since}")
     if known.project:
         yield paint.dim(f"made for {one_line(known.project, 200)}")
 

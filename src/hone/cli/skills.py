@@ -26,7 +26,7 @@ from hone.knowledge.places import folder_of
 from hone.knowledge.skills.document import decode, parse, write_document
 from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
 from hone.knowledge.skills.folder import Archive, Create, Edit, Pin, Restore, Uninstall, Unpin
-from hone.knowledge.skills.naming import check_class
+from hone.knowledge.skills.naming import advise, check_name
 
 SKELETON = """\
 # When to use this
@@ -96,7 +96,7 @@ def new(options: Options, name: str, source: str) -> int:
 
     The name says a class of task, such as release-notes. At a terminal your editor opens on a skeleton.
     """
-    text = _taken(source) if source else write_document(check_class(name), DESCRIPTION, SKELETON)
+    text = _taken(source) if source else write_document(check_name(name), DESCRIPTION, SKELETON)
 
     async def act(hone: Hone) -> tuple[Entry, Sequence[ListedSkill], Path]:
         near = await hone.library.find_similar(name, parse(text).description) if source else ()
@@ -104,6 +104,8 @@ def new(options: Options, name: str, source: str) -> int:
         return entry, near, _place(hone, name)
 
     entry, near, place = with_home(options, act)
+    if advice := advise(name):
+        click.echo(advice, err=True)
     if near:
         click.echo(f"Similar skills: {', '.join(each.name for each in near)}.", err=True)
     click.echo(f"{name} is written (change {entry.id}): {one_line(str(place), 500)}")
@@ -175,7 +177,14 @@ archive = _shelving(
     "archive", Archive(), "is archived", "Put NAME away: it is kept, and in no prompt and no list."
 )
 restore = _shelving("restore", Restore(), "is back", "Take NAME out of the archive.")
-_shelving("uninstall", Uninstall(), "is taken away", "Take away the skill NAME that was installed.")
+_shelving(
+    "uninstall",
+    Uninstall(),
+    "is taken away",
+    "Take away the skill NAME that was installed. If it is a corrected copy of one that comes with Hone, the "
+    "original takes its place again.",
+    "Take away a skill that was installed, or a corrected copy.",
+)
 
 
 def _taken_in(found: Inspected) -> Iterator[str]:

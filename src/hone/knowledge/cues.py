@@ -56,11 +56,13 @@ def asks_to_keep(owner: Sequence[str]) -> bool:
 
 
 def asks_to_change(name: str, owner: Sequence[str]) -> bool:
-    """Whether the owner asks for a change of the skill of this name."""
-    spoken = name.replace("-", " ")
+    """Whether the owner asks for a change of the skill of this name. Where the name could be ordinary words,
+    the sentence must say that a skill is meant."""
+    spoken = re.compile(rf"\b{'[- ]'.join(map(re.escape, name.split('-')))}\b")
     for sentence in _statements(owner):
-        plain = " ".join(sentence.casefold().split())
-        if _words(sentence) & _saving() and re.search(rf"\b(?:{re.escape(name)}|{spoken})\b", plain):
+        plain, words = " ".join(sentence.casefold().split()), _words(sentence)
+        meant = words & _procedures() or ("-" in name and name in words)
+        if words & _saving() and meant and spoken.search(plain):
             return True
     return False
 

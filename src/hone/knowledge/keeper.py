@@ -18,6 +18,7 @@ from hone.core.errors import Conflict, Refused, StoreError
 from hone.core.ledger import (
     MEMORY,
     PROJECT,
+    START,
     USER,
     Actor,
     Author,
@@ -31,12 +32,13 @@ from hone.core.ledger import (
     Target,
     skill,
 )
-from hone.core.skill import ARCHIVED
+from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 from hone.files.tree import FileTree
 from hone.knowledge import folding, journal, places
 from hone.knowledge.admission import LearningMode, Verdict, check, clean, judge, judge_routine, stricter
+from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
 from hone.knowledge.skills import bundled, folder
@@ -219,7 +221,10 @@ class Keeper:
         found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
         mode = self._mode(author)
         verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
-        return await self._record(drafts, author, _wait(verdict, found.cause))
+        # An entry that takes the place of several is undone as one.
+        is_wider = len(drafts) > len({target for target, _ in edits})
+        group = folding.new_group() if is_wider else ""
+        return await self._record(drafts, author, _wait(verdict, found.cause), group)
 
     async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
         """Return the parts of the journal that an entry of these is compared with."""
@@ -239,12 +244,17 @@ class Keeper:
     async def edit_skill(self, name: str, edit: folder.Edit, author: Author) -> Entry:
         """Change a skill. Raises Refused, Conflict or StoreError."""
         edit, flags = clean(edit)
-        before = await self._skill_files(name)
-        cause = find_protection(name, facts(before) if before else None, author.actor)
-        after = folder.apply(name, before, edit)
+        held = await self.sync(skill(check_name(name)))
+        before = held or bundled.files(name)
+        corrects, asked = edit.kind in folder.CORRECTIONS, asks_to_change(name, author.quotes)
+        known = facts(before) if before else None
+        cause = find_protection(name, known, author.actor, asked=asked, corrects=corrects)
+        copy = corrects and before and (author.actor in AGENTS or not held)
+        origin = SkillOrigin.USER if asked or author.actor is Actor.OWNER else SkillOrigin.AGENT
+        after = folder.apply(name, folder.copied(name, before, origin) if copy else before, edit)
         odd, scripts = (*flags, *check(before, after)), bool(touches_scripts(before, after))
         verdict = judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
-        draft = Draft(skill(name), edit.kind, before, after)
+        draft = Draft(skill(name), edit.kind, held, after)
         if author.actor in AGENTS:
             cause = cause or await self._vetting.examine_skill(draft, author)
         return (await self._record([draft], author, _wait(verdict, cause)))[0]
@@ -289,8 +299,10 @@ class Keeper:
             target = change.target
             before = now[target] if target in now else await self.sync(target)
             try:
-                self._spare(target, before, change.author.actor)
+                self._spare(target, before, change)
                 after = self._replay(target, before, await load_steps(staged, change))
+                draft = Draft(target, change.kind, before, after)
+                await self._vetting.examine_staged(draft, staged.since or START)
             except Refused:
                 changes.append(replace(change, standing=ChangeState.PENDING, confirmed=False, cause=MET))
                 continue
@@ -304,13 +316,12 @@ class Keeper:
             await self._publish(target, files)
         return entries
 
-    def _spare(self, target: Target, files: Files, actor: Actor) -> None:
+    def _spare(self, target: Target, files: Files, change: Change) -> None:
         """Raises Refused for a skill that has come under protection since."""
-        if (
-            not places.is_journal(target)
-            and files
-            and find_protection(places.name_of(target), facts(files), actor)
-        ):
+        if places.is_journal(target) or not files:
+            return
+        corrects, name = change.kind in folder.CORRECTIONS, places.name_of(target)
+        if find_protection(name, facts(files), change.author.actor, corrects=corrects):
             raise Refused(MET)
 
     @exclusive

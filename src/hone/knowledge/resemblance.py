@@ -33,6 +33,8 @@ _STEM = 7
 _LONGEST = 4_000
 """Characters of a text that are compared."""
 _LATIN = regex(r"[a-z]+")
+_ANY = regex(r"\w+")
+_HINT = 3
 _NUMBER = regex(r"\d+")
 _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -81,6 +83,8 @@ class Gist(Struct, frozen=True):
 
 def resembles(one: str, other: str) -> bool:
     """Whether two lessons say much the same."""
+    if _hints(one).isdisjoint(_hints(other)):
+        return False
     a, b = gist(one), gist(other)
     return a.negated == b.negated and not _differing(a, b) and _overlap(a, b)
 
@@ -143,9 +147,23 @@ def gist(text: str) -> Gist:
     return Gist(frozenset(rest), values, negated, tuple(map(reduce, found)))
 
 
+@lru_cache(maxsize=32_768)
+def _hints(text: str) -> frozenset[object]:
+    """Return beginnings of words, quickly. Texts without a common one have no common word either."""
+    plain = text[:_LONGEST].casefold()
+    words = set(_ANY.findall(plain)) - lexicons()["en"].written.keys()
+    values = {value for word in words for value in _values().get(word, ())}
+    begins = {_without_accents(word)[:_HINT] for word in words}
+    return frozenset(begins | values | set(_WIDE.findall(plain)))
+
+
+def _without_accents(word: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
+
+
 def reduce(word: str) -> str:
     """Return a word without its ending and its accents."""
-    base = "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
+    base = _without_accents(word)
     return (to_stem(base) if _LATIN.fullmatch(base) else base)[:_STEM] if base.isalpha() else base
 
 

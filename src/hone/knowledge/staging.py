@@ -7,6 +7,7 @@ from hone.core.errors import Conflict
 from hone.core.ledger import (
     START,
     Change,
+    ChangeId,
     ChangeState,
     Entry,
     Holding,
@@ -27,10 +28,14 @@ class StagedLedger:
         self.contents_made: dict[str, bytes] = {}
         self._held: dict[Target, dict[str, str]] = {}
         self._waiting: list[Entry] = []
+        self.since: ChangeId | None = None
+        """The last change that was there when this run made its first."""
 
     async def record(
         self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
     ) -> Sequence[Entry]:
+        if self.since is None:
+            self.since = await self._base.latest()
         held: dict[Target, dict[str, str]] = {}
         for change in changes:
             if change.standing is ChangeState.ACTIVE:

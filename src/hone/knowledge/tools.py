@@ -27,6 +27,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.visible import one_line
 from hone.knowledge import journal, places
+from hone.knowledge.cues import asks_to_keep
 from hone.knowledge.evidence import locate
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
@@ -177,7 +178,8 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
             if action == "create":
                 await _compare(name, text)
             by = author(context, evidence, reason, source)
-            edit = _skill_edit(action, file, text, find, home)
+            origin = SkillOrigin.USER if asks_to_keep(by.quotes) else SkillOrigin.AGENT
+            edit = _skill_edit(action, file, text, find, home, origin)
             entry = await library.keeper.edit_skill(name, edit, by)
             if not isinstance(edit, folder.Create):
                 await library.count(name, SkillEvent.PATCH, by.actor, context.header.id)
@@ -188,18 +190,26 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
     async def _compare(name: str, text: str) -> None:
         near = await library.find_similar(name, parse(text).description)
         if near:
-            listed = "\n".join(map(line, near))
-            raise Refused(
-                f"Not created: these are similar. Patch one of them, or use create_anyway.\n{listed}"
-            )
+            raise Refused(_similar(near))
 
     return skill_manage
 
 
-def _skill_edit(action: Action, file: str, text: str, find: str, home: str) -> folder.Edit:
+def _similar(near: Sequence[ListedSkill]) -> str:
+    """Advise what to do about similar skills: never to patch what is pinned."""
+    free = [each for each in near if not each.pinned]
+    listed = "\n".join(map(line, free or near))
+    if free:
+        return f"Not created: these are similar. Patch one of them, or use create_anyway.\n{listed}"
+    return f"Not created: these are similar, and pinned. Use create_anyway for what they lack.\n{listed}"
+
+
+def _skill_edit(
+    action: Action, file: str, text: str, find: str, home: str, origin: SkillOrigin
+) -> folder.Edit:
     match action:
         case "create" | "create_anyway":
-            return folder.Create(text, SkillOrigin.AGENT, home)
+            return folder.Create(text, origin, home)
         case "patch":
             return folder.Patch(find, text, file or DOCUMENT)
         case "edit":

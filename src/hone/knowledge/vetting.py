@@ -10,10 +10,11 @@ from datetime import date
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.core.ledger import MEMORY, USER, Actor, Author, Entry, Ledger, Target
+from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledger, Target
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
+from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks
 from hone.knowledge.folding import Draft, Step, load_steps, steps
 from hone.knowledge.quoting import quotes
@@ -21,7 +22,6 @@ from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, 
 from hone.knowledge.withdrawn import (
     Withdrawal,
     Withdrawals,
-    entries_in,
     find_kept,
     find_origin,
     find_repeated,
@@ -127,10 +127,25 @@ class Vetting:
     async def examine_skill(self, draft: Draft, author: Author) -> str:
         """Return why a change of a skill must wait, or nothing. Raises Refused if it was taken back."""
         known = await self.withdrawals.all()
-        lesson = lesson_of(steps(draft.before, draft.after))
+        lesson = lesson_of(draft.target, steps(draft.before, draft.after))
         if lesson and (found := find_repeated_skill(known, draft.target, lesson, author)):
             raise Refused(_withdrawn(found))
         return _same_ground(find_same_ground(known, draft.target, author)) if lesson else ""
+
+    async def examine_staged(self, draft: Draft, since: ChangeId) -> None:
+        """Compare what a review has staged with what happened meanwhile. Raises Refused for a lesson that was
+        taken back since, or that contradicts what stands there now."""
+        if not places.is_journal(draft.target):
+            return
+        taken = [
+            each for each in await self.withdrawals.all() if each.id > since and each.binds(draft.target)
+        ]
+        new, _ = differences(draft)
+        for entry in new:
+            if any(each.has(entry) for each in taken):
+                raise Refused("The user took back a lesson like this meanwhile.")
+            if opposed := [each for each in _staying_beside(draft, {}) if contradicts(entry, each)]:
+                raise Refused(_contradicting(opposed))
 
     async def find_waiting(self, draft: Draft) -> Entry | None:
         """Return the change that waits already and brings the same lesson."""

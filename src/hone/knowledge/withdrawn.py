@@ -28,12 +28,15 @@ from hone.core.ledger import (
     Target,
 )
 from hone.knowledge import places
+from hone.knowledge.comparing import compare, find_missing, lines_in
 from hone.knowledge.folding import Step, load_steps
-from hone.knowledge.journal import entries as entries_of
 from hone.knowledge.resemblance import resembles, shares_words
+from hone.knowledge.skills import bundled
 
 SHOWN = 20
 """Withdrawn lessons that a review is told of."""
+_CHUNK = 200
+"""Changes whose contents are read at once."""
 _NEAR = 64
 """Changes that are looked at before all are."""
 _KINDS = (
@@ -50,18 +53,31 @@ Quoted = Callable[[str, Sequence[str]], bool]
 
 
 class Withdrawal(Struct, frozen=True):
-    """`gone` are the lessons that were taken back, `kept` the entries that the owner brought back. `evidence`
-    is what the lessons rested on; `newer` is what the statement rests on that took their place. `owners`: the
-    lessons had been active on the owner's own words."""
+    """`gone` are the lessons that a change took away, `came` those that it brought. `evidence` is what the
+    lessons rested on; `newer` is what the statement rests on that took their place. `owners`: the lessons had
+    been active on the owner's own words. `answers`: the owner undid or rejected another change, and so wants
+    what came."""
 
     id: ChangeId
     target: Target
     at: datetime
     gone: tuple[str, ...]
-    kept: tuple[str, ...] = ()
+    came: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     newer: tuple[Evidence, ...] = ()
     owners: bool = False
+    answers: bool = False
+
+    @property
+    def lessons(self) -> tuple[str, ...]:
+        """Those that were taken back. What was only put in other words is still there."""
+        return tuple(each for each in self.gone if not any(resembles(each, new) for new in self.came))
+
+    def has(self, text: str) -> bool:
+        """Whether a lesson resembles one that was taken back."""
+        return any(resembles(text, each) for each in self.gone) and any(
+            resembles(text, each) for each in self.lessons
+        )
 
     def binds(self, target: Target) -> bool:
         """Whether it counts for lessons of this target. What was taken back in one project may hold in
@@ -83,36 +99,56 @@ class Withdrawals:
         """Oldest first."""
         latest = await self._ledger.latest()
         if latest != self._upto:
-            query = ChangeQuery(kinds=_KINDS, after=self._upto)
-            for entry in reversed(await self._ledger.entries(query)):
-                await self._note(entry)
+            made = (await self._ledger.entries(ChangeQuery(kinds=_KINDS, after=self._upto)))[::-1]
+            for start in range(0, len(made), _CHUNK):
+                await self._note(made[start : start + _CHUNK])
             self._upto = latest
         return tuple(self._known.values())
 
-    async def _note(self, entry: Entry) -> None:
-        change = entry.change
-        if change.standing is not ChangeState.ACTIVE:
-            return
-        if change.kind is ChangeKind.UNDO and change.about:
-            self._known.pop(change.about, None)
-        owners_deed = change.author.actor is Actor.OWNER
-        if not owners_deed and not change.confirmed:
-            return
-        about = await _resolved(self._ledger, change) if change.about else None
-        gone, kept = await _differences(self._ledger, change, about)
-        if not gone and not kept:
-            return
-        origin = about.change if about else None
-        self._known[entry.id] = Withdrawal(
-            entry.id,
-            change.target,
-            entry.at,
-            gone,
-            kept if change.about else (),
-            origin.author.evidence if origin else (),
-            () if owners_deed else change.author.evidence,
-            origin is not None and is_owners_word(origin),
+    async def was_owners_word(self, withdrawal: Withdrawal, text: str) -> bool:
+        """Whether an entry that the owner removed had come as the owner's own words."""
+        if withdrawal.evidence:
+            return withdrawal.owners
+        origin = await find_origin(self._ledger, withdrawal.target, text)
+        return origin is not None and is_owners_word(origin.change)
+
+    async def _note(self, made: Sequence[Entry]) -> None:
+        known = [each for each in made if _counts(each.change)]
+        about = {each.id: await _resolved(self._ledger, each.change) for each in known if each.change.about}
+        changes = [each.change for each in (*known, *filter(None, about.values()))]
+        deltas = [delta for change in changes for delta in change.deltas]
+        contents = await self._ledger.contents(
+            {name for delta in deltas for name in (delta.before, delta.after) if name}
         )
+        for entry in known:
+            if entry.change.kind is ChangeKind.UNDO and entry.change.about:
+                self._known.pop(entry.change.about, None)
+            if found := _withdrawal(entry, about.get(entry.id), contents):
+                self._known[entry.id] = found
+
+
+def _counts(change: Change) -> bool:
+    """Whether a change can take something back: the owner made it, or it rests on the owner's words."""
+    owners = change.author.actor is Actor.OWNER or change.confirmed
+    return change.standing is ChangeState.ACTIVE and owners
+
+
+def _withdrawal(entry: Entry, about: Entry | None, contents: Mapping[str, bytes]) -> Withdrawal | None:
+    change, origin = entry.change, about.change if about else None
+    gone, came = _differences(change, origin, contents)
+    if not gone and not (came and change.about):
+        return None
+    return Withdrawal(
+        entry.id,
+        change.target,
+        entry.at,
+        gone,
+        came,
+        origin.author.evidence if origin else (),
+        () if change.author.actor is Actor.OWNER else change.author.evidence,
+        origin is not None and is_owners_word(origin),
+        bool(change.about),
+    )
 
 
 def find_repeated(
@@ -120,7 +156,7 @@ def find_repeated(
 ) -> Withdrawal | None:
     """Return the withdrawn lesson that a new one resembles, unless the owner has said the new one since."""
     for each in reversed(withdrawals):
-        if each.binds(target) and any(resembles(text, old) for old in each.gone):
+        if each.binds(target) and each.has(text):
             return None if any(quoted(text, [said.text]) for said in said_since(author, each)) else each
     return None
 
@@ -130,7 +166,7 @@ def find_repeated_skill(
 ) -> Withdrawal | None:
     """The same for a skill. No quote covers one: the owner must have spoken of it since."""
     for each in reversed(withdrawals):
-        if each.binds(target) and any(resembles(text, old) for old in each.gone):
+        if each.binds(target) and each.has(text):
             return None if any(shares_words(said.text, text) for said in said_since(author, each)) else each
     return None
 
@@ -147,7 +183,11 @@ def find_same_ground(withdrawals: Sequence[Withdrawal], target: Target, author: 
 
 def find_kept(withdrawals: Sequence[Withdrawal], target: Target, entry: str) -> Withdrawal | None:
     """Return the withdrawal with which the owner brought this very entry back."""
-    found = (each for each in reversed(withdrawals) if each.target == target and entry in each.kept)
+    found = (
+        each
+        for each in reversed(withdrawals)
+        if each.answers and each.target == target and entry in each.came
+    )
     return next(found, None)
 
 
@@ -176,8 +216,13 @@ async def find_origin(ledger: Ledger, target: Target, text: str) -> Entry | None
 async def for_review(withdrawals: Withdrawals) -> Sequence[str]:
     """Return the withdrawn lessons that a review is told of, the newest first: those that had been active on
     the owner's own words. What was rejected is never shown to a model."""
-    told = [text for each in reversed(await withdrawals.all()) if each.owners for text in each.gone]
-    return tuple(dict.fromkeys(told))[:SHOWN]
+    journal = [each for each in await withdrawals.all() if places.is_journal(each.target) and not each.newer]
+    told: dict[str, None] = {}
+    for each in reversed(journal[-SHOWN:]):
+        for text in each.lessons:
+            if each.owners or await withdrawals.was_owners_word(each, text):
+                told[text] = None
+    return tuple(told)[:SHOWN]
 
 
 def is_owners_word(change: Change) -> bool:
@@ -195,50 +240,39 @@ async def _resolved(ledger: Ledger, change: Change) -> Entry | None:
     return found
 
 
-async def _differences(
-    ledger: Ledger, change: Change, about: Entry | None
+def _differences(
+    change: Change, about: Change | None, contents: Mapping[str, bytes]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the lessons that a change took away, and the entries it brought. A rejection has done nothing;
     what it rejects counts the other way around."""
-    if change.kind is ChangeKind.REJECT:
-        steps = await load_steps(ledger, about.change) if about else ()
-        steps = tuple(step.reverse for step in steps)
-    else:
-        steps = await load_steps(ledger, change)
-    read = entries_in if places.is_journal(change.target) else lines_in
-    gone = [each for step in steps for each in _missing(read(step.before), read(step.after))]
-    kept = [each for step in steps for each in _missing(read(step.after), read(step.before))]
+    rejects = change.kind is ChangeKind.REJECT
+    deltas = (about.deltas if about else ()) if rejects else change.deltas
+    sides = [(contents.get(each.before or "", b""), contents.get(each.after or "", b"")) for each in deltas]
+    pairs = [(after, before) if rejects else (before, after) for before, after in sides]
     if not places.is_journal(change.target):
-        is_taken_back = change.kind in (ChangeKind.UNDO, ChangeKind.REJECT, ChangeKind.UNINSTALL)
+        gone = [line for before, after in pairs for line in find_missing(lines_in(before), lines_in(after))]
+        gone = without_bundled(change.target, gone)
+        is_taken_back = rejects or change.kind in (ChangeKind.UNDO, ChangeKind.UNINSTALL)
         return (("\n".join(gone),) if gone and is_taken_back else ()), ()
-    # What was only put in other words is still there.
-    return tuple(each for each in gone if not any(resembles(each, new) for new in kept)), tuple(kept)
+    changed = [compare(before, after) for before, after in pairs]
+    came, gone = ([entry for each in changed for entry in each[side]] for side in (0, 1))
+    return tuple(gone), tuple(came)
 
 
-def lesson_of(steps: Sequence[Step]) -> str:
+def lesson_of(target: Target, steps: Sequence[Step]) -> str:
     """Return what a change of a skill adds, as one text to compare."""
-    return "\n".join(
-        line
-        for step in steps
-        if not step.path.startswith("@")
-        for line in _missing(lines_in(step.after), lines_in(step.before))
-    )
+    texts = [step for step in steps if not step.path.startswith("@")]
+    added = [line for step in texts for line in find_missing(lines_in(step.after), lines_in(step.before))]
+    return "\n".join(without_bundled(target, added))
+
+
+def without_bundled(target: Target, lines: Sequence[str]) -> list[str]:
+    """Leave out what comes with Hone: a copy of a skill adds only what it corrects."""
+    files = bundled.files(places.name_of(target))
+    known = {line for data in files.values() for line in lines_in(data)}
+    return [line for line in lines if line not in known]
 
 
 async def _brought(ledger: Ledger, change: Change) -> set[str]:
     steps = await load_steps(ledger, change)
-    return {each for step in steps for each in _missing(entries_in(step.after), entries_in(step.before))}
-
-
-def entries_in(data: bytes | None) -> tuple[str, ...]:
-    return entries_of((data or b"").decode("utf-8", "replace"))
-
-
-def lines_in(data: bytes | None) -> tuple[str, ...]:
-    lines = (data or b"").decode("utf-8", "replace").split("\n")
-    return tuple(line.strip() for line in lines if line.strip())
-
-
-def _missing(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    there: Mapping[str, None] = dict.fromkeys(after)
-    return [each for each in before if each not in there]
+    return {entry for step in steps for entry in compare(step.before or b"", step.after or b"")[0]}

@@ -14,7 +14,7 @@ from hone.knowledge.skills.naming import check_name
 from hone.knowledge.skills.paths import DOCUMENT_CHARACTERS, accept, weigh
 
 FENCE = "---"
-FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+FIELDS = ("name", "description", "license", "version", "compatibility", "metadata", "allowed-tools")
 DESCRIPTION, COMPATIBILITY = 1_024, 500
 EXAMPLE = "---\nname: release-notes\ndescription: What it does, and when to use it.\n---\n\nThe steps."
 
@@ -27,7 +27,7 @@ _CONTROL = regex("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class Document(Struct, frozen=True):
-    """`extra` is what the format allows besides: license, compatibility, metadata, allowed-tools."""
+    """`extra` is what the format allows besides: license, version, compatibility, metadata, allowed-tools."""
 
     name: str
     description: str
@@ -90,6 +90,28 @@ def write_document(name: str, description: str, body: str) -> str:
     if _LINE.fullmatch(plain) is None or not description.isprintable() or FENCE in description:
         plain = f"description: {json.dumps(description, ensure_ascii=False)}"
     return f"{FENCE}\nname: {name}\n{plain}\n{FENCE}\n\n{body.strip()}\n"
+
+
+def keep_fields(old: str, new: str) -> str:
+    """Return a document written anew with the optional fields of the old one that it leaves out. If one of
+    them is no document, the new one as it is."""
+    try:
+        before, after = parse(old), parse(new)
+    except Refused:
+        return new
+    missing = [key for key in before.extra if key not in after.extra]
+    if not missing:
+        return new
+    fields = "".join(_field(old, key) for key in missing)
+    head, front, body = new.split(FENCE, 2)
+    return f"{head}{FENCE}{front.rstrip()}\n{fields}{FENCE}{body}"
+
+
+def _field(text: str, key: str) -> str:
+    """Return the lines of one field of the front matter."""
+    front = text.split(FENCE, 2)[1]
+    found = re.search(rf"^{re.escape(key)}\s*:.*\n(?:[ \t-].*\n|\n)*", front, re.MULTILINE)
+    return f"{found[0].rstrip()}\n" if found else ""
 
 
 def _split(text: str) -> tuple[str, str]:

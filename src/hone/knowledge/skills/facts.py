@@ -13,6 +13,7 @@ SET = b"1"
 NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT, APPROVED})
 _SHEBANG, _MARK = b"#!", b"\xef\xbb\xbf"
 _SCRIPTS = "scripts/"
+_COPIED = "copied from"
 _PROGRAMS = frozenset(
     (
         "bash",
@@ -78,24 +79,47 @@ def split_facts(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str,
     return {path: data for path, data in files.items() if path not in known}, known
 
 
-def find_protection(name: str, skill: Facts | ListedSkill | None, actor: Actor) -> str:
+def find_protection(
+    name: str,
+    skill: Facts | ListedSkill | None,
+    actor: Actor,
+    *,
+    asked: bool = False,
+    corrects: bool = False,
+) -> str:
     """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
-    that is not there yet. What an experiment proposes waits in any case. Raises Refused where the actor may
-    not even propose one."""
-    if skill is None or actor in (Actor.OWNER, Actor.AGENT, Actor.EXPERIMENT):
+    that is not there yet. What an experiment proposes waits in any case. `asked`: the owner asks for this
+    change. `corrects`: of a skill that came from elsewhere, it makes a copy. Raises Refused where the actor
+    may not even propose one."""
+    if skill is None or actor in (Actor.OWNER, Actor.EXPERIMENT):
         return ""
-    kind = "pinned" if skill.pinned else str(skill.origin)
-    if skill.pinned or skill.origin in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
+    if skill.pinned and actor is Actor.AGENT:
+        return "" if asked else f"the skill {name} is pinned, and the user has not asked for this change"
+    if actor is Actor.AGENT:
+        return ""
+    is_brought = skill.origin in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED)
+    if skill.pinned or (is_brought and not (corrects and actor is Actor.REVIEW)):
+        kind = "pinned" if skill.pinned else str(skill.origin)
         raise Refused(
             f"The skill {name} is {kind} and protected; change another one that fits, or save nothing."
         )
-    if skill.origin is SkillOrigin.AGENT:
+    if is_brought or skill.origin is SkillOrigin.AGENT:
         return ""
     if actor is Actor.CURATOR:
         raise Refused(
             f"The skill {name} is the owner's and protected; the curator tends learned skills only."
         )
     return f"the skill {name} is the owner's own, so this is a proposal"
+
+
+def is_copy(known: Facts, origin: SkillOrigin) -> bool:
+    """Whether a skill takes the place of one of that origin."""
+    return known.source.startswith(f"{_COPIED} {origin} ")
+
+
+def note_copy(name: str, origin: SkillOrigin, source: str, files: Mapping[str, bytes]) -> str:
+    """Return the fact that says what a skill is a copy of."""
+    return f"{_COPIED} {origin} {source or name} at {digest_files(files)[:12]}"
 
 
 def touches_scripts(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[str, ...]:

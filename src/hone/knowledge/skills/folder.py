@@ -10,8 +10,8 @@ from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
 from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, SkillOrigin
 from hone.core.visible import amend, find, one_line
-from hone.knowledge.skills.document import decode, validate
-from hone.knowledge.skills.facts import SET, digest_files, facts, split_facts
+from hone.knowledge.skills.document import decode, keep_fields, validate
+from hone.knowledge.skills.facts import SET, digest_files, facts, is_copy, note_copy, split_facts
 from hone.knowledge.skills.naming import check_class, check_name
 from hone.knowledge.skills.paths import LONGEST_PATH, accept, check
 
@@ -116,6 +116,10 @@ Edit = (
 )
 
 
+CORRECTIONS = frozenset({ChangeKind.REWRITE, ChangeKind.PATCH, ChangeKind.WRITE_FILE, ChangeKind.REMOVE_FILE})
+"""The changes that make a copy of a skill that came from elsewhere."""
+
+
 def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     """What the skill holds after the edit; an empty mapping stands for no skill. Raises Refused with advice,
     or Conflict if it is no longer what the editor saw."""
@@ -148,14 +152,28 @@ def _create(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]
         return {**edit.files, **known, APPROVED: digest_files(edit.files).encode()}
     if edit.origin not in (SkillOrigin.USER, SkillOrigin.AGENT):
         raise Refused(f"A skill is created by the user or the agent; {edit.origin} ones come from elsewhere.")
-    check_class(name)
+    # The user may choose any name; a skill that is the agent's own idea must be found again.
+    if edit.origin is SkillOrigin.AGENT:
+        check_class(name)
     project = {PROJECT: _encoded(edit.project)} if edit.project else {}
     return {DOCUMENT: _encoded(edit.text), ORIGIN: edit.origin.encode(), **project}
 
 
 def _is_installed(files: Files) -> bool:
     known = facts(files)
-    return known.origin is SkillOrigin.INSTALLED and not known.archived
+    from_elsewhere = known.origin is SkillOrigin.INSTALLED or is_copy(known, SkillOrigin.INSTALLED)
+    return from_elsewhere and not known.archived
+
+
+def copied(name: str, files: Files, origin: SkillOrigin) -> Files:
+    """Return a skill from elsewhere as a copy that takes its place, with a note of where it comes from."""
+    known = facts(files)
+    if known.origin not in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
+        return files
+    own, noted = split_facts(files)
+    kept = {fact: data for fact, data in noted.items() if fact in (PINNED, ARCHIVED, PROJECT)}
+    source = note_copy(name, known.origin, known.source, files)
+    return {**own, **kept, ORIGIN: origin.encode(), SOURCE: _encoded(source)}
 
 
 def _taken(name: str, files: Files) -> str:
@@ -163,7 +181,7 @@ def _taken(name: str, files: Files) -> str:
     if known.archived:
         return f"There is an archived skill named {name}; restore it and change it, or choose another name."
     if known.origin is SkillOrigin.BUNDLED:
-        return f"A skill named {name} comes with Hone; choose another name."
+        return f"A skill named {name} comes with Hone; patch or edit it, or choose another name."
     return f"There is a skill named {name} already; patch or edit it, or choose another name."
 
 
@@ -190,7 +208,8 @@ def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     match edit:
         case Rewrite():
             _unchanged(name, files, DOCUMENT, edit.seen)
-            return {**files, DOCUMENT: _encoded(edit.text)}
+            text = _encoded(edit.text).decode()
+            return {**files, DOCUMENT: keep_fields(decode(DOCUMENT, files[DOCUMENT]), text).encode()}
         case Patch():
             return {**files, edit.path: _patched(name, files, edit)}
         case WriteFile():
@@ -209,7 +228,8 @@ def _flagged(name: str, files: Files, fact: str, word: str, *, on: bool) -> dict
 
 
 def _uninstalled(name: str, files: Files) -> dict[str, bytes]:
-    if facts(files).origin is not SkillOrigin.INSTALLED:
+    known = facts(files)
+    if known.origin is not SkillOrigin.INSTALLED and not any(is_copy(known, each) for each in SkillOrigin):
         raise Refused(f"The skill {name} was not installed; archive it instead.")
     return {}
 

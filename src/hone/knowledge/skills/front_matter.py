@@ -34,10 +34,6 @@ def _vet(events: Iterable[yaml.Event]) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise Refused("The front matter of SKILL.md is nested too deeply.")
-        if isinstance(event, yaml.CollectionStartEvent) and event.flow_style:
-            raise Refused(
-                "The front matter of SKILL.md may not use { } or [ ]; write one item a line instead."
-            )
         if any(getattr(event, name, None) is not None for name in ("tag", "anchor")):
             raise Refused("The front matter of SKILL.md may use no YAML tags, anchors or aliases.")
 

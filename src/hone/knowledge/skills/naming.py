@@ -67,6 +67,12 @@ def check_name(name: str) -> str:
     return name
 
 
+def advise(name: str) -> str:
+    """Return advice about a name that would not be found again; empty if it is fine."""
+    flaw = _flaw(name)
+    return f"{name} may not be found again: {flaw}. {ADVICE}." if flaw else ""
+
+
 def check_class(name: str) -> str:
     """The name as it is, if it is right and stands for a class of task. Raises Refused."""
     if flaw := _flaw(check_name(name)):
