@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hone.core.events import Event as Event
     from hone.core.events import Learned as Learned
     from hone.core.events import Notice as Notice
+    from hone.core.events import ReviewFailed as ReviewFailed
     from hone.core.events import TurnEnded as TurnEnded
     from hone.core.messages import Message as Message
     from hone.core.messages import assistant as assistant
@@ -57,7 +58,7 @@ _HOMES = {
     "hone.core.agent": "Limits",
     "hone.core.clock": "ManualClock",
     "hone.core.errors": "HoneError ModelError",
-    "hone.core.events": "CallEnded CallStarted Event Learned Notice TurnEnded",
+    "hone.core.events": "CallEnded CallStarted Event Learned Notice ReviewFailed TurnEnded",
     "hone.core.messages": "Message assistant user",
     "hone.core.model": "Connection Model Piece Reply TextPiece Usage",
     "hone.core.part": "Part",

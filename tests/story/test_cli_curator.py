@@ -161,7 +161,8 @@ async def test_a_chat_that_begins_after_a_quiet_time_tells_of_the_round_in_one_l
     await learned(home)
     (home / "hone.toml").write_text('[learning]\nmerges = "auto"\n')
     async with FakeProvider(curating()) as stage, terminal(env=environment(home, stage), folder=home) as user:
-        await user.sees("✎ curator: skill trip-planning merged, skill night-trains archived (/undo 3)")
+        await user.sees("✎ curator: skill trip-planning merged — ", " · /undo 3")
+        await user.sees("✎ curator: skill night-trains archived — ", " · /undo 3")
         await user.enter("/undo 3")
         await user.sees("is undone by change 5")
         assert await user.leave() == 0

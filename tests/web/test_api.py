@@ -69,7 +69,11 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
         mark = (await visit.get("/api/status"))["mark"]
         review = await visit.post(f"/api/sessions/{session}/review", topics=["memory"])
         learned = (await listen(visit.client, "/api/events", "learned", since=mark)).events[-1][2]
-        assert learned["line"] == "✎ learned: user +1 (undo 1); 1 lesson waits (pending)"
+        assert learned["line"] == f'✎ learned about you: "{LIKE}" · undo 1\n✎ 1 lesson waits (pending)'
+        assert [(each["text"], each["standing"]) for each in learned["lessons"]] == [
+            (LIKE, "active"),
+            ("The port is 99.", "pending"),
+        ]
         assert (learned["review"], learned["waiting"]) == (review["id"], 1)
         timeline = (await visit.get("/api/changes"))["changes"]
         assert [(each["id"], each["actor"], each["standing"]) for each in timeline] == [

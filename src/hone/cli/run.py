@@ -5,6 +5,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import click
 
@@ -13,12 +14,15 @@ from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
 from hone.cli.modes import WARNING
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
 from hone.cli.render import Renderer, paint_for
+from hone.core.errors import HoneError
 from hone.core.events import Emit, Event, Notice
+from hone.core.ledger import ChangeId, ChangeQuery, LessonText
 from hone.core.model import total
 from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
+from hone.knowledge.descriptions import find_lessons, lesson_data
 from hone.runtime.session import Session
 
 EPILOG = """\b
@@ -99,11 +103,11 @@ def perform(
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
     streamed = not as_json and sys.stdout.isatty()
     emit = _shower(streamed=streamed, quiet=quiet)
-    session, turn = asyncio.run(_once(options, words, voice, skills, emit))
+    session, turn, lessons = asyncio.run(_once(options, words, voice, skills, emit))
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
-        print(as_object(session.id, turn))
+        print(as_object(session.id, turn, lessons))
     elif not streamed and code in (0, 3):
         # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
@@ -124,7 +128,7 @@ def _next_step(session: Session, options: Options) -> Iterator[str]:
 
 async def _once(
     options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
-) -> tuple[Session, Turn]:
+) -> tuple[Session, Turn, Sequence[LessonText]]:
     async with Hone(home=options.home, mode=options.mode) as hone:
         session = await open_session(hone, options)
         _warn(session.mode)
@@ -132,11 +136,20 @@ async def _once(
         count = len(await hone.ledger.pending())
         for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))
+        before = await hone.ledger.latest()
         with Interrupts() as interrupts:
             turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session, turn
+        return session, turn, await _lessons(hone, session, before)
+
+
+async def _lessons(hone: Hone, session: Session, before: ChangeId) -> Sequence[LessonText]:
+    """What was learned in this turn, in its own words. It is in `hone log`, whether or not it can be read."""
+    with suppress(HoneError):
+        made = await hone.ledger.entries(ChangeQuery(session=session.id, after=before))
+        return await find_lessons(hone.keeper, reversed(made))
+    return ()
 
 
 def _warn(mode: Mode) -> None:
@@ -160,7 +173,7 @@ def _shower(*, streamed: bool, quiet: bool) -> Emit:
     return show
 
 
-def as_object(session: str, turn: Turn) -> str:
+def as_object(session: str, turn: Turn, lessons: Sequence[LessonText] = ()) -> str:
     """The whole turn for a program, in ASCII."""
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
@@ -172,5 +185,6 @@ def as_object(session: str, turn: Turn) -> str:
             "error": turn.error,
             "usage": usage,
             "calls": len(turn.usage),
+            "learned": [lesson_data(each) for each in lessons],
         }
     )

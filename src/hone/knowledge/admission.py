@@ -80,6 +80,18 @@ def judge(
     return Verdict(ChangeState.PENDING, cause=cause) if cause else Verdict(ChangeState.ACTIVE, confirmed)
 
 
+def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Verdict:
+    """Return the verdict on a change of a skill, confirmed if all it adds are the owner's own words. It
+    decides no more than that: what waits goes on waiting."""
+    if verdict.standing is not ChangeState.ACTIVE or not (added and author.quotes):
+        return verdict
+    try:
+        own = all(quotes(line, author.quotes) for line in added)
+    except _FAULTS:
+        own = False
+    return replace(verdict, confirmed=verdict.confirmed or own)
+
+
 def stricter(one: LearningMode, other: LearningMode) -> LearningMode:
     return max(one, other, key=list(LearningMode).index)
 

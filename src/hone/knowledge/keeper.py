@@ -35,11 +35,20 @@ from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 from hone.files.tree import FileTree
 from hone.knowledge import folding, journal, places
-from hone.knowledge.admission import LearningMode, Verdict, check, clean, judge, judge_routine, stricter
+from hone.knowledge.admission import (
+    LearningMode,
+    Verdict,
+    check,
+    clean,
+    confirm_quoted,
+    judge,
+    judge_routine,
+    stricter,
+)
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
 from hone.knowledge.skills import bundled, folder
-from hone.knowledge.skills.facts import facts, find_protection, touches_scripts
+from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
 
@@ -217,6 +226,7 @@ class Keeper:
         verdict = judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
         if cause and verdict.standing is ChangeState.ACTIVE:
             verdict = Verdict(ChangeState.PENDING, False, cause)
+        verdict = confirm_quoted(verdict, new_lines(before, after), author)
         draft = Draft(skill(name), edit.kind, before, after)
         return (await self._record([draft], author, verdict))[0]
 
