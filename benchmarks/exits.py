@@ -90,7 +90,7 @@ def staying(peer: Path | None, home: Path, folder: Path) -> Command:
 
 
 async def stay(home: Path, folder: Path, turn: int | None) -> None:
-    async with Hone(home=home, folder=folder) as hone:
+    async with Hone(home=home, folder=folder, learning="queue") as hone:
         hone.background.attend(ignore)
         if turn is None:
             await hone.background.drain()

@@ -84,7 +84,7 @@ def together(commands: Sequence[Command], environ: dict[str, str]) -> list[dict[
 async def write(home: Path, count: int, name: str) -> dict[str, Any]:
     settings = Settings(model="openai/scripted")
     texts = [f"{name} noted that item {number} is done." for number in range(count)]
-    async with Hone(home=home, folder=home, settings=settings) as hone:
+    async with Hone(home=home, folder=home, settings=settings, learning="queue") as hone:
         session = await hone.session()
         chain = Transcript(session.agent.prefix.digest).then(user(name), Trust.OWNER, datetime.now(UTC))
         context = ToolContext(session.agent, chain, ignore, header=session.header)

@@ -129,7 +129,7 @@ def unmarked(value: object) -> object:
 async def live(home: Path, folder: Path, talks: int, turns: int, *, reviews: bool) -> None:
     every = Learning() if reviews else Learning(turns=0, iterations=0)
     settings = Settings(model="openai/scripted", learning=every)
-    async with Hone(home=home, folder=folder, settings=settings) as hone:
+    async with Hone(home=home, folder=folder, settings=settings, learning="queue") as hone:
         hone.background.attend(ignore)
         for talk in range(talks):
             session = await hone.session()

@@ -181,7 +181,7 @@ async def opened(home: Path, every: int) -> Hone:
     """With a conversation to branch off, so that all turns count together."""
     home.mkdir()
     settings = Settings(model="openai/scripted", learning=Learning(turns=every, iterations=0))
-    hone = Hone(home=home, folder=home, settings=settings)
+    hone = Hone(home=home, folder=home, settings=settings, learning="queue")
     prefix = (await hone.session()).agent.prefix
     header = Header(ROOT_SESSION, datetime.now(UTC), folder=str(home))
     await hone.sessions.start(header, prefix, recorded(prefix.digest, history(MESSAGES)).nodes)

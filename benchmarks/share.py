@@ -145,7 +145,7 @@ def beside(bench: Bench, format: str, spec: str) -> tuple[tuple[float, ...], str
 
 
 async def talk(home: Path, folder: Path, further: str) -> None:
-    async with Hone(home=home, folder=folder, system=further) as hone:
+    async with Hone(home=home, folder=folder, system=further, learning="queue") as hone:
         hone.background.attend(ignore)
         session = await hone.session()
         for turn in range(TURNS):

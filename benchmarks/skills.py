@@ -164,7 +164,7 @@ def elsewhere(home: Path) -> Sample:
 
 async def composed(home: Path) -> Sample:
     """The way a session takes."""
-    async with Hone(home=home, folder=home) as hone:
+    async with Hone(home=home, folder=home, learning="queue") as hone:
         await hone.ledger.latest()  # opening a home is not what is measured
         begun, used = time.perf_counter(), time.process_time()
         known = await SnapshotCache(hone.library).snapshot(home)

@@ -37,7 +37,7 @@ class Subject:
     """Talks to the provider that the environment names."""
 
     def __init__(self, home: Path) -> None:
-        self._hone = Hone(home=home, folder=home, tools=[probe])
+        self._hone = Hone(home=home, folder=home, tools=[probe], learning="queue")
 
     async def open(self, count: int) -> "Talk":
         """A new conversation, or one that was stored before and is taken up again."""

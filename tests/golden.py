@@ -36,6 +36,7 @@ def environment(home: Path, provider: Provider | None = None, **more: str) -> di
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "HONE_HOME": str(home),
+        "HONE_LEARNING": "queue",
         "TERM": "dumb",
         "COLUMNS": "120",
         "LANG": "C.UTF-8",

@@ -327,3 +327,36 @@ async def test_a_finished_call_is_never_reported_as_cut_off() -> None:
     turn = await task
     assert turn.stop is Stop.INTERRUPTED
     assert results(turn.nodes) == ["42", "not run to its end: interrupted"]
+
+
+async def fails(call: ToolCall) -> Outcome:
+    return Outcome("not like this", failed=True)
+
+
+@pytest.mark.parametrize(
+    ("names", "requests"),
+    [
+        (["write", "write"], 1),
+        (["write", "fail"], 2),
+        (["write", "look"], 2),
+        (["write", "wander"], 2),
+        (["write", "nowhere"], 2),
+    ],
+    ids=["all succeed", "one fails", "one looks", "one does nothing", "one is unknown"],
+)
+async def test_a_run_that_ends_when_it_is_done_asks_again_only_where_something_is_left(
+    names: list[str], requests: int
+) -> None:
+    tools = [
+        Puppet("write", frozenset({Effect.NOTE})),
+        Puppet("fail", frozenset({Effect.NOTE}), act=fails),
+        Puppet("look", frozenset({Effect.NOTE}), readonly=True),
+        Puppet("wander"),
+    ]
+    model = Scripted(lines(calls(*names), "done"))
+    acting = agent(model, tools)
+    until_done = replace(acting, limits=replace(acting.limits, until_done=True))
+    turn = await take_turn(until_done, Memory())
+    assert (turn.stop, len(turn.usage)) == (Stop.ANSWERED, requests)
+    usual = await take_turn(agent(Scripted(lines(calls("write"), "done")), tools), Memory())
+    assert len(usual.usage) == 2

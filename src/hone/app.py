@@ -5,29 +5,27 @@ sandbox and no memory backend.
 """
 
 import asyncio
-import sys
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import Refused
 from hone.core.events import Emit
 from hone.core.ids import SessionId
-from hone.core.jobs import Jobs
-from hone.core.knowledge import Snapshot
-from hone.core.ledger import MEMORY, Actor, ChangeId, Ledger
+from hone.core.jobs import Jobs, Topic
+from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part, SessionSeed
 from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
-from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
+from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.recall import Recall
-from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
@@ -43,13 +41,15 @@ from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
-from hone.learning.review import ReviewDeps, Reviewer
+from hone.learning.lookback import Lookback, Schedule, choose_schedule, look_after
 from hone.models.wrappers import Windowed
-from hone.prompt.compose import compose, index, instructions, journal, order_sections, read_text, surroundings
+from hone.prompt.compose import compose, read_text
 from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
-from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions
+from hone.runtime.claims import Presence
+from hone.runtime.continuing import find_folder, has_same_shape, model_of
+from hone.runtime.instructions import Instructions, PromptSections
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
@@ -63,6 +63,9 @@ from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
+
+if TYPE_CHECKING:
+    from hone.learning.review import Reviewer
 
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
@@ -81,6 +84,9 @@ class Hone:
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
     mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
+    learning:  background: look back over conversations in the event loop (default); queue: leave that to a
+               chat, a server or `hone worker`; off: learn nothing
+    learning_wait:  seconds that `close` may take for it
     """
 
     def __init__(  # noqa: PLR0913  every one is a choice of the caller's
@@ -95,6 +101,8 @@ class Hone:
         mode: Mode | str = "",
         settings: Settings | None = None,
         clock: Clock | None = None,
+        learning: str = "",
+        learning_wait: float = 5.0,
     ) -> None:
         self.home = Path(home) if home else home_folder()
         self.enclosure = folder if isinstance(folder, Enclosure) else None
@@ -109,19 +117,25 @@ class Hone:
         self.provenance = LazyProvenance(self.home, self.folders, self._beside)
         self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
         self._said: set[str] = set()
+        self._sections = PromptSections(self.clock, self.instructions, self.say)
         self._model = model
+        self._schedule = choose_schedule(learning, os.environ.get("HONE_LEARNING", ""))
+        self._learning_wait = learning_wait
         self.permissions = PermissionsFactory(self.home, self.settings, self.folders, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await self.close(wait=kind is None)
 
-    async def close(self) -> None:
-        """Close what was opened, what depends on others first."""
+    async def close(self, *, wait: bool = True) -> None:
+        """Close what was opened, what depends on others first. Reviews get `learning_wait` seconds before
+        they are left for later, or none without `wait`."""
         built = vars(self)
+        if "lookback" in built:
+            await self.lookback.finish(wait=wait)
         if "background" in built:
             await self.background.close()
         await self._parts.close()
@@ -202,14 +216,15 @@ class Hone:
             start = start.then(message, Trust.FOREIGN, header.created)
         if told:
             await self.sessions.start(header, agent.prefix, start.nodes)
+        self.lookback.join(header.id)
         return Session(header, agent, start, deps, stored=bool(told), informed=known, opening=opening)
 
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Resume a stored conversation in its folder and, if possible, on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
-        folder = self._folder_of(stored.header)
+        folder = find_folder(stored.header, self.folder, self.notices)
         await self.ready()
-        agent, _ = await self._agent(model or _model_of(stored), folder, self.toolboxes.lend(folder))
+        agent, _ = await self._agent(model or model_of(stored), folder, self.toolboxes.lend(folder))
         deps = await self._session_deps(folder, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
@@ -217,11 +232,12 @@ class Hone:
         for part in self._parts.having("resumed"):
             await part.resumed(stored)
         # What begins with foreign words may have been brought in from elsewhere, system text and all.
-        if not _same(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
+        if not has_same_shape(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
             await session.switch(agent)
             self.notices.append(
                 f"This conversation goes on with {agent.prefix.model} and the tools of today."
             )
+        self.lookback.join(session.id)
         return session
 
     async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
@@ -301,8 +317,24 @@ class Hone:
     @cached_property
     def background(self) -> Background:
         """What learns beside the conversations. It starts to work with `attend`."""
-        pause = QUIET if self.models.is_local else 0.0
-        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, pause)
+        names = frozenset(topic.name for topic in self._topics if topic.interval)
+        polite = (QUIET, names, Presence(self.home), lambda: self.models.is_local)
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, *polite)
+
+    @cached_property
+    def lookback(self) -> Lookback:
+        """When this process looks back over its conversations."""
+        return Lookback(self.jobs, self.background, self.clock, self._schedule, self._learning_wait)
+
+    async def learned(self) -> Sequence[Entry]:
+        """Look back over the conversations so far, and return what that taught since the last call. Nothing
+        unless this Hone learns in the background."""
+        return await self.lookback.learned()
+
+    @cached_property
+    def _topics(self) -> Sequence[Topic]:
+        off = self._schedule is Schedule.OFF or bool(self.stores.closed)
+        return () if off else configure_topics(self.settings.learning)
 
     @property
     def bounds(self) -> Bounds:
@@ -310,7 +342,10 @@ class Hone:
         return Bounds(daily=self.settings.learning.daily)
 
     @property
-    def reviewer(self) -> Reviewer:
+    def reviewer(self) -> "Reviewer":
+        # Most starts leave reviews to others.
+        from hone.learning.review import ReviewDeps, Reviewer  # noqa: PLC0415
+
         stores = self.stores
         return Reviewer(
             ReviewDeps(
@@ -340,9 +375,9 @@ class Hone:
 
     async def _reader(self, stored: StoredSession) -> Agent:
         """Return the reviewer of a conversation: the agent that had it, on its own prefix, if possible."""
-        wanted = self.settings.learning.model or _model_of(stored)
+        wanted = self.settings.learning.model or model_of(stored)
         agent = await self.agent(wanted, Path(stored.header.folder or self.folder))
-        return replace(agent, prefix=stored.prefix) if _same(agent, stored) else agent
+        return replace(agent, prefix=stored.prefix) if has_same_shape(agent, stored) else agent
 
     # Agents
 
@@ -404,25 +439,10 @@ class Hone:
             prefix = compose(found.name, (read_text("plain"),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()
         known = await self._known.snapshot(folder)
-        prefix = compose(found.name, self._sections(folder, known), toolbox.values(), self.settings.sampling)
-        return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
-
-    def _sections(self, folder: Path, known: Snapshot) -> Iterable[str]:
-        day = self.clock.now().astimezone().date()
         added = [text for part in self._parts.having("sections") for text in part.sections()]
-        return order_sections(
-            (*added, self.system),
-            index(known.skills, known.total),
-            self._instructed(folder),
-            redact(journal(known)),
-            surroundings(folder, day, sys.platform),
-        )
-
-    def _instructed(self, folder: Path) -> str:
-        found = self.instructions.of(folder)
-        if isinstance(found, UnusedInstructions):
-            self.say(found.why)
-        return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""
+        sections = self._sections.order(folder, known, (*added, self.system))
+        prefix = compose(found.name, sections, toolbox.values(), self.settings.sampling)
+        return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
     async def _session_deps(self, folder: Path, told: Mode | None = None) -> SessionDeps:
         fallback = self.settings.fallback
@@ -437,7 +457,8 @@ class Hone:
             permissions=self.permissions.create(folder, told, confined=self.enclosure is not None),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
-            topics=configure_topics(self.settings.learning),
+            topics=self._topics,
+            look_after=look_after(self.settings.learning.after_exit, self.bounds),
             beside=self.background,
         )
 
@@ -470,25 +491,8 @@ class Hone:
         found = await self._known.news(folder, ChangeId(known), session)
         return tell(found) or (SystemNote("", found.upto) if found.upto != known else None)
 
-    def _folder_of(self, header: Header) -> Path:
-        if not header.folder:
-            return self.folder
-        if Path(header.folder).is_dir():
-            return Path(header.folder)
-        self.notices.append(f"{header.folder} is gone; the tools work in {self.folder}.")
-        return self.folder
-
     def say(self, sentence: str) -> None:
         """Leave a notice for the owner, each sentence once."""
         if sentence and sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)
-
-
-def _same(agent: Agent, stored: StoredSession) -> bool:
-    return (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
-
-
-def _model_of(stored: StoredSession) -> str:
-    """Return the model of a conversation; empty if it was imported: the default model continues it."""
-    return "" if stored.prefix.provider == IMPORTED else stored.prefix.model

@@ -22,7 +22,7 @@ from hone.core.normalize import normalize
 from hone.core.permissions import NoPermissions, Permissions
 from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_tainted, label
-from hone.core.tool import Outcome, ToolKind, refused
+from hone.core.tool import Outcome, ToolKind, changes, refused
 from hone.core.tool_context import UNNAMED, Spawn, ToolContext, childless
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
@@ -126,7 +126,7 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
         record.tainted = record.tainted or any(record.results[id][1] is Trust.FOREIGN for id in outward)
     if calls and all(kind_of(agent, call) is ToolKind.CODE for call in calls):
         budget.refund()
-    return not calls
+    return not calls or (agent.limits.until_done and is_done(agent, calls, record))
 
 
 async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
@@ -200,6 +200,18 @@ def allowed(agent: Agent) -> str:
 def is_readonly(agent: Agent, call: ToolCall) -> bool:
     tool = agent.toolbox.get(call.name)
     return tool is not None and tool.spec.readonly
+
+
+def is_done(agent: Agent, calls: Sequence[ToolCall], record: "Record") -> bool:
+    """Tell whether nothing is left to say: every call succeeded, and none of them only looks."""
+    results = (record.results[call.id][0].result for call in calls)
+    return all(result and not result.failed for result in results) and all(
+        (tool := agent.toolbox.get(call.name))
+        and tool.spec.effects
+        and not tool.spec.readonly
+        and changes(call)
+        for call in calls
+    )
 
 
 def kind_of(agent: Agent, call: ToolCall) -> ToolKind:

@@ -69,7 +69,8 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of a change by the agent, a review or the curator: auto takes effect where the trust rules
-    allow it, ask waits for you, off is refused. A review comes after so many turns or replies with calls."""
+    allow it, ask waits for you, off is refused. A review comes after so many turns or replies with calls, and
+    when a conversation that taught something is left."""
 
     agent: Literal["auto", "ask", "off"] = "auto"
     review: Literal["auto", "ask", "off"] = "auto"
@@ -78,6 +79,9 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of skills that the curator would make one; the stricter of this and `curator` holds."""
     turns: int = 10
     iterations: int = 10
+    after_exit: Literal["detach", "queue", "off"] = "detach"
+    """Who looks back over a conversation that was left: a process that stays behind for some minutes, the
+    next `hone`, or nobody; then reviews come only after so many turns."""
     model: str = ""
     """Whom to ask for reviews; empty: whoever had the conversation, whose prompt the provider still has."""
     daily: float = 1.0

@@ -45,6 +45,7 @@ def environment(home: Path, stage: FakeProvider | None = None, /, **more: str) -
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "HONE_HOME": str(home),
+        "HONE_LEARNING": "queue",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }
@@ -179,6 +180,16 @@ class Terminal:
         await self.prompt()
         self.type(CTRL_D)
         return await self.ended()
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def hang_up(self) -> None:
+        """Closes the window: the kernel tells what runs in it. The descriptor's number stays taken."""
+        asyncio.get_running_loop().remove_reader(self._master)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, self._master)
+        os.close(nowhere)
 
     async def ended(self) -> int:
         async with asyncio.timeout(PATIENCE):

@@ -32,11 +32,10 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.files.tree import FileTree
-from hone.knowledge.descriptions import find_lessons
 from hone.knowledge.folding import Step
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.wording import CHAT, read_lessons, share_undo, tell
+from hone.knowledge.wording import CHAT, find_lessons, read_lessons, share_undo, tell
 from tests.given import NOON
 from tests.reference.ledger import InMemoryLedger
 
@@ -174,7 +173,7 @@ async def test_how_much_is_told_is_the_owners_choice(tmp_path: Path) -> None:
     keeper = Keeper(InMemoryLedger(), FileTree(tmp_path), ManualClock(), lambda _: None)
     by = Author(Actor.REVIEW, SessionId("r"), evidence=(Evidence(SessionId("s"), 1, Trust.OWNER, "0" * 64),))
     [entry] = await keeper.note([(MEMORY, Add("The \x1b[2Jport is 8080."))], by)
-    told, empty = Learned(JOB, (entry,), await find_lessons(keeper, [entry])), Learned(JOB, ())
+    told, empty = Learned(JOB, (entry,), await find_lessons(keeper.ledger, [entry])), Learned(JOB, ())
     keeper.close()
     assert await learned_lines(keeper, told, "off") == await learned_lines(keeper, empty, "off") == []
     assert await learned_lines(keeper, empty, "on") == []

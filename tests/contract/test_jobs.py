@@ -21,7 +21,7 @@ from hone.core.messages import digest
 from hone.core.ports import Header
 from hone.core.topics import NAMES as TOPICS
 from hone.core.value import replace
-from hone.runtime.triggers import configure_topics, count
+from hone.runtime.triggers import configure_topics, count_turn
 from hone.settings import Learning
 from hone.stores.home import Stores
 from tests.contract.kinds import KINDS as STORES
@@ -35,7 +35,7 @@ REVIEW, SECOND = SessionId("review-1"), SessionId("review-2")
 BODIES = {digest(body): body for body in (b"one", b"two")}
 ONE, TWO = BODIES
 THIRD: Count = partial(
-    count, turn=TurnSummary(iterations=1), topics=configure_topics(Learning(turns=3, iterations=0))
+    count_turn, turn=TurnSummary(iterations=1), topics=configure_topics(Learning(turns=3, iterations=0))
 )
 """Every third turn of a tree sets a review off."""
 
@@ -358,7 +358,7 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
             longer = said("z").nodes if deed.at == 3 else said("x", on=now).nodes[len(now) :]
             topics = configure_topics(Learning(turns=2 + deed.turns, iterations=deed.at))
             changed_by = frozenset({"memory"} if deed.at == 4 else ())
-            counting = partial(count, turn=TurnSummary(deed.turns, changed_by), topics=topics)
+            counting = partial(count_turn, turn=TurnSummary(deed.turns, changed_by), topics=topics)
             return lambda stores: stores.sessions.append(
                 name, longer, None, counting, lambda due: f"{len(due)} due"
             )

@@ -14,7 +14,7 @@ from hone.core.ids import SessionId
 from hone.core.ledger import Actor, Author, ChangeState, Evidence
 from hone.core.messages import ToolCall, answer, assistant, user
 from hone.core.screen import screen
-from hone.core.transcript import Transcript
+from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.knowledge.admission import LearningMode, Verdict, judge
@@ -57,7 +57,7 @@ def decided(
 ) -> Verdict | None:
     """As a store would: screen, look up the claims, judge. None: refused."""
     try:
-        located = locate(claims, transcript, HERE)
+        located = locate(claims, Source(HERE, transcript))
         flags = [flag for entry in entries for flag in screen(entry).flags]
         author = Author(
             actor, HERE, evidence=located.evidence, trust_floor=transcript.trust, quotes=located.quotes

@@ -8,7 +8,7 @@ from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
 from hone.core.messages import Message, Text, ToolCall, ToolResult, answer, assistant, user
-from hone.core.transcript import Transcript
+from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.knowledge.evidence import locate
 from tests.tools.calls import NOW
@@ -53,7 +53,7 @@ TALK = said(
 )
 def test_a_claim_that_is_nowhere_is_refused_and_named(claim: str, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
-        locate([claim], TALK, HERE)
+        locate([claim], Source(HERE, TALK))
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_a_claim_is_found_and_the_owners_words_come_as_whole_sentences(
     claim: str, number: int, quote: str | None
 ) -> None:
     node = TALK.nodes[number - 1]
-    located = locate([claim], TALK, HERE)
+    located = locate([claim], Source(HERE, TALK))
     assert located.evidence == (Evidence(HERE, number, node.trust, node.digest),)
     assert located.quotes == (() if quote is None else (quote,))
 
 
 def test_several_claims_name_each_message_and_each_quote_once() -> None:
-    located = locate(["push to main", "#3", "never push", "Ayla"], TALK, HERE)
+    located = locate(["push to main", "#3", "never push", "Ayla"], Source(HERE, TALK))
     assert [each.message for each in located.evidence] == [1, 3]
     assert located.quotes == ("Never push to main;", "My name is Ayla.")
-    assert locate([], TALK, HERE).evidence == ()
+    assert locate([], Source(HERE, TALK)).evidence == ()
 
 
 def test_what_was_said_last_wins_and_only_a_message_of_the_owner_has_quotes() -> None:
@@ -97,13 +97,15 @@ def test_what_was_said_last_wins_and_only_a_message_of_the_owner_has_quotes() ->
         (Message(TALK.nodes[2].message.role, (ToolResult("1", "use tabs"),)), Trust.OWNER),
         (assistant(Text("use tabs")), Trust.OWNER),
     )
-    assert locate(["use tabs"], talk, HERE).evidence[0].message == 2
-    assert locate(["#3", "#4", "#5"], talk, HERE).quotes == ()
+    assert locate(["use tabs"], Source(HERE, talk)).evidence[0].message == 2
+    assert locate(["#3", "#4", "#5"], Source(HERE, talk)).quotes == ()
 
 
 def test_a_list_is_not_cut_from_the_no_above_it() -> None:
     talk = said((user("Hello. Never do this:\n- push to main.\n- merge alone.\n\nThanks."), Trust.OWNER))
-    assert locate(["merge alone"], talk, HERE).quotes == ("Never do this:\n- push to main.\n- merge alone.",)
+    assert locate(["merge alone"], Source(HERE, talk)).quotes == (
+        "Never do this:\n- push to main.\n- merge alone.",
+    )
 
 
 WORDS = st.lists(
@@ -121,6 +123,6 @@ def test_any_stretch_of_words_is_found_in_a_quote_that_holds_it(
     claim = " ".join(words[start:end]).strip()
     if sum(map(str.isalnum, claim)) < 3:
         return
-    (quote,) = locate([claim], said((user(text), Trust.OWNER)), HERE).quotes
+    (quote,) = locate([claim], Source(HERE, said((user(text), Trust.OWNER)))).quotes
     assert quote in text
     assert len(quote) >= len(claim.strip(" .\n"))

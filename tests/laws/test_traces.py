@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
+from hone.core.jobs import Job, Look, Topics
 from hone.core.messages import Message, assistant, user
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.prefix import Prefix
@@ -280,17 +281,21 @@ class Breaking(InMemorySessions):
         super().__init__()
         self.room = 0
 
-    async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+    async def start(
+        self, header: Header, prefix: Prefix, nodes: Sequence[Node], look: Look | None = None
+    ) -> None:
         self.write()
-        await super().start(header, prefix, nodes)
+        await super().start(header, prefix, nodes, look)
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
         self.write()
         await super().move(session, prefix, transcript)
 
-    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+    async def shorten(
+        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+    ) -> Job | None:
         self.write()
-        await super().shorten(session, after, transcript)
+        return await super().shorten(session, after, transcript, topics)
 
     def write(self) -> None:
         self.room -= 1

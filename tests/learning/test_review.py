@@ -11,7 +11,7 @@ import pytest
 
 from hone import Hone
 from hone.core.clock import ManualClock
-from hone.core.errors import Rejected
+from hone.core.errors import Overflow, Rejected
 from hone.core.events import Event, Learned, ReviewFailed
 from hone.core.jobs import Counters, Job, State
 from hone.core.ledger import MEMORY, Actor, Author, ChangeQuery, ChangeState, Evidence
@@ -29,6 +29,7 @@ from hone.knowledge.keeper import MET, OWNER
 from hone.knowledge.skills.folder import Create, Patch
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
+from hone.models.wrappers import Aside
 from hone.runtime.session import Session
 from hone.settings import Learning, Settings
 from tests.cli.driving import environment
@@ -67,22 +68,28 @@ class Broken:
 
     def __init__(self, broken: Callable[[Transcript], Awaitable[Reply]]) -> None:
         self._broken = broken
-        self.looks = 0
+        self.looks, self.asked = 0, asyncio.Event()
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         if looks_back(transcript):
             self.looks += 1
+            self.asked.set()
             yield await self._broken(transcript)
         else:
             yield Reply(assistant("Well."))
 
 
+LOOKS = call("skills_list", "look", query="trip")
+"""A review that looks something up is asked once more."""
+
+
 def saving(**change: Any) -> Script:
-    return rounds(assistant(call("memory", evidence=["#1"], **change)), "Saved.")
+    return rounds(assistant(call("memory", evidence=["#1"], **change), LOOKS), "Saved.")
 
 
 def shelving(**change: Any) -> Script:
-    return rounds(assistant(call("skill_manage", evidence=["#1"], name="trip-planning", **change)), "Saved.")
+    patch = call("skill_manage", evidence=["#1"], name="trip-planning", **change)
+    return rounds(assistant(patch, LOOKS), "Saved.")
 
 
 async def due(hone: Hone, words: str = "hello") -> tuple[Session, Job]:
@@ -140,7 +147,7 @@ async def test_a_review_asks_for_the_way_before_every_step_and_takes_none_until_
                 await ways.pop(0).wait()
 
         first, second = ways
-        review = asyncio.ensure_future(hone.reviewer.work(job.id, lambda _: None, aside))
+        review = asyncio.ensure_future(hone.reviewer.work(job.id, lambda _: None, Aside(aside)))
         await steps.get()
         assert (await hone.jobs.job(job.id)).tries == 0
         first.set()
@@ -500,3 +507,97 @@ async def test_a_one_shot_run_leaves_its_review_to_the_next_start(home: Path) ->
             await hone.background.drain()
             assert [job.state for job in await hone.jobs.jobs()] == [State.DONE]
         assert (home / "MEMORY.md").read_text() == "- Hello was said.\n"
+
+
+# What it may cost, and what fits
+
+
+class Looking:
+    """A model that notes how long each request to look back is; `act` says what it answers."""
+
+    def __init__(self, act: Callable[[Transcript], Awaitable[Reply]]) -> None:
+        self._act = act
+        self.sizes: list[int] = []
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        if looks_back(transcript):
+            self.sizes.append(sum(len(node.encoded) for node in transcript.nodes))
+            yield await self._act(transcript)
+        else:
+            yield Reply(assistant("Well."))
+
+
+async def test_the_days_budget_is_looked_at_before_each_call_of_a_review(home: Path) -> None:
+    settings = Settings(learning=Learning(turns=1, iterations=0, daily=0.5))
+
+    async def pay(transcript: Transcript) -> Reply:
+        return replace(await babble(transcript), usage=Usage(input=10, output=10, cost=0.3))
+
+    model = Looking(pay)
+    async with Hone(home=home, model=model, settings=settings) as hone:
+        _, job = await due(hone)
+        await hone.background.drain()
+        after = await hone.jobs.job(job.id)
+        assert len(model.sizes) == 2, "0.30 is below the limit, 0.60 is not"
+        assert (after.state, after.error) == (
+            State.QUEUED,
+            "The budget of 0.50 USD a day is spent; it goes on tomorrow.",
+        )
+
+
+async def save(_: Transcript) -> Reply:
+    return Reply(assistant(call("memory", action="add", text="Hello was said.", evidence=["hello"])))
+
+
+async def test_a_conversation_that_does_not_fit_is_read_as_a_digest(home: Path) -> None:
+    model = Looking(save)
+    settings = Settings(window=16_000, learning=Learning(turns=2, iterations=0))
+    async with Hone(home=home, model=model, settings=settings) as hone:
+        session = await hone.session()
+        room = 4 * int(settings.window * settings.compact_at) - len(session.agent.prefix.encode())
+        await session.send("hello")
+        await session.send("x" * (room - 1_000))  # the question makes it too long
+        await hone.background.drain()
+        (job,) = await hone.jobs.jobs()
+        assert job.state is State.DONE, job.error
+        review = await hone.sessions.load(job.review)
+        assert review.header.shared == 0
+        assert model.sizes[0] <= room
+
+
+async def test_what_proves_too_long_is_read_again_in_less_and_then_counts_as_failed(home: Path) -> None:
+    async def overflow(_: Transcript) -> Reply:
+        raise Overflow("It is longer than the model's window.")
+
+    model = Looking(overflow)
+    async with Hone(home=home, model=model, settings=EVERY) as hone:
+        _, job = await due(hone, "x" * 200_000)
+        await hone.background.drain()
+        after = await hone.jobs.job(job.id)
+        assert len(model.sizes) == 3
+        assert (after.state, after.tries) == (State.FAILED, 3)
+
+
+async def test_one_that_fits_at_the_second_try_is_done(home: Path) -> None:
+    async def once(transcript: Transcript) -> Reply:
+        if len(model.sizes) == 1:
+            raise Overflow("It is longer than the model's window.")
+        return await save(transcript)
+
+    model = Looking(once)
+    async with Hone(home=home, model=model, settings=EVERY) as hone:
+        _, job = await due(hone)
+        await hone.background.drain()
+        assert (await hone.jobs.job(job.id)).state is State.DONE
+
+
+async def test_iterations_of_a_turn_that_was_cut_off_count(home: Path) -> None:
+    def script(messages: Sequence[Message]) -> Message:
+        if sum(message.role is Role.TOOL for message in messages) < 3:
+            return assistant(call("todo", f"c{len(messages)}"))
+        raise Rejected("No more.")
+
+    async with Hone(home=home, model=Scripted(script), settings=settings(turns=9, iterations=9)) as hone:
+        session = await hone.session()
+        assert (await session.send("go")).stop is Stop.FAILED
+        assert await hone.jobs.counters(session.id) == {"skills": 3}

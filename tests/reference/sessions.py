@@ -5,12 +5,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
+from hone.core.jobs import Count, Counters, Job, JobId, Look, PendingLook, State, Topics, find_ripe
 from hone.core.ledger import Change, ChangeId, ChangeState, Entry, Ledger
 from hone.core.messages import sound
 from hone.core.outbox import OutboxItem, OutboxStatus
 from hone.core.ports import Header, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
+from hone.core.topics import NAMES
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 from hone.core.value import replace
@@ -29,8 +30,11 @@ class InMemorySessions:
         self.trees: dict[SessionId, SessionId] = {}
         self.counters: dict[SessionId, Counters] = {}
         self.queue: list[Job] = []
+        self.pending: dict[SessionId, PendingLook] = {}
 
-    async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+    async def start(
+        self, header: Header, prefix: Prefix, nodes: Sequence[Node], look: Look | None = None
+    ) -> None:
         if header.id in self._stored:
             raise rules.taken(header.id)
         rules.begin(header, nodes)
@@ -43,6 +47,8 @@ class InMemorySessions:
         transcript = Transcript(prefix.digest, (*base, *nodes), header.shared)
         self.trees[header.id] = header.id if header.parent is None else self.trees[header.parent]
         self._put(StoredSession(rules.storable(header), prefix, transcript))
+        if look:
+            self._look(header.id, look)
 
     async def append(
         self,
@@ -51,6 +57,7 @@ class InMemorySessions:
         spending: Spending | None = None,
         count: Count | None = None,
         why: Callable[[Topics], str] | None = None,
+        look: Look | None = None,
     ) -> Job | None:
         stored = self._get(session)
         rules.follow(session, stored.transcript.head, nodes)
@@ -62,12 +69,47 @@ class InMemorySessions:
         self._put(replace(stored, transcript=transcript))
         if spending is not None:
             self._spent.append((session, spending))
-        self.counters[tree] = {topic: number for topic, number in after.items() if number}
-        return self.enqueue(session, len(transcript), due, reason, transcript.nodes[-1].at) if due else None
+        topics = due | (look.topics if look else frozenset()) if due else due
+        self.counters[tree] = {
+            name: number for name, number in after.items() if number and name not in topics - due
+        }
+        if due:
+            self.pending.pop(session, None)
+            return self.enqueue(session, len(transcript), topics, reason, transcript.nodes[-1].at)
+        if look:
+            self._look(session, look)
+        return None
+
+    def _look(self, session: SessionId, look: Look) -> None:
+        stored, before = self._get(session), self.pending.get(session)
+        if before is None and not look.is_new:
+            return
+        self.pending[session] = PendingLook(
+            session,
+            self.trees[session],
+            len(stored.transcript),
+            stored.header.folder,
+            look.at,
+            (before.cue if before else "") or sound(look.cue),
+            (before.turns if before else 0) + look.turns,
+            bool(before and before.tainted) or look.tainted,
+        )
 
     def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
         id = JobId(len(self.queue) + 1)
         self.queue.append(Job(id, session, self.trees[session], messages, topics, at, sound(why)))
+        return self.queue[-1]
+
+    def review(self, group: Sequence[PendingLook], topics: Topics, at: datetime) -> Job:
+        for look in group:
+            del self.pending[look.session]
+            counters = self.counters.get(look.tree, {})
+            self.counters[look.tree] = {name: counters[name] for name in counters if name not in topics}
+        first, *rest = group
+        turns = sum(look.turns for look in group)
+        why = first.cue or ("1 turn" if turns == 1 else f"{turns} turns")
+        job = self.enqueue(first.session, first.messages, topics, why, at)
+        self.queue[-1] = replace(job, others=tuple((look.session, look.messages) for look in rest))
         return self.queue[-1]
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
@@ -79,13 +121,17 @@ class InMemorySessions:
         self._left[session] = (*self._left.get(session, ()), stored)
         self._put(StoredSession(stored.header, prefix, moved))
 
-    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+    async def shorten(
+        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+    ) -> Job | None:
         stored = self._get(session)
         rules.replaces(session, stored.transcript.head, after, transcript.nodes)
         rules.follow(session, stored.prefix.digest, transcript.nodes)
         header = replace(stored.header, shared=0)
         self._left[session] = (*self._left.get(session, ()), stored)
         self._put(StoredSession(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
+        look = self.pending.get(session) if topics else None
+        return self.review([look], topics, transcript.nodes[-1].at) if look else None
 
     async def load(self, session: SessionId) -> StoredSession:
         return self._get(session)
@@ -116,7 +162,8 @@ class InMemorySessions:
         self._get(session)
         del self._stored[session]
         self._left.pop(session, None)
-        self.queue = [_orphaned(job) if job.session == session else job for job in self.queue]
+        self.pending.pop(session, None)
+        self.queue = [self._orphaned(job) if job.session == session else job for job in self.queue]
         tree = self.trees.pop(session)
         if tree not in self.trees.values():
             self.counters.pop(tree, None)
@@ -137,6 +184,18 @@ class InMemorySessions:
             if (session is None or id == session)
             and (since is None or spent.at >= since)
             and (not origins or spent.origin in origins)
+        )
+
+    def _orphaned(self, job: Job) -> Job:
+        """It reads what is left of the others, if there are some. Nobody says when a session is deleted."""
+        if job.state is not State.QUEUED:
+            return job
+        left = [place for place, (id, _) in enumerate(job.others) if id in self._stored]
+        if not left:
+            return replace(job, state=State.CANCELLED, error=stages.DELETED)
+        id, messages = job.others[left[0]]
+        return replace(
+            job, session=id, tree=self.trees[id], messages=messages, others=job.others[left[0] + 1 :]
         )
 
     def lines(self) -> Iterator[tuple[SessionId, StoredSession, bool]]:
@@ -168,6 +227,9 @@ class InMemoryJobs:
     async def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
         stored = await self._sessions.load(session)
         stages.reach(session, messages, len(stored.transcript))
+        look = self._sessions.pending.get(session)
+        if look and look.messages <= messages and topics >= NAMES:
+            del self._sessions.pending[session]
         return self._sessions.enqueue(session, messages, topics, why, at)
 
     async def job(self, id: JobId) -> Job:
@@ -207,6 +269,18 @@ class InMemoryJobs:
         job = stages.retried(await self.job(id))
         await self._sessions.load(job.session)
         self._save(job)
+
+    async def looks(self) -> Sequence[PendingLook]:
+        return tuple(sorted(self._sessions.pending.values(), key=lambda look: (look.due, look.session)))
+
+    async def hasten(self, sessions: Collection[SessionId], now: datetime) -> None:
+        for look in [self._sessions.pending[each] for each in sessions if each in self._sessions.pending]:
+            self._sessions.pending[look.session] = replace(look, due=min(look.due, now))
+
+    async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:
+        due = [look for look in await self.looks() if look.due <= now]
+        groups = find_ripe(due, first=not self._sessions.queue)
+        return tuple(self._sessions.review(group, topics, now) for group in groups)
 
     async def counters(self, session: SessionId) -> Counters:
         await self._sessions.load(session)
@@ -268,8 +342,3 @@ def _summary(stored: StoredSession) -> SessionSummary:
         updated=stored.transcript.nodes[-1].at,
         opening=rules.opening(stored.transcript)[1],
     )
-
-
-def _orphaned(job: Job) -> Job:
-    """Nobody says when a session is deleted."""
-    return replace(job, state=State.CANCELLED, error=stages.DELETED) if job.state is State.QUEUED else job

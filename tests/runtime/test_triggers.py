@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hone.core.jobs import Counters, Topic, TurnSummary
 from hone.core.messages import Message, ToolCall, answer, assistant
 from hone.core.topics import NAMES
-from hone.runtime.triggers import configure_topics, count, explain, summarize
+from hone.runtime.triggers import configure_topics, count_turn, explain, summarize
 from hone.settings import Learning
 from tests.given import conversations
 
@@ -34,7 +34,7 @@ def saved(turn: TurnSummary, topic: Topic) -> bool:
 def test_a_counter_goes_up_or_begins_anew_and_only_what_is_due_or_was_saved_begins_anew(
     before: Counters, turn: TurnSummary, topics: Configured
 ) -> None:
-    after, due = count(before, turn, topics)
+    after, due = count_turn(before, turn, topics)
     assert after.keys() == NAMES
     for topic in topics:
         higher = before.get(topic.name, 0) + added(turn, topic)
@@ -46,7 +46,7 @@ def test_a_counter_goes_up_or_begins_anew_and_only_what_is_due_or_was_saved_begi
 def test_what_is_due_has_reached_its_interval_and_what_is_not_has_not(
     before: Counters, turn: TurnSummary, topics: Configured
 ) -> None:
-    after, due = count(before, turn, topics)
+    after, due = count_turn(before, turn, topics)
     assert due <= NAMES
     for topic in topics:
         reached = before.get(topic.name, 0) + added(turn, topic) >= topic.interval > 0
@@ -61,7 +61,7 @@ def test_over_a_whole_conversation_no_turn_and_no_iteration_is_forgotten(
     now: Counters = {}
     memory, skills = 0, 0
     for turn in turns:
-        now, due = count(now, turn, configure_topics(Learning(turns=often, iterations=long)))
+        now, due = count_turn(now, turn, configure_topics(Learning(turns=often, iterations=long)))
         memory += "memory" in due
         skills += "skills" in due
     assert memory * often + now.get("memory", 0) == len(turns)
@@ -74,12 +74,12 @@ def test_over_a_whole_conversation_no_turn_and_no_iteration_is_forgotten(
 def test_with_intervals_of_nothing_nothing_is_ever_due(turns: Sequence[TurnSummary]) -> None:
     now: Counters = {}
     for turn in turns:
-        now, due = count(now, turn, configure_topics(Learning(turns=0, iterations=0)))
+        now, due = count_turn(now, turn, configure_topics(Learning(turns=0, iterations=0)))
         assert due == frozenset()
 
 
 def test_what_another_version_counted_stays_as_it_is() -> None:
-    after, due = count({"weather": 7}, TurnSummary(), configure_topics(Learning()))
+    after, due = count_turn({"weather": 7}, TurnSummary(), configure_topics(Learning()))
     assert (after["weather"], due) == (7, frozenset())
 
 

@@ -13,6 +13,7 @@ from hone import __version__
 from hone.app import Hone
 from hone.cli import modes
 from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
+from hone.cli.detach import BEHIND, LATER, After, leave, spawn
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
 from hone.cli.options import Options, at_terminal, read_piped
@@ -30,6 +31,7 @@ from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.turn import Stop
 from hone.core.visible import one_line, visible
 from hone.runtime.session import Session
+from hone.settings import home_folder
 
 ABOUT = 60
 """Letters of a skill's description beside its name, when Tab offers it."""
@@ -39,19 +41,23 @@ def chat(options: Options, skills: Sequence[str] = ()) -> int:
     """`skills` go with the first message."""
     if not at_terminal():
         return _piped(options, skills)
-    asyncio.run(_state(options, skills))
+    left = spawn(options.home or home_folder(), asyncio.run(_state(options, skills)))
+    if left is not After.NONE:
+        print(paint_for(sys.stdout).dim(BEHIND if left is After.BACKGROUND else LATER))
     return 0
 
 
-async def _state(options: Options, skills: Sequence[str]) -> None:
+async def _state(options: Options, skills: Sequence[str]) -> After:
+    """Say who looks back over what was said."""
     asking = Asking(paint_for(sys.stdout))
-    async with Hone(home=options.home, ask=asking, mode=options.mode) as hone:
+    async with Hone(home=options.home, ask=asking, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
         await hone.library.load(skills)  # what cannot be had is said now, not after the first message
         with Interrupts() as interrupts:
             chat = Chat(hone, session, options, interrupts, skills)
             asking.pause = chat.screen.pause
             await chat.hold()
+        return await leave(hone)
 
 
 def _piped(options: Options, skills: Sequence[str]) -> int:
@@ -65,7 +71,7 @@ def _piped(options: Options, skills: Sequence[str]) -> int:
 
 async def _check(options: Options) -> None:
     """Raises SettingsError where there is no model."""
-    async with Hone(home=options.home) as hone:
+    async with Hone(home=options.home, learning="queue") as hone:
         await open_session(hone, options)
 
 
@@ -110,7 +116,7 @@ class Chat:
                 await self._tell_news()
                 await self._answer(await self.screen.read())
         self._part()
-        await self._lessons.finish(self._interrupts)
+        await self._lessons.finish()
 
     async def _answer(self, message: str) -> None:
         """Raises EOFError when the message says that it was the last one."""
@@ -155,6 +161,7 @@ class Chat:
             return
         print(result)
         if name == "resume" and self._state.session is not before:
+            await self._state.hone.lookback.leave(before.id)
             self._recall()
 
     def _greet(self) -> None:
@@ -202,6 +209,7 @@ class Chat:
                 session.header.folder,
                 [each.usage for each in spent],
                 session.mode,
+                await self._state.hone.background.next_look(session.id),
             )
 
     async def _offer_skills(self) -> None:

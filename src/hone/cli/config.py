@@ -55,9 +55,10 @@ KEYS: Mapping[str, tuple[str, str]] = {
     ),
     "learning": (
         "What becomes of what the agent, a review or the curator learns (auto, ask, off); after how many "
-        "turns or tool iterations a review comes (0: never), by which model, for how many dollars a day.",
-        'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\nmodel = ""\n'
-        'daily = 1.0\nshow = "on"',
+        "turns or tool iterations a review comes (0: never), who looks back over a conversation that was "
+        "left (detach, queue, off), by which model, for how many dollars a day.",
+        'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\n'
+        'after_exit = "detach"\nmodel = ""\ndaily = 1.0\nshow = "on"',
     ),
     "checkpoints": (
         "Whether files are kept as they were before tools and commands change them, for `hone rewind`; how "

@@ -33,7 +33,7 @@ def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Res
     """Open the home for `act`. What there is to say beside the result goes to standard error."""
 
     async def whole() -> Result:
-        async with Hone(home=options.home) as hone:
+        async with Hone(home=options.home, learning="queue") as hone:
             try:
                 result = await act(hone)
             except HoneError as error:

@@ -62,7 +62,7 @@ async def _play(root: Path) -> None:
             providers={"scripted": ProviderSettings(f"{stage.url}/v1")},
             learning=Learning(turns=2),
         )
-        async with Hone(home=root / "home", folder=project, settings=settings) as hone:
+        async with Hone(home=root / "home", folder=project, settings=settings, learning="queue") as hone:
             await Demo(hone, stage, paint_for(sys.stdout)).play()
     print(f"\n{FAREWELL}")
 

@@ -46,7 +46,7 @@ def doctor(options: Options, *, deep: bool, repair: bool) -> int:
 
 async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
     """What was found, line by line, and whether it is as it should be."""
-    async with Hone(home=options.home) as hone:
+    async with Hone(home=options.home, learning="queue") as hone:
         yield _home(hone.home)
         if deep:
             async for found in _stored(hone):

@@ -1,4 +1,4 @@
-"""Run reviews beside a chat. Show their results above the prompt, and finish them when the chat ends."""
+"""Run reviews beside a chat, and show their results above the prompt."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,39 +6,25 @@ from contextlib import suppress
 
 from hone.app import Hone
 from hone.cli.changes import failed_line, learned_lines
-from hone.cli.context import Interrupts
 from hone.cli.output import columns, wrap_words
-from hone.core.clock import Clock, SystemClock
 from hone.core.errors import HoneError
 from hone.core.events import Curated, Event, Learned, ReviewFailed
 from hone.core.jobs import Job
 from hone.core.ledger import ChangeState
-from hone.core.visible import visible
 from hone.knowledge.wording import CHAT, SHELL
 
-STILL = "Still learning from this conversation; Ctrl-C leaves it for later."
-LATER = "It is left for later: the next conversation does it, or hone worker."
-MOST = 60.0
-"""Seconds that somebody who wants to leave is kept."""
-GLANCE = 0.05
-"""Seconds between two looks at what is at work."""
+GRACE = 3.0
+"""Seconds that somebody who leaves is kept for a review that is at work."""
 
 
 class Lessons:
     """`show` puts lines above the prompt, and says whether it could; what it could not, `untold` has. `say`
     is for when there is no prompt any more."""
 
-    def __init__(
-        self,
-        hone: Hone,
-        show: Callable[[str], bool],
-        say: Callable[[str], object] = print,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, hone: Hone, show: Callable[[str], bool], say: Callable[[str], object] = print) -> None:
         self._hone = hone
         self._show = show
         self._say = say
-        self._clock = clock or SystemClock()
         self._way, self._left = CHAT, False
         self._untold: list[str] = []
         self._telling: set[asyncio.Task[None]] = set()
@@ -58,40 +44,11 @@ class Lessons:
         told, self._waiting = self._waiting, 0
         return told
 
-    async def finish(self, interrupts: Interrupts) -> None:
-        """Does what is still to be done, unless it takes too long or Ctrl-C is pressed."""
+    async def finish(self) -> None:
+        """Tell what a review learned that is about to end. Others are left to whoever comes next."""
         self._way, self._left = SHELL, True
-        work = asyncio.ensure_future(self._rest())
-        with interrupts.heed(work.cancel):
-            await asyncio.wait([work])
-        if work.cancelled() or not work.result():
-            self._say(f"\n{LATER}" if work.cancelled() else LATER)
-
-    async def _rest(self) -> bool:
-        """False if something is left because it takes too long."""
-        draining = asyncio.ensure_future(self._hone.background.drain())
-        try:
-            async with self._clock.timeout(MOST):
-                await self._watch(draining)
-                await asyncio.gather(*self._telling)
-        except TimeoutError:
-            return False
-        except HoneError as error:
-            self._say(visible(str(error)))
-        finally:
-            draining.cancel()
-            await asyncio.wait([draining])
-        return True
-
-    async def _watch(self, draining: asyncio.Future[None]) -> None:
-        """Whoever has to wait is told why."""
-        said = False
-        while not draining.done():
-            await asyncio.wait([draining], timeout=GLANCE)
-            if self._hone.background.working is not None and not said:
-                self._say(STILL)
-                said = True
-        draining.result()
+        await self._hone.background.finish_current(GRACE)
+        await asyncio.gather(*self._telling)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Learned | Curated):

@@ -28,7 +28,7 @@ from hone.core.ledger import (
     project,
     skill,
 )
-from hone.knowledge import descriptions
+from hone.knowledge import descriptions, wording
 from hone.knowledge.folding import Files, Step, fold, load_holding, steps
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
@@ -136,7 +136,7 @@ async def diff(hone: Hone, id: ChangeId, other: ChangeId | None) -> Iterable[str
     keeper = ledger_of(hone)
     entry = await keeper.ledger.entry(id)
     last = await keeper.ledger.entry(other) if other is not None else None
-    made = await (_between(keeper, entry, last) if last else descriptions.steps(keeper, entry))
+    made = await (_between(keeper, entry, last) if last else wording.steps(keeper.ledger, entry))
     return changes.diff(entry.change.target, made, paint_for(sys.stdout))
 
 

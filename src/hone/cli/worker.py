@@ -1,40 +1,60 @@
-"""`hone worker`: run queued reviews, and wait for more."""
+"""`hone worker`: run queued reviews, and wait for more; say whether a worker runs, and stop it."""
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
 
 import click
 
 from hone.app import Hone
-from hone.cli.context import in_home, tell
+from hone.cli.context import in_home, tell, with_home
 from hone.cli.options import FAILED
+from hone.cli.output import echo_json
 from hone.cli.reviews import attempt, outcome
 from hone.core.clock import Clock, SystemClock
 from hone.core.curation import summarize
 from hone.core.events import Curated, Event
 from hone.core.jobs import Job, JobId, Jobs, State
+from hone.learning.background import Background
+from hone.runtime.claims import find_worker, hold_worker, stop_worker
 
 POLL = 2.0
 """Seconds between two looks into the queue."""
 REST = 60.0
 """Seconds before what could not be done is tried again."""
+LIFETIME = 15 * 60.0
+"""Seconds after which a worker that was left behind ends in any case."""
+GOING = 5.0
+"""Seconds that a worker may take to stop before we say so."""
 
 Work = Callable[[Job], Awaitable[bool]]
 """Whether a job may be tried again at once: somebody else had it."""
 Tend = Callable[[], Awaitable[None]]
 
 
-@click.command(short_help="Do the reviews that are queued, and wait for more.")
+@click.group(invoke_without_command=True, short_help="Do the reviews that are queued, and wait for more.")
 @click.option("--once", is_flag=True, help="End when there is nothing left to do.")
-@in_home
-async def worker(hone: Hone, once: bool) -> int:
+@click.option("--behind", is_flag=True, hidden=True, help="Left behind by a command: end as soon as can be.")
+@click.pass_context
+def worker(ctx: click.Context, once: bool, behind: bool) -> int | None:
     """Do the reviews that are queued, one line for each, and wait for more. What the memory backend has yet
     to be told is told as well.
 
     Conversations do their own reviews; a worker does those that hone run and broken-off conversations leave.
     Ctrl-C or SIGTERM ends it; a review that is at work then goes back into the queue.
     """
+    if ctx.invoked_subcommand:
+        return None
+    if behind:
+        return with_home(ctx.obj, stay_behind)
+    return with_home(ctx.obj, lambda hone: work_here(hone, once=once))
+
+
+async def work_here(hone: Hone, *, once: bool) -> int:
+    """Be a worker that is seen."""
     wrong: set[JobId] = set()
 
     async def work(job: Job) -> bool:
@@ -48,7 +68,8 @@ async def worker(hone: Hone, once: bool) -> int:
         tell(hone)
         return taken
 
-    def notify() -> None:
+    async def begin() -> None:
+        await hone.background.promote()
         for part in hone.parts("notify"):
             part.notify()
 
@@ -61,8 +82,11 @@ async def worker(hone: Hone, once: bool) -> int:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
     for part in hone.parts("attend"):
         part.attend()
-    serving = asyncio.ensure_future(serve(hone.jobs, work, SystemClock(), once=once, begin=notify, tend=tend))
-    await _until_told(serving)
+    with hold_worker(hone.home):
+        serving = asyncio.ensure_future(
+            serve(hone.jobs, work, SystemClock(), once=once, begin=begin, tend=tend)
+        )
+        await _until_told(serving)
     for part in hone.parts("finish"):
         await part.finish()
     left = len(await hone.jobs.waiting())
@@ -70,7 +94,84 @@ async def worker(hone: Hone, once: bool) -> int:
         click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
         return 0
     serving.result()
+    if once:
+        for sentence in describe(None, 0, await hone.background.next_look()):
+            click.echo(sentence, err=True)
     return FAILED if once and wrong else 0
+
+
+async def stay_behind(hone: Hone) -> int:
+    """Do what is due and what becomes due meanwhile, for some minutes at most, as the only one in this
+    home. What is left by then is done by the next `hone`."""
+    staying = asyncio.ensure_future(_stay(hone))
+    await _until_told(staying)
+    return 0 if staying.cancelled() or not staying.exception() else FAILED
+
+
+async def _stay(hone: Hone) -> None:
+    background, clock = hone.background, hone.clock
+    with suppress(TimeoutError):
+        async with clock.timeout(LIFETIME):
+            # Whoever found us here relies on us: we look once more when we are no longer found.
+            while await background.next_look() is not None:
+                with hold_worker(hone.home) as held:
+                    if not held:
+                        return
+                    while (due := await background.next_look()) is not None:
+                        if due <= clock.now():
+                            await background.drain()
+                        if await _is_left(background):  # not due yet, or at work in another process
+                            await clock.sleep(POLL)
+
+
+async def _is_left(background: Background) -> bool:
+    return await background.next_look() is not None
+
+
+@worker.command(short_help="Say whether a worker runs, and what is left to do.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@in_home
+async def status(hone: Hone, as_json: bool) -> Iterator[str] | None:
+    """Say whether a worker runs in this home, how many reviews are queued, and when the next one is due."""
+    process, queued = find_worker(hone.home), len(await hone.jobs.waiting())
+    due = await hone.background.next_look()
+    if not as_json:
+        return describe(process, queued, due, whole=True)
+    facts: dict[str, Any] = {
+        "process": process,
+        "queued": queued,
+        "next": due.isoformat() if due else None,
+    }
+    echo_json(facts)
+    return None
+
+
+def describe(process: int | None, queued: int, due: datetime | None, *, whole: bool = False) -> Iterator[str]:
+    """Yield what is left to do; `whole`: and who does it."""
+    if whole:
+        yield "No worker runs." if process is None else f"A worker runs: process {process}."
+    if queued:
+        yield f"{queued:,} review{' is' if queued == 1 else 's are'} queued."
+    elif due:
+        yield f"The next look back is due at {due.astimezone():%H:%M}."
+    elif whole:
+        yield "Nothing is left to look back over."
+
+
+@worker.command(short_help="Stop the worker of this home.")
+@in_home
+async def stop(hone: Hone) -> str:
+    """Stop the worker of this home. A review that it is at work on goes back into the queue."""
+    process = stop_worker(hone.home)
+    if process is None:
+        return "No worker runs."
+    clock = SystemClock()
+    with suppress(TimeoutError):
+        async with clock.timeout(GOING):
+            while find_worker(hone.home) == process:
+                await clock.sleep(0.05)
+            return f"Worker {process} has stopped."
+    return f"Worker {process} was told to stop and is not done yet. See: hone worker status"
 
 
 def _told(event: Event) -> None:
@@ -96,7 +197,7 @@ async def serve(
     clock: Clock,
     *,
     once: bool = False,
-    begin: Callable[[], None] = lambda: None,
+    begin: Tend | None = None,
     tend: Tend | None = None,
 ) -> None:
     """One job after the other, the oldest first. One that could not be done rests for a while. `begin` is
@@ -104,7 +205,8 @@ async def serve(
     resting: dict[JobId, float] = {}
     tended = float("-inf")
     while True:
-        begin()
+        if begin:
+            await begin()
         for job in await jobs.waiting():
             if resting.get(job.id, 0.0) <= clock.monotonic():
                 again = await work(job)

@@ -15,6 +15,8 @@ from hone.core.value import replace
 class Limits(Struct, frozen=True):
     calls: int = 90
     """Model calls a turn."""
+    until_done: bool = False
+    """End the turn after a reply whose calls all succeeded and were more than look-ups."""
     last_question: str = (
         "The budget of this turn is spent and no tool can be used any more. In a few sentences: "
         "what is done, what is left, and what should come next?"

@@ -1,6 +1,6 @@
 """Reviews as durable jobs: queued with the last message of a turn, completed together with their changes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
@@ -33,12 +33,83 @@ Count = Callable[[Counters], tuple[Counters, Topics]]
 """What a turn makes of the counters, and what is due for it. Called inside the transaction."""
 
 
+ENOUGH = 4
+"""Turns of the owner's that are reason enough to look back, without any cue."""
+TOGETHER = 12
+"""Conversations that one review reads at most."""
+
+
+class Look(Struct, frozen=True):
+    """When to look back over a conversation if nothing follows. It is stored with the owner's words, so that
+    leaving in any way loses nothing. `cue` names what they are a reason for by themselves; without one, the
+    conversation waits until enough was said in its folder. `turns` are the owner's turns that it adds; one
+    that adds nothing only puts off what is to come. `topics` are what the review is about."""
+
+    at: datetime
+    cue: str = ""
+    turns: int = 1
+    tainted: bool = False
+    topics: Topics = frozenset()
+
+    @property
+    def is_new(self) -> bool:
+        return bool(self.turns or self.cue)
+
+
 class TurnSummary(Struct, frozen=True):
-    """What a turn adds that ended with an answer: replies that called tools, and the tools that changed
-    something."""
+    """What a turn adds: replies that called tools, and the tools that changed something. `fixed`: a tool
+    failed in it and then worked. `answered`: it came to its end."""
 
     iterations: int = 0
     changed_by: frozenset[str] = frozenset()
+    fixed: bool = False
+    answered: bool = True
+
+
+class PendingLook(Struct, frozen=True):
+    """A conversation whose last `turns` of the owner's nobody has looked back over. `tainted`: foreign text
+    is in it."""
+
+    session: SessionId
+    tree: SessionId
+    messages: int
+    folder: str
+    due: datetime
+    cue: str
+    turns: int
+    tainted: bool = False
+
+
+def find_ripe(looks: Sequence[PendingLook], *, first: bool) -> list[list[PendingLook]]:
+    """Return the looks that become reviews: alone with a cue or enough turns, the others of one folder
+    together once they have enough. `first`: no review was ever queued in this home; then one turn is enough.
+    Conversations with foreign text are never read together with others, whose lessons would wait for it."""
+    found = [[look] for look in looks if _is_enough(look)]
+    groups: dict[tuple[str, bool], list[PendingLook]] = {}
+    for look in looks:
+        if not _is_enough(look):
+            groups.setdefault((look.folder, look.tainted), []).append(look)
+    for group in groups.values():
+        needed = 1 if first and not found else ENOUGH
+        found += [each for each in batched(group, TOGETHER) if sum(look.turns for look in each) >= needed]
+    return found
+
+
+def find_next(looks: Sequence[PendingLook], now: datetime, *, first: bool) -> datetime | None:
+    """Return when the next review becomes due if nothing happens until then; None if none does."""
+    if find_ripe([look for look in looks if look.due <= now], first=first):
+        return now
+    ripe = [look for group in find_ripe(looks, first=first) for look in group]
+    return min((look.due for look in ripe if look.due > now), default=None)
+
+
+def _is_enough(look: PendingLook) -> bool:
+    return bool(look.cue) or look.turns >= ENOUGH
+
+
+def batched(looks: Sequence[PendingLook], size: int) -> Iterator[list[PendingLook]]:
+    for start in range(0, len(looks), size):
+        yield list(looks[start : start + size])
 
 
 class Topic(Struct, frozen=True):
@@ -77,6 +148,8 @@ class Job(Struct, frozen=True):
     error: str = ""
     ended: datetime | None = None
     changes: tuple[ChangeId, ...] = ()
+    others: tuple[tuple[SessionId, int], ...] = ()
+    """Further conversations that are reviewed together with it, each with its number of messages."""
 
 
 class Jobs(Protocol):
@@ -124,6 +197,19 @@ class Jobs(Protocol):
 
     async def retry(self, id: JobId) -> None:
         """Puts one that failed or was cancelled into the queue again. Raises Conflict for any other."""
+        ...
+
+    async def looks(self) -> Sequence[PendingLook]:
+        """Return the conversations nobody has looked back over, the first that is due first."""
+        ...
+
+    async def hasten(self, sessions: Collection[SessionId], now: datetime) -> None:
+        """The owner has left these conversations: what is to come is due now."""
+        ...
+
+    async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:
+        """Queue reviews of what is due and ripe. What they are about counts anew. Each look becomes part of
+        one job, however many processes do this."""
         ...
 
     async def counters(self, session: SessionId) -> Counters:

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Job, Topics
+from hone.core.jobs import Count, Job, Look, Topics
 from hone.core.model import Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -65,10 +65,12 @@ class Sessions(Protocol):
     """Conversations, durable once a method has returned. Contents are kept once, by digest; nodes form a tree
     that branches and forks share."""
 
-    async def start(self, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+    async def start(
+        self, header: Header, prefix: Prefix, nodes: Sequence[Node], look: Look | None = None
+    ) -> None:
         """Makes a session with its first messages. Without a parent there must be at least one; with a parent
         the nodes follow the parent's first `header.shared` messages. Raises Missing if there is no such
-        parent, Conflict if the id is taken or the nodes do not follow."""
+        parent, Conflict if the id is taken or the nodes do not follow. `look` is stored with them."""
         ...
 
     async def append(
@@ -78,11 +80,13 @@ class Sessions(Protocol):
         spending: Spending | None = None,
         count: Count | None = None,
         why: Callable[[Topics], str] | None = None,
+        look: Look | None = None,
     ) -> Job | None:
         """Adds nodes after the head, with what they cost. Raises Conflict unless the first one's parent is
         the head: then another process went on with this session. Nothing is added by half: what `count` makes
         of the tree's counters is part of it, and so is the review of all messages that it finds due, which is
-        returned. It is called inside the transaction, once, in whatever thread that is in."""
+        returned. Such a review is about the look's topics, too; where none is due, `look` is stored. `count`
+        is called inside the transaction, once, in whatever thread that is in."""
         ...
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
@@ -90,9 +94,12 @@ class Sessions(Protocol):
         Conflict unless the contents are those of the stored session."""
         ...
 
-    async def shorten(self, session: SessionId, after: str, transcript: Transcript) -> None:
+    async def shorten(
+        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+    ) -> Job | None:
         """Goes on with other messages under the same prefix; what was said stays, linked from the new line.
-        Raises Conflict unless `after` is the head."""
+        With `topics`, what was to be looked back over in it is queued for a review of these, which is
+        returned. Raises Conflict unless `after` is the head."""
         ...
 
     async def load(self, session: SessionId) -> StoredSession:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from hone.core.tool_context import ToolContext
 
 
+LOOKS = ("list", "info", "query", "retrieve")
+"""Actions that only look, of the tools that have one."""
+
+
 class ToolKind(StrEnum):
     """The class of work a tool stands for."""
 
@@ -53,6 +57,14 @@ class ToolSpec(Struct, frozen=True):
         if not self.network_flag or _is_off(call.arguments, self.network_flag):
             return self.effects
         return self.effects | {Effect.NETWORK}
+
+
+def changes(call: ToolCall) -> bool:
+    """Tell whether a call does more than look, by its `action`."""
+    try:
+        return bool(json.loads(call.arguments or "{}").get("action") not in LOOKS)
+    except (ValueError, AttributeError, RecursionError):
+        return False
 
 
 def _is_off(arguments: str, flag: str) -> bool:

@@ -123,3 +123,8 @@ class Source(Struct, frozen=True):
 
     session: SessionId
     transcript: Transcript
+    origins: tuple[tuple[SessionId, int], ...] = ()
+    """Of each message, the session and its number there; empty if all are of this session."""
+
+    def origin(self, number: int) -> tuple[SessionId, int]:
+        return self.origins[number - 1] if self.origins else (self.session, number)

@@ -11,10 +11,10 @@ from hone.core.messages import digest
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
-from hone.knowledge.folding import Step, load_steps
+from hone.knowledge.folding import Step
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.metadata import metadata
-from hone.knowledge.wording import is_text, phrase, read_lessons, rows, share_undo
+from hone.knowledge.wording import is_text, phrase, read_lessons, rows, steps
 
 WAITS, BACK = "waits", ", and back again"
 ROUTINE = (ChangeKind.AGE, ChangeKind.WAKE)
@@ -62,7 +62,7 @@ async def describe(keeper: Keeper, entries: Iterable[Entry]) -> list[DescribedCh
     return [
         DescribedChange(
             entry,
-            await steps(keeper, entry),
+            await steps(keeper.ledger, entry),
             await fate(keeper, entry),
             answered=await _answered(keeper, entry),
         )
@@ -75,15 +75,7 @@ async def _answered(keeper: Keeper, entry: Entry) -> tuple[LessonText, ...]:
     if entry.change.deltas or entry.change.about is None:
         return ()
     other = await keeper.ledger.entry(entry.change.about)
-    return read_lessons(other, await steps(keeper, other))
-
-
-async def find_lessons(keeper: Keeper, entries: Iterable[Entry]) -> tuple[LessonText, ...]:
-    """Return what changes say, in their own words."""
-    found = list(entries)
-    groups = {entry.id: entry.change.group for entry in found if entry.change.group}
-    lessons = [each for entry in found for each in read_lessons(entry, await steps(keeper, entry))]
-    return share_undo(lessons, groups)
+    return read_lessons(other, await steps(keeper.ledger, other))
 
 
 async def describe_groups(keeper: Keeper, entries: Iterable[Entry]) -> list[DescribedChange]:
@@ -98,12 +90,6 @@ async def describe_groups(keeper: Keeper, entries: Iterable[Entry]) -> list[Desc
             [change] = await describe(keeper, [entry])
             found.append(replace(change, others=tuple(await describe(keeper, others))))
     return found
-
-
-async def steps(keeper: Keeper, entry: Entry) -> tuple[Step, ...]:
-    """Return what a change did."""
-    found = await load_steps(keeper.ledger, entry.change)
-    return tuple(step for step in found if step.before != step.after)
 
 
 async def fate(keeper: Keeper, entry: Entry) -> str:
@@ -197,18 +183,4 @@ def data(change: DescribedChange) -> dict[str, Any]:
             {"path": delta.path, "before": delta.before, "after": delta.after} for delta in made.deltas
         ],
         "diff": "\n".join(text for _, text in diff(made.target, change.steps)),
-    }
-
-
-def lesson_data(lesson: LessonText) -> dict[str, Any]:
-    """Return a lesson for programs: the words as they are."""
-    return {
-        "change": lesson.change,
-        "undo": lesson.undo,
-        "target": lesson.target,
-        "deed": lesson.kind,
-        "standing": lesson.standing,
-        "text": lesson.text,
-        "replaced": lesson.replaced,
-        "file": lesson.file,
     }

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
 from hone.core.messages import Message
 from hone.core.regex import regex
-from hone.core.transcript import Node, Transcript
+from hone.core.transcript import Node, Source
 from hone.core.visible import one_line, visible
 from hone.knowledge.sentences import sentences
 
@@ -31,11 +30,12 @@ class Located(Struct, frozen=True):
     quotes: tuple[str, ...]
 
 
-def locate(claims: Sequence[str], transcript: Transcript, session: SessionId) -> Located:
+def locate(claims: Sequence[str], source: Source) -> Located:
     """A claim is a number of a message, counted from 1, or words that stand in one. Raises Refused."""
-    found = [_found(claim, transcript.nodes) for claim in claims]
+    nodes = source.transcript.nodes
+    found = [_found(claim, nodes) for claim in claims]
     evidence = dict.fromkeys(
-        Evidence(session, number, transcript.nodes[number - 1].trust, transcript.nodes[number - 1].digest)
+        Evidence(*source.origin(number), nodes[number - 1].trust, nodes[number - 1].digest)
         for number, _ in found
     )
     return Located(tuple(evidence), tuple(dict.fromkeys(quote for _, quote in found if quote)))

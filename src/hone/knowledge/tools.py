@@ -199,7 +199,7 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
     """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
     header = context.header
     source = source or Source(header.id, context.transcript)
-    located = locate(claims, source.transcript, source.session)
+    located = locate(claims, source)
     return Author(
         ACTORS.get(header.origin, Actor.AGENT),
         header.id,

@@ -1,9 +1,10 @@
 """Put changes into words: what each one says, and the lines that tell the owner about it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import unified_diff
+from typing import Any
 
 from hone.core.errors import HoneError
 from hone.core.ledger import (
@@ -14,6 +15,7 @@ from hone.core.ledger import (
     ChangeKind,
     ChangeState,
     Entry,
+    Ledger,
     LessonText,
     Target,
 )
@@ -21,7 +23,7 @@ from hone.core.skill import DOCUMENT
 from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.knowledge import journal, places
-from hone.knowledge.folding import Step
+from hone.knowledge.folding import Step, load_steps
 from hone.knowledge.skills.document import parse
 
 SHELL, CHAT = "hone ", "/"
@@ -56,6 +58,20 @@ ANSWERS: Mapping[ChangeKind, str] = {
 """Changes that are about another one."""
 _NEW = (ChangeKind.CREATE, ChangeKind.INSTALL)
 _FRONT = ("name:", "description:")
+
+
+async def find_lessons(ledger: Ledger, entries: Iterable[Entry]) -> tuple[LessonText, ...]:
+    """Return what changes say, in their own words."""
+    found = list(entries)
+    groups = {entry.id: entry.change.group for entry in found if entry.change.group}
+    lessons = [each for entry in found for each in read_lessons(entry, await steps(ledger, entry))]
+    return share_undo(lessons, groups)
+
+
+async def steps(ledger: Ledger, entry: Entry) -> tuple[Step, ...]:
+    """Return what a change did."""
+    found = await load_steps(ledger, entry.change)
+    return tuple(step for step in found if step.before != step.after)
 
 
 def read_lessons(entry: Entry, steps: Sequence[Step]) -> tuple[LessonText, ...]:
@@ -224,3 +240,17 @@ def _words(lesson: LessonText, room: int) -> str:
 
 def _quote(text: str, room: int) -> str:
     return f'"{one_line(text, max(LEAST, room - 2))}"' if text else ""
+
+
+def lesson_data(lesson: LessonText) -> dict[str, Any]:
+    """Return a lesson for programs: the words as they are."""
+    return {
+        "change": lesson.change,
+        "undo": lesson.undo,
+        "target": lesson.target,
+        "deed": lesson.kind,
+        "standing": lesson.standing,
+        "text": lesson.text,
+        "replaced": lesson.replaced,
+        "file": lesson.file,
+    }

@@ -6,11 +6,17 @@ digest of a fifth of it, which no cache has, costs `tokens / 5 * input`. So the 
 everything. Once the cache is cold, or under another model, the fork costs `tokens * input`: five digests.
 """
 
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from datetime import datetime
 
 from msgspec import Struct
 
+from hone.core.errors import Overflow, Rejected
+from hone.core.model import Model, Piece
 from hone.core.ports import Sessions
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
 from hone.core.turn import Origin
 
 LEARNING = (Origin.REVIEW, Origin.CURATOR)
@@ -73,3 +79,25 @@ def is_warm(reading: Reading) -> bool:
     if reading.price is None or reading.cached_price is None:
         return True
     return reading.cached_price <= DIGEST_SHARE * reading.price
+
+
+class Watched:
+    """The model of a review: before each call, the budget is looked at. `overflowed`: a request did not fit
+    into the window; `over_budget`: one was not sent."""
+
+    def __init__(self, model: Model, over_budget: Callable[[], Awaitable[str]]) -> None:
+        self.model = model
+        self.overflowed = self.over_budget = False
+        self._reason = over_budget
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        if reason := await self._reason():
+            self.over_budget = True
+            raise Rejected(reason)
+        try:
+            async with aclosing(self.model.stream(prefix, transcript)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Overflow:
+            self.overflowed = True
+            raise

@@ -23,22 +23,28 @@ from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.skill import SkillResult
 from hone.core.tool import Tool
 from hone.core.topics import TOPICS
-from hone.core.transcript import Source, Transcript
+from hone.core.transcript import Node, Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import replace
-from hone.knowledge.descriptions import find_lessons
 from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
-from hone.learning.budget import USUAL, Bounds, Reading, is_warm, spent
-from hone.models.wrappers import Aside, Metered, Polite, Price, unhindered
+from hone.knowledge.wording import find_lessons
+from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
+from hone.learning.known import describe_known
+from hone.learning.source import find_starts, read_source, split
+from hone.models.wrappers import Aside, Metered, Polite, Price, Windowed, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id
 
 TRIES = 3
 """How often a review is begun before it counts as failed."""
+SHARES = (1.0, 0.5, 0.25)
+"""Of the model's window, what a review may fill: less, where that proves to be too much."""
+WINDOW = 150_000
+"""Tokens that fit into a request, where nobody knows."""
 
 
 class ReviewDeps(Struct, frozen=True):
@@ -57,6 +63,22 @@ class ReviewDeps(Struct, frozen=True):
     bounds: Bounds = USUAL
     more: Callable[[Source], Sequence[Tool]] = lambda _: ()
     """Tools of a review beside those of the journal and the skills, for what is read in it."""
+
+
+class Assignment(Struct, frozen=True):
+    """A job with what it is about."""
+
+    job: Job
+    stored: StoredSession
+    source: Source
+
+    @property
+    def folder(self) -> str:
+        return self.stored.header.folder
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return self.source.transcript.nodes
 
 
 class Reviewer:
@@ -94,58 +116,72 @@ class Reviewer:
         sweep(self._deps.home, {job.tree for job in waiting})
 
     async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
+        """What does not fit into the model's window is read once more as a shorter digest."""
         deps = self._deps
         await aside()
-        if reason := await spent(deps.sessions, deps.bounds, deps.clock.now()):
+        if reason := await self._over_budget():
             await deps.jobs.fail(job.id, reason, deps.clock.now(), again=True)
             return None
         stored = await deps.sessions.load(job.session)
-        whole = await self._whole(job, stored)
-        source = Source(job.session, whole.upto(job.messages))
-        library, staged = deps.library.stage()
-        session, asked = await self._session(job, stored, source, library, aside)
-        await deps.jobs.begin(job.id, session.id)
+        given = Assignment(job, stored, await read_source(deps.sessions, job, stored))
         async with deps.clock.timeout(deps.bounds.seconds):
-            turn = await session.send(asked)
-            await aside()
+            for share in SHARES:
+                turn, staged, model = await self._try(given, aside, share)
+                if not model.overflowed:
+                    break
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
-            await self._failed(job, turn.error)
+            await self._failed(job, turn.error, again=model.over_budget)
             return None
-        return await self._complete(job, turn, source, staged, emit)
+        return await self._complete(given, turn, staged, emit)
 
-    async def _session(
-        self, job: Job, stored: StoredSession, source: Source, library: Library, aside: Aside
-    ) -> tuple[Session, str]:
-        """The fork, and what to ask it."""
+    async def _try(self, given: Assignment, aside: Aside, share: float) -> tuple[Turn, StagedLedger, Watched]:
         deps = self._deps
-        agent = await deps.agent(stored)
-        nodes = source.transcript.nodes
-        shares = stored.transcript.upto(len(nodes)).head == source.transcript.head
-        warm = shares and is_warm(self._reading(stored, source, agent))
-        own = (*knowledge_tools(library, stored.header.folder, source), *deps.more(source))
-        tools = map(deps.wall, own)
-        agent = _narrowed(agent, job.topics, tools, deps.bounds)
-        agent = replace(agent, model=Polite(agent.model, aside))
-        shared = len(nodes) if warm else 0
+        library, staged = deps.library.stage()
+        agent = await deps.agent(given.stored)
+        model = Watched(agent.model, self._over_budget)
+        warm, asked = await self._ask(given, agent, share)
+        tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source))
+        narrow = _narrowed(agent, given.job.topics, map(deps.wall, tools), deps.bounds)
+        reader = replace(narrow, model=Polite(Metered(model, deps.bounds.tokens), aside))
+        session = Session(*self._fork(given, reader, warm=warm), deps.session_deps, voice=Trust.AGENT)
+        await deps.jobs.begin(given.job.id, session.id)
+        turn = await session.send(asked)
+        await aside()
+        return turn, staged, model
+
+    def _fork(self, given: Assignment, reader: Agent, *, warm: bool) -> tuple[Header, Agent, Transcript]:
         header = Header(
             new_id(),
-            deps.clock.now(),
+            self._deps.clock.now(),
             origin=Origin.REVIEW,
-            folder=stored.header.folder,
-            parent=job.session,
-            shared=shared,
+            folder=given.folder,
+            parent=given.job.session,
+            shared=len(given.nodes) if warm else 0,
         )
-        transcript = source.transcript.forked() if warm else Transcript(agent.prefix.digest)
-        own_text = partial(text, own=deps.home / "prompts")
-        asked = (question if warm else digest)(job.topics, nodes, own_text)
-        return Session(header, agent, transcript, deps.session_deps, voice=Trust.AGENT), asked
+        return header, reader, given.source.transcript.forked() if warm else Transcript(reader.prefix.digest)
 
-    async def _whole(self, job: Job, stored: StoredSession) -> Transcript:
-        """The conversation as it was when the review was due; since then it may have been shortened."""
-        if len(stored.transcript) >= job.messages:
-            return stored.transcript
-        lines = [line.transcript for line in await self._deps.sessions.earlier(job.session)]
-        return next((line for line in reversed(lines) if len(line) >= job.messages), stored.transcript)
+    async def _ask(self, given: Assignment, agent: Agent, share: float) -> tuple[bool, str]:
+        """Whether the conversation itself is read, and what to ask."""
+        deps, topics, nodes = self._deps, given.job.topics, given.nodes
+        own_text = partial(text, own=deps.home / "prompts")
+        known = await describe_known(deps.library, given.folder, nodes, topics)
+        room = _room(agent)
+        if share == 1.0 and self._is_warm(given, agent):
+            asked = question(topics, nodes, own_text, known)
+            if sum(len(node.encoded) for node in nodes) + len(asked.encode()) <= room:
+                return True, asked
+        starts = find_starts(given.source)
+        return False, digest(topics, nodes, own_text, known, starts, int(room * share))
+
+    def _is_warm(self, given: Assignment, agent: Agent) -> bool:
+        transcript, stored = given.source.transcript, given.stored
+        shares = stored.transcript.upto(len(transcript)).head == transcript.head
+        return shares and not given.source.origins and is_warm(self._reading(stored, given.source, agent))
+
+    async def _over_budget(self) -> str:
+        """Why nothing more may be spent today; empty if it may."""
+        deps = self._deps
+        return await spent(deps.sessions, deps.bounds, deps.clock.now())
 
     def _reading(self, stored: StoredSession, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
@@ -157,10 +193,10 @@ class Reviewer:
         return Reading(age, self._deps.bounds.lasts, size // 4, same, *prices)
 
     async def _complete(
-        self, job: Job, turn: Turn, source: Source, staged: StagedLedger, emit: Emit
+        self, given: Assignment, turn: Turn, staged: StagedLedger, emit: Emit
     ) -> Sequence[Entry]:
         """What was staged takes effect with the job's completion."""
-        deps = self._deps
+        deps, job = self._deps, given.job
         first = turn.usage[0] if turn.usage else None
         cached = first.cached / first.input if first and first.input else None
 
@@ -169,35 +205,38 @@ class Reviewer:
 
         entries = await deps.library.keeper.commit(staged, finish)
         emit(Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries)))
-        await self._rate(job, source, entries)
+        for session, said in split(given.source).items():
+            await deps.library.rate(session, partial(result, messages=said, entries=entries))
         return entries
-
-    async def _rate(self, job: Job, source: Source, entries: Sequence[Entry]) -> None:
-        """How the skills did that were used in what was reviewed."""
-        said = tuple(message for message in source.transcript if not message.template)
-        await self._deps.library.rate(job.session, lambda name: result(name, said, entries))
 
     async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
         """What was learned, in its own words. It is in the ledger, whether or not it can be read now."""
         with suppress(HoneError):
-            return await find_lessons(self._deps.library.keeper, entries)
+            return await find_lessons(self._deps.library.keeper.ledger, entries)
         return ()
 
-    async def _failed(self, job: Job, error: str) -> None:
+    async def _failed(self, job: Job, error: str, *, again: bool = False) -> None:
+        """`again`: however often it was tried."""
         jobs = self._deps.jobs
         try:
             now = await jobs.job(job.id)
-            await jobs.fail(job.id, error, self._deps.clock.now(), again=now.tries < TRIES)
+            await jobs.fail(job.id, error, self._deps.clock.now(), again=again or now.tries < TRIES)
         except (Conflict, Missing):
             return  # it is no longer ours
+
+
+def _room(agent: Agent) -> int:
+    """Bytes that fit into a request beside the prefix."""
+    tokens = agent.model.most if isinstance(agent.model, Windowed) else WINDOW
+    return max(0, 4 * tokens - len(agent.prefix.encode()))
 
 
 def _narrowed(agent: Agent, topics: Topics, staged: Iterable[Tool], bounds: Bounds) -> Agent:
     """The same schemas, other hands: what the tools of a review write is staged."""
     toolbox = {**agent.toolbox, **{tool.spec.name: tool for tool in staged}}
     effects = frozenset[Effect]().union(*(topic.effects for topic in TOPICS if topic.name in topics))
-    narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls))
-    return replace(narrow, toolbox=toolbox, model=Metered(agent.model, bounds.tokens))
+    narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls, until_done=True))
+    return replace(narrow, toolbox=toolbox)
 
 
 def result(name: str, messages: Sequence[Message], entries: Iterable[Entry]) -> SkillResult:

@@ -1,5 +1,6 @@
 """Models that wrap a model: add prices, retry, meter usage, yield to other work, limit the context window."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
@@ -12,8 +13,6 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.value import replace
 
-Aside = Callable[[], Awaitable[None]]
-"""Returns when the way is free, or nobody can be asked to wait any longer."""
 _REMEMBERED = 1_000
 
 
@@ -130,8 +129,24 @@ class Metered:
                 yield piece
 
 
-async def unhindered() -> None:
+class Aside(Struct, frozen=True):
+    """How a review steps aside for the user's turns. A call returns when the way is free, or nobody can be
+    asked to wait any longer. `taken` returns when a turn begins; it is set where a server does one thing at a
+    time: then a request under way is given up, and sent again afterwards."""
+
+    wait: Callable[[], Awaitable[None]]
+    taken: Callable[[], Awaitable[None]] | None = None
+
+    def __call__(self) -> Awaitable[None]:
+        return self.wait()
+
+
+async def _go() -> None:
     """Where there is nobody to step aside for."""
+
+
+unhindered = Aside(_go)
+YIELDED = Restart("The user's turn comes first.")
 
 
 class Polite:
@@ -140,11 +155,32 @@ class Polite:
         self._aside = aside
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        await self._aside()
-        async with aclosing(self.model.stream(prefix, transcript)) as pieces:
-            async for piece in pieces:
-                await self._aside()
-                yield piece
+        while True:
+            await self._aside()
+            async with aclosing(self.model.stream(prefix, transcript)) as pieces:
+                while piece := await self._next(pieces):
+                    if piece is YIELDED:
+                        break
+                    if self._aside.taken is None:
+                        await self._aside()
+                    yield piece
+                else:
+                    return
+            yield YIELDED
+
+    async def _next(self, pieces: AsyncGenerator[Piece, None]) -> Piece | None:
+        """Return the next piece, None at the end; a restart if a turn of the user's begins before it."""
+        if self._aside.taken is None:
+            return await anext(pieces, None)
+        piece = asyncio.ensure_future(anext(pieces, None))
+        taken = asyncio.ensure_future(self._aside.taken())
+        try:
+            await asyncio.wait((piece, taken), return_when=asyncio.FIRST_COMPLETED)
+            return piece.result() if piece.done() else YIELDED
+        finally:
+            for each in (piece, taken):
+                each.cancel()
+            await asyncio.wait((piece, taken))
 
 
 class Windowed:
@@ -153,11 +189,11 @@ class Windowed:
     def __init__(self, model: Model, window: int, share: float) -> None:
         self.model = model
         self.window = window
-        self._most = int(window * share)
+        self.most = int(window * share)
         self._reported: dict[str, int] = {}
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        if self.estimate(prefix, transcript) > self._most:
+        if self.estimate(prefix, transcript) > self.most:
             raise Crowded("The conversation fills the model's window.")
         async with aclosing(self.model.stream(prefix, transcript)) as pieces:
             async for piece in pieces:

@@ -1,19 +1,29 @@
-"""Build the question of a review, and the digest it reads when the whole conversation would cost too much."""
+"""Build the question of a review, for a fork of the conversation or with a digest of it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from hone.core.jobs import Topics
 from hone.core.topics import TOPICS
 from hone.core.transcript import Node
 from hone.core.visible import one_line
+from hone.prompt.digest import shorten, speaker, words
 
 QUESTIONS = {f"review-{topic.name}": topic.question for topic in TOPICS}
 TEXTS = Path(__file__).with_name("texts")
 OUTLINE, WIDTH = 40, 48
 """Messages that are listed by number, and how much of each."""
-CLIP = 600
-"""Characters of what others than the owner said, in a digest."""
+LEAST = 2_000
+"""Bytes of a conversation that a digest has room for, however small the window."""
+
+ONE = (
+    "This is a conversation you had earlier, shortened; the numbers are those of its messages.",
+    "(End of the conversation.)",
+)
+SEVERAL = (
+    "These are short conversations you had earlier, one after the other; their messages are numbered on.",
+    "(End of the conversations.)",
+)
 
 Text = Callable[[str], str]
 """A text of ours by its name, or the user's own in its place."""
@@ -27,17 +37,27 @@ def text(name: str, own: Path | None = None) -> str:
     return QUESTIONS.get(name) or (TEXTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def question(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
-    """For a fork that has the conversation before it."""
-    parts = [*_asked(topics, text), *_apart(nodes), "The messages by number:", "\n".join(outline(nodes))]
-    return "\n\n".join(parts)
+def question(topics: Topics, nodes: Sequence[Node], text: Text, known: str = "") -> str:
+    """For a fork that has the conversation before it. `known` is what is known now."""
+    outlined = ["The messages by number:", "\n".join(outline(nodes))]
+    return "\n\n".join([*_asked(topics, text), *filter(None, [known]), *_apart(nodes), *outlined])
 
 
-def digest(topics: Topics, nodes: Sequence[Node], text: Text) -> str:
-    """The same for one that has not: the owner's words as they are, everything else by its beginning."""
-    told = "\n\n".join(_told(number, node) for number, node in _said(nodes))
-    opening = "This is a conversation you had earlier, shortened; the numbers are those of its messages."
-    return "\n\n".join([opening, told, "(End of the conversation.)", *_asked(topics, text)])
+def digest(
+    topics: Topics,
+    nodes: Sequence[Node],
+    text: Text,
+    known: str = "",
+    starts: Collection[int] = (),
+    room: int | None = None,
+) -> str:
+    """The same for one that has not, in `room` bytes: the owner's words come first, then the beginnings of
+    what others said. At `starts` another conversation begins."""
+    opening, ending = SEVERAL if starts else ONE
+    rest = [ending, *filter(None, [known]), *_asked(topics, text)]
+    taken = sum(len(part.encode()) + 2 for part in (opening, *rest))
+    left = None if room is None else max(LEAST, room - taken)
+    return "\n\n".join([opening, shorten(_said(nodes), starts, left), *rest])
 
 
 def _asked(topics: Topics, text: Text) -> list[str]:
@@ -68,24 +88,4 @@ def outline(nodes: Sequence[Node]) -> Iterator[str]:
     shown = set(others[-spare:]) if spare > 0 else set()
     for number, node in said:
         if node.is_owners or number in shown:
-            yield f"#{number} {_speaker(node)}: {one_line(_words(node), WIDTH)}"
-
-
-def _told(number: int, node: Node) -> str:
-    words = _words(node)
-    if not node.is_owners and len(words) > CLIP:
-        words = f"{words[:CLIP]} […{len(words) - CLIP:,} more characters]"
-    return f"#{number} {_speaker(node)}:\n{words}"
-
-
-def _speaker(node: Node) -> str:
-    result = node.message.result
-    return f"{'failed ' if result.failed else ''}result" if result else node.message.role
-
-
-def _words(node: Node) -> str:
-    message = node.message
-    if message.result:
-        return message.result.text
-    calls = [f"[calls {call.name} {call.arguments}]" for call in message.calls]
-    return " ".join(each for each in (message.text, *calls) if each)
+            yield f"#{number} {speaker(node)}: {one_line(words(node), WIDTH)}"

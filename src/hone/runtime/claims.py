@@ -1,5 +1,8 @@
-"""Claim work with a kernel lock. The lock ends with the process that holds it; it never times out."""
+"""Claim work, be the worker of a home, say that a turn is on: with kernel locks. Each ends with the process
+that holds it; none times out."""
 
+import os
+import signal
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -8,12 +11,19 @@ from hone.core.errors import StoreError
 from hone.files.locks import acquire, is_locked, release
 
 FOLDER = "locks"
+WORKER = "worker.pid"
+"""It says which process the worker is."""
 
 
 @contextmanager
 def claim(home: Path, name: str) -> Iterator[bool]:
     """False if somebody else has it, in this process or another. The file goes with the claim."""
-    path = _path(home, name)
+    with _hold(_path(home, name)) as handle:
+        yield handle is not None
+
+
+@contextmanager
+def _hold(path: Path) -> Iterator[int | None]:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle: int | None = acquire(path, wait=False)
@@ -22,10 +32,10 @@ def claim(home: Path, name: str) -> Iterator[bool]:
     except OSError as error:
         raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
     if handle is None:
-        yield False
+        yield None
         return
     try:
-        yield True
+        yield handle
     finally:
         with suppress(OSError):  # a file that stays excludes nobody
             path.unlink()
@@ -47,3 +57,71 @@ def sweep(home: Path, wanted: Collection[str]) -> None:
 
 def _path(home: Path, name: str) -> Path:
     return home / FOLDER / f"{name}.lock"
+
+
+@contextmanager
+def hold_worker(home: Path) -> Iterator[bool]:
+    """Be the worker of this home. False if there is one."""
+    with _hold(home / FOLDER / WORKER) as handle:
+        if handle is not None:
+            os.truncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
+        yield handle is not None
+
+
+def find_worker(home: Path) -> int | None:
+    """Return the process that is the worker of this home; None if there is none."""
+    path = home / FOLDER / WORKER
+    with suppress(OSError, ValueError):
+        return int(path.read_text("ascii")) if is_locked(path) else None
+    return None
+
+
+def stop_worker(home: Path) -> int | None:
+    """Tell the worker to end in order, and return its process; None if there is none. The handle is opened
+    before the lock is looked at once more: a number that was given to another process is not signaled."""
+    found = find_worker(home)
+    if found is None:
+        return None
+    try:
+        process = os.pidfd_open(found)
+    except OSError:
+        return None
+    try:
+        if find_worker(home) != found:
+            return None
+        signal.pidfd_send_signal(process, signal.SIGTERM)
+        return found
+    except OSError:
+        return None
+    finally:
+        os.close(process)
+
+
+class Presence:
+    """Tells other processes on this home that a turn of the user's is on, with one file a process. A home
+    that cannot be written tells nobody, and hears of nobody."""
+
+    def __init__(self, home: Path, process: int | None = None) -> None:
+        self._folder = home / FOLDER
+        self._path = self._folder / f"turn-{process or os.getpid()}.lock"
+        self._handle: int | None = None
+
+    def enter(self) -> None:
+        if self._handle is None:
+            with suppress(OSError):
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._handle = acquire(self._path, wait=False)
+
+    def leave(self) -> None:
+        if self._handle is not None:
+            with suppress(OSError):  # a file that stays is locked by nobody
+                self._path.unlink()
+            release(self._handle)
+            self._handle = None
+
+    def is_elsewhere(self) -> bool:
+        """Tell whether the user's turn is on in another process."""
+        with suppress(OSError):
+            return any(is_locked(path) for path in self._folder.glob("turn-*.lock") if path != self._path)
+        return False

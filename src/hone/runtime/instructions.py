@@ -1,16 +1,22 @@
 """Find a project's instruction file in a working folder, and use it once the owner has approved it.
 
 The file is the first that exists of AGENTS.md, CLAUDE.md and .hone/instructions.md. Parent folders are not
-searched.
+searched. A conversation's prompt is put together here, since that is where the file goes.
 """
 
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec import Struct
 
+from hone.core.clock import Clock
 from hone.core.errors import Refused
+from hone.core.knowledge import Snapshot
 from hone.core.messages import digest
+from hone.core.secrets import redact
 from hone.files.opening import Place, find_path
+from hone.prompt.compose import index, instructions, journal, order_sections, surroundings
 from hone.runtime.trust import Folders, OwnersList
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
@@ -123,3 +129,28 @@ def _path(folder: Path, name: str) -> str:
 
 def _item(folder: Path, name: str, digest: str) -> str:
     return f"{_path(folder, name)} {digest}"
+
+
+class PromptSections(Struct, frozen=True):
+    """What a new conversation's prompt is made of, from what is known and trusted now. `say` takes a sentence
+    for the owner, as when a folder's instructions are not used."""
+
+    clock: Clock
+    instructions: Instructions
+    say: Callable[[str], None]
+
+    def order(self, folder: Path, known: Snapshot, added: Iterable[str]) -> Iterable[str]:
+        """Return all sections; `added` are those of plugins and programs."""
+        return order_sections(
+            added,
+            index(known.skills, known.total),
+            self._instructed(folder),
+            redact(journal(known)),
+            surroundings(folder, self.clock.now().astimezone().date(), sys.platform),
+        )
+
+    def _instructed(self, folder: Path) -> str:
+        found = self.instructions.of(folder)
+        if isinstance(found, UnusedInstructions):
+            self.say(found.why)
+        return instructions(found.name, found.text) if isinstance(found, FoundInstructions) else ""

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from typing import Protocol
@@ -16,7 +16,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Topic
+from hone.core.jobs import Look, Topic, Topics, TurnSummary
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
@@ -35,7 +35,8 @@ from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
-from hone.runtime.triggers import count, explain, summarize
+from hone.runtime.cues import find_cue
+from hone.runtime.triggers import FIXED, count_turn, explain, summarize
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
@@ -102,6 +103,8 @@ class SessionDeps(Struct, frozen=True):
     remind: Remind | None = None
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
+    look_after: float | None = 240.0
+    """Seconds of silence after which a conversation is looked back over; None: never."""
     beside: Beside | None = None
 
 
@@ -276,7 +279,9 @@ class Session:
         await uninterrupted(self._replace(short))
 
     async def _replace(self, short: Transcript) -> None:
-        await self._deps.store.shorten(self.id, self.transcript.head, short)
+        """Before messages give way to notes, what they taught is queued."""
+        queued = await self._deps.store.shorten(self.id, self.transcript.head, short, self._topics)
+        self._queued = self._queued or queued is not None
         self.transcript = short
 
     def _run(self, emit: Emit) -> Coroutine[None, None, Turn]:
@@ -304,7 +309,8 @@ class Session:
         return spare
 
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
-        done = await self.compact() if self.header.origin is not Origin.COMPACT else ""
+        whole = self.header.origin in (Origin.COMPACT, Origin.REVIEW)  # notes have no numbers to rest on
+        done = "" if whole else await self.compact()
         if done:
             emit(Notice(done))
             return self.agent
@@ -326,6 +332,9 @@ class Session:
         longer = await self._begun(said.text, emit)
         for message in self.transcript.closing("the turn was broken off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
+        left_open = longer.nodes[len(self.transcript) :] if self._stored else ()
+        if left_open:  # by itself: what that turn did counts before the next one begins
+            await uninterrupted(self._keep(left_open, None))
         longer = longer.then(said, voice, now)
         seeded = not self._stored and longer.examples
         await uninterrupted(self._keep(longer.nodes[len(self.transcript) :], None))
@@ -377,24 +386,47 @@ class Session:
         model = self.agent.prefix.model
         spending = Spending(deps.clock.now(), model, origin, usage) if usage else None
         longer = self.transcript.extended(tuple(nodes))
+        turn = self._turn_of(longer, answered=usage is not None)
+        look = self._look(longer, turn)
         if self._stored:
-            count = self._count(longer) if usage else None
+            count = partial(count_turn, turn=turn, topics=deps.topics) if turn else None
             why = partial(explain, topics=deps.topics)
-            queued = await deps.store.append(self.id, nodes, spending, count, why)
+            queued = await deps.store.append(self.id, nodes, spending, count, why, look)
             self._queued = self._queued or queued is not None
         else:
-            await deps.store.start(self.header, self.agent.prefix, nodes)
+            await deps.store.start(self.header, self.agent.prefix, nodes, look)
             self._stored = True
         self.transcript = longer
 
-    def _count(self, longer: Transcript) -> Count | None:
-        """What a turn that has just been answered makes of the counters. One that was cut off keeps them."""
-        topics, last = self._deps.topics, longer.nodes[-1].message
-        answered = last.role is Role.ASSISTANT and not last.calls
-        if not topics or self.header.origin is not Origin.USER or not answered:
-            return None
-        if not self.agent.prefix.tools:  # a plain chat has nothing to write down with
+    @property
+    def _topics(self) -> Topics:
+        """What this conversation is ever reviewed for. A plain chat has nothing to write down with."""
+        own = self.header.origin is Origin.USER and bool(self.agent.prefix.tools)
+        return frozenset(topic.name for topic in self._deps.topics if topic.interval and own)
+
+    def _turn_of(self, longer: Transcript, *, answered: bool) -> TurnSummary | None:
+        """What the last turn adds if it is over, and if that counts for something."""
+        if not self._topics or not _is_over(longer):
             return None
         own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
-        turn = summarize([node.message for node in own][::-1])
-        return lambda counters: count(counters, turn, topics)
+        readers = [name for name, tool in self.agent.toolbox.items() if tool.spec.readonly]
+        return summarize([node.message for node in own][::-1], answered=answered, readers=readers)
+
+    def _look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
+        """When to look back if nothing follows. It is stored with each message, so that nothing depends on
+        how the owner leaves."""
+        deps, topics = self._deps, self._topics
+        said = next((node for node in reversed(longer.nodes) if node.message.role is Role.USER), None)
+        if deps.look_after is None or not topics or said is None or not said.is_owners:
+            return None
+        at = deps.clock.now() + timedelta(seconds=deps.look_after)
+        tainted = longer.trust is Trust.FOREIGN
+        if said is longer.nodes[-1]:
+            return Look(at, find_cue(said.message.text), 1, tainted, topics)
+        return Look(at, FIXED if turn and turn.fixed else "", 0, tainted, topics)
+
+
+def _is_over(transcript: Transcript) -> bool:
+    """Tell whether the last turn has ended, answered or cut off."""
+    last = transcript.nodes[-1].message
+    return last.role is Role.ASSISTANT and not last.calls

@@ -17,7 +17,7 @@ from hone.core.transcript import chained
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores import curator_runs as rounds
-from hone.stores import jobs, ledger, passages, record, rules
+from hone.stores import jobs, ledger, looks, passages, record, rules
 from hone.stores import skill_catalog as shelf
 from hone.stores.database import MIGRATIONS, read_script
 from hone.stores.salvage import read_number
@@ -89,6 +89,7 @@ def examine(connection: apsw.Connection) -> list[str]:
         ("the index of skills", _cards),
         ("changes", lambda each: _read(ledger.every(each))),
         ("reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
+        ("what is to be looked back over", lambda each: _read(looks.select(each))),
         ("rounds of the curator", lambda each: _read(rounds.select(each))),
         ("cards of skills", _shelved),
         ("what was spent", _spending),

@@ -13,23 +13,25 @@ import apsw
 
 from hone.core.errors import Conflict, Corrupt, Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, State, Topics
+from hone.core.jobs import Count, Counters, Job, JobId, PendingLook, State, Topics, find_ripe
 from hone.core.ledger import Change, ChangeId, Entry
 from hone.core.messages import canonical, sound
+from hone.core.ports import Header
 from hone.core.topics import NAMES
 from hone.core.value import replace
-from hone.stores import rules
+from hone.stores import looks, rules
 from hone.stores.database import Store, reads, writes
 from hone.stores.record import reachable, record
 from hone.stores.tree import NodeRow, intact, moment, stamp
 
 DELETED = "its session was deleted"
 COLUMNS = (
-    "id, session, tree, messages, topics, created, why, state, tries, review, cached, error, ended, changes"
+    "id, session, tree, messages, topics, created, why, state, tries, review, cached, error, ended, changes, "
+    "others"
 )
 PUT = f"""
-INSERT INTO jobs (session, tree, messages, topics, created, why, state, tries, review, error, changes)
-VALUES (?, ?, ?, ?, ?, ?, '{State.QUEUED}', 0, '', '', '[]') RETURNING {COLUMNS}
+INSERT INTO jobs (session, tree, messages, topics, created, why, others, state, tries, review, error, changes)
+VALUES (?, ?, ?, ?, ?, ?, ?, '{State.QUEUED}', 0, '', '', '[]') RETURNING {COLUMNS}
 """
 GET = f"SELECT {COLUMNS} FROM jobs WHERE id = ?"
 ALL = f"SELECT {COLUMNS} FROM jobs ORDER BY id DESC LIMIT ?"
@@ -43,6 +45,9 @@ UPDATE jobs SET state = '{State.CANCELLED}', error = ? WHERE session = ? AND sta
 SESSION = "SELECT tree, messages FROM sessions WHERE id = ?"
 COUNTERS = "SELECT topic, count FROM counts WHERE tree = ? AND count <> 0"
 COUNT = "INSERT OR REPLACE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
+ANY = "SELECT 1 FROM jobs LIMIT 1"
+SHARED = f"{GET.partition(' WHERE ')[0]} WHERE session = ? AND state = '{State.QUEUED}' AND others <> '[]'"
+PASS_ON = "UPDATE jobs SET session = ?, tree = ?, messages = ?, others = ? WHERE id = ?"
 UNCOUNT = "DELETE FROM counts WHERE tree = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE tree = ?1)"
 
 
@@ -51,6 +56,9 @@ def _enqueue(
 ) -> Job:
     tree, length = read_session(connection, session)
     reach(session, messages, length)
+    look = looks.get(connection, session)
+    if look and look.messages <= messages and topics >= NAMES:
+        looks.drop(connection, session)
     return put(connection, session, tree, messages, topics, why, stamp(at))
 
 
@@ -109,8 +117,9 @@ def put(
     topics: Topics,
     why: str,
     at: int,
+    others: Sequence[tuple[SessionId, int]] = (),
 ) -> Job:
-    row = (session, tree, messages, canonical(sorted(topics)), at, sound(why))
+    row = (session, tree, messages, canonical(sorted(topics)), at, sound(why), canonical(others))
     return _job(connection.execute(PUT, row).get)
 
 
@@ -121,7 +130,7 @@ def get(connection: apsw.Connection, id: JobId) -> Job:
     return _job(row)
 
 
-def select(connection: apsw.Connection, query: str, *values: int) -> tuple[Job, ...]:
+def select(connection: apsw.Connection, query: str, *values: int | str) -> tuple[Job, ...]:
     return tuple(_job(row) for row in connection.execute(query, values))
 
 
@@ -146,40 +155,92 @@ def counters(connection: apsw.Connection, tree: SessionId) -> Counters:
 
 def count(
     connection: apsw.Connection,
-    session: SessionId,
+    header: Header,
     tree: SessionId,
     head: NodeRow,
     count: Count,
     why: Callable[[Topics], str] | None,
+    wider: Topics = frozenset(),
 ) -> Job | None:
-    """Puts the counters forward; queues a review of all messages up to the head if one is due."""
+    """Puts the counters forward; queues a review of all messages up to the head if one is due. It reads them
+    anyway, and so it is about the `wider` topics, too."""
     before = counters(connection, tree)
     after, due = count(before)
-    for topic, number in {**dict.fromkeys(before, 0), **after}.items():
+    topics = due | wider if due else due
+    for topic, number in {**dict.fromkeys(before, 0), **after, **dict.fromkeys(topics - due, 0)}.items():
         if number != before.get(topic, 0):
             connection.execute(COUNT, (tree, topic, number))
     if not due:
         return None
-    return put(connection, session, tree, head.depth, due, why(due) if why else "", head.at)
+    looks.drop(connection, header.id)
+    return put(connection, header.id, tree, head.depth, topics, why(due) if why else "", head.at)
+
+
+def _promote(connection: apsw.Connection, now: datetime, topics: Topics) -> tuple[Job, ...]:
+    due = [look for look in looks.select(connection) if look.due <= now]
+    groups = find_ripe(due, first=not connection.execute(ANY).fetchone())
+    return tuple(_queue(connection, group, topics, stamp(now)) for group in groups)
+
+
+def _queue(connection: apsw.Connection, group: Sequence[PendingLook], topics: Topics, at: int) -> Job:
+    """Make one review of these looks."""
+    for look in group:
+        looks.drop(connection, look.session)
+        connection.executemany(COUNT, [(look.tree, topic, 0) for topic in sorted(topics)])
+    first, *others = group
+    turns = sum(look.turns for look in group)
+    why = first.cue or f"{turns} turn{'' if turns == 1 else 's'}"
+    beside = [(look.session, look.messages) for look in others]
+    return put(connection, first.session, first.tree, first.messages, topics, why, at, beside)
+
+
+def queue_pending(connection: apsw.Connection, session: SessionId, topics: Topics, at: int) -> Job | None:
+    """Queue what is to be looked back over in a session, before its messages give way to notes."""
+    look = looks.get(connection, session) if topics else None
+    return _queue(connection, [look], topics, at) if look else None
 
 
 def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
-    """A session was deleted: its queued jobs are cancelled, and with the last of a tree the counters go."""
+    """A session was deleted: its queued jobs are cancelled unless they read others, too, and with the last of
+    a tree the counters go."""
+    for job in select(connection, SHARED, session):
+        _pass_on(connection, job)
     connection.execute(ORPHAN, (DELETED, session))
+    looks.drop(connection, session)
     connection.execute(UNCOUNT, (tree,))
+
+
+def _pass_on(connection: apsw.Connection, job: Job) -> None:
+    """Go on with the other conversations that a review reads."""
+    for place, (session, messages) in enumerate(job.others, 1):
+        row = connection.execute(SESSION, (session,)).fetchone()
+        if row is not None:
+            rest = canonical(job.others[place:])
+            connection.execute(PASS_ON, (session, row[0], messages, rest, job.id))
+            return
 
 
 def _job(row: Sequence[Any]) -> Job:
     id, session, tree, messages, topics, created, why, *fate = row
-    state, tries, review, cached, error, ended, changes = fate
+    state, tries, review, cached, error, ended, changes, others = fate
     damage = f"Review {id} is damaged: it is not what was written. Restore the database from a backup."
     with intact(Corrupt(damage)):
         due, recorded = frozenset(json.loads(topics)), tuple(json.loads(changes))
+        beside = tuple((SessionId(id), int(count)) for id, count in json.loads(others))
         if not due <= NAMES:
             raise ValueError(topics)
         job = Job(id, session, tree, messages, due, moment(created), why, State(state))
         over = None if ended is None else moment(ended)
-    return replace(job, tries=tries, review=review, cached=cached, error=error, ended=over, changes=recorded)
+    return replace(
+        job,
+        tries=tries,
+        review=review,
+        cached=cached,
+        error=error,
+        ended=over,
+        changes=recorded,
+        others=beside,
+    )
 
 
 def queued(job: Job) -> Job:
@@ -240,3 +301,6 @@ class SqliteJobs(Store):
     cancel = writes(_cancel)
     retry = writes(_retry)
     counters = reads(_counters)
+    hasten = writes(looks.hasten)
+    looks = reads(looks.select)
+    promote = writes(_promote)

@@ -15,6 +15,7 @@ from hone.core.ledger import SKILL, Actor, Author, Change, ChangeKind, Delta, Ta
 from hone.stores import curator_runs as rounds
 from hone.stores import jobs, ledger
 from hone.stores.record import ACTIVE, HOLD, record, shelve
+from hone.stores.relink import LATEST
 
 Reader = Callable[[apsw.Connection, int], object]
 READERS: Mapping[str, Reader] = {
@@ -33,6 +34,7 @@ LOOSE = (
     "DELETE FROM skills",
     f"UPDATE jobs SET state = 'cancelled', error = '{jobs.DELETED}' "
     "WHERE state = 'queued' AND session NOT IN (SELECT id FROM sessions)",
+    f"DELETE FROM looks WHERE session NOT IN (SELECT id FROM sessions) OR due NOT BETWEEN 0 AND {LATEST}",
 )
 WITHOUT = """
 DELETE FROM deltas WHERE change IN (SELECT id FROM changes WHERE target = ? AND standing = 'active')

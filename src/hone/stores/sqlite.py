@@ -10,14 +10,14 @@ from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Job, Topics
+from hone.core.jobs import Count, Job, Look, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
 from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
-from hone.stores import jobs, rules, tree
+from hone.stores import jobs, looks, rules, tree
 from hone.stores.database import Store, reads, writes
 from hone.stores.tree import NodeRow, moment, stamp
 
@@ -71,7 +71,13 @@ def _header(row: Sequence[Any]) -> Header:
         return Header(id, moment(created), title, Origin(origin), folder, parent, shared)
 
 
-def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: Sequence[Node]) -> None:
+def _start(
+    connection: apsw.Connection,
+    header: Header,
+    prefix: Prefix,
+    nodes: Sequence[Node],
+    look: Look | None = None,
+) -> None:
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.id,)).get:
         raise rules.taken(header.id)
     header = rules.storable(header)
@@ -85,6 +91,8 @@ def _start(connection: apsw.Connection, header: Header, prefix: Prefix, nodes: S
     id, _, *names = astuple(header)
     row = (id, stamp(header.created), *names, root, prefix.model, *astuple(head), *opening)
     connection.execute(START, row)
+    if look:
+        looks.put(connection, header, root, head.depth, look)
 
 
 def _base(
@@ -108,6 +116,7 @@ def _append(
     spending: Spending | None = None,
     count: Count | None = None,
     why: Callable[[Topics], str] | None = None,
+    look: Look | None = None,
 ) -> Job | None:
     stored = _get(connection, session)
     rules.follow(session, stored.head.hash, nodes)
@@ -119,9 +128,12 @@ def _append(
         tokens = (use.input, use.cached, use.written, use.output)
         row = (session, stamp(spending.at), spending.model, spending.origin, *tokens, use.cost)
         connection.execute(SPEND, row)
-    if count is None:
-        return None
-    return jobs.count(connection, stored.header.id, stored.tree, head, count, why)
+    header, root = stored.header, stored.tree
+    wider = look.topics if look else frozenset()
+    job = jobs.count(connection, header, root, head, count, why, wider) if count else None
+    if look and job is None:
+        looks.put(connection, header, root, head.depth, look)
+    return job
 
 
 def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
@@ -142,7 +154,13 @@ def _move(connection: apsw.Connection, session: SessionId, prefix: Prefix, trans
     connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (prefix.model, session))
 
 
-def _shorten(connection: apsw.Connection, session: SessionId, after: str, transcript: Transcript) -> None:
+def _shorten(
+    connection: apsw.Connection,
+    session: SessionId,
+    after: str,
+    transcript: Transcript,
+    topics: Topics = frozenset(),
+) -> Job | None:
     """The last node of the new line is linked to the old head, so that nothing said is lost with it."""
     stored, nodes = _get(connection, session), transcript.nodes
     rules.replaces(session, stored.head.hash, after, nodes)
@@ -152,6 +170,7 @@ def _shorten(connection: apsw.Connection, session: SessionId, after: str, transc
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
     connection.execute(ADVANCE, (*astuple(head), *_opening((0, ""), 0, nodes), session))
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
+    return jobs.queue_pending(connection, session, topics, head.at)
 
 
 def _load(connection: apsw.Connection, session: SessionId) -> StoredSession:

@@ -18,8 +18,7 @@ from hone.core.events import (
 from hone.core.jobs import State
 from hone.core.ledger import ChangeState, Entry, LessonText
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
-from hone.knowledge.descriptions import lesson_data
-from hone.knowledge.wording import tell
+from hone.knowledge.wording import lesson_data, tell
 
 Shown = tuple[str, Mapping[str, Any]]
 

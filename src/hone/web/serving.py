@@ -145,7 +145,7 @@ async def serve(
         port = listener.getsockname()[1]
         clock, bus = SystemClock(), Bus()
         questions = PendingQuestions(bus, clock)
-        async with Hone(home=home, ask=questions.ask) as hone:
+        async with Hone(home=home, ask=questions.ask, learning="queue") as hone:
             await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
             issued = ApiKeys(hone.home, clock)
             issued.list()  # a file that cannot be read is said first, too

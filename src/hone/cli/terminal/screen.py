@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -49,12 +50,13 @@ class TurnDrawing(Protocol):
 
 
 class Status(Struct, frozen=True):
-    """`spent` has an entry for each model call of the session."""
+    """`spent` has an entry for each model call of the session; `look` is when it is looked back over."""
 
     model: str
     folder: str
     spent: Sequence[Usage] = ()
     mode: Mode = Mode.AUTO
+    look: datetime | None = None
 
     @property
     def marked_mode(self) -> str:
@@ -99,7 +101,9 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
 
 def status_line(status: Status, width: int) -> str:
     """As much of it as fits, the folder being the first to go, the mode the last."""
-    model, figures = one_line(status.model, LONGEST), _figures(status.spent)
+    model = one_line(status.model, LONGEST)
+    look = [f"looks back at {status.look.astimezone():%H:%M}"] if status.look else []
+    figures = [*_figures(status.spent), *look]
     first = [each for each in (status.marked_mode, model) if each]
     folder = place(status.folder)
     for rest in ([*figures, folder], [*figures, folder.rpartition("/")[2]], figures, figures[1:]):

@@ -10,7 +10,7 @@ Act if one of these is there:
 - a technique, an order of steps, a fix or a way around something emerged that took effort to find;
 - a skill that was used was wrong, lacked a step or is out of date: patch it now.
 
-In this order: patch the skill that was used; patch one that covers the class of task (`skills_list` with the task in words, then `skill_view`); add a file below references/ and one line in SKILL.md that points to it; only then create a skill, named after the class of task, not after today's case.
+In this order: patch the skill that was used; patch one that covers the class of task (those most like this conversation are listed below; `skill_view` gives the text of one); add a file below references/ and one line in SKILL.md that points to it; only then create a skill, named after the class of task, not after today's case.
 
 A good skill says when to use it, the steps in order, how to check the result, and the pitfalls met. Write what was done and worked, not what was planned. Leave out: what failed because something was not installed or no key was set (if setting it up was the cause, keep the fix), errors that went away, one-off stories. If only protected skills fit, save nothing. If two skills overlap, say so in your answer and change neither for that reason."""  # noqa: E501
 

@@ -41,9 +41,9 @@ from hone.features.curator.curated_skills import CuratedSkills, is_own, load_ski
 from hone.features.curator.reports import FOLDER, PAUSED, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
-from hone.knowledge.descriptions import find_lessons
 from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
+from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.wrappers import Metered
 from hone.prompt.review import text
@@ -145,7 +145,7 @@ class Curator:
     async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
         """What changed, in words. It is in the ledger, whether or not it can be read now."""
         with suppress(HoneError):
-            return await find_lessons(self._deps.library.keeper, entries)
+            return await find_lessons(self._deps.library.keeper.ledger, entries)
         return ()
 
     async def work(

@@ -75,7 +75,7 @@ async def rehearse(pairs: int, tell: Tell = quiet) -> tuple[Finding, list[str]]:
             )
             work = root / "sales"
             _lay(work)
-            async with Hone(home=root / "home", folder=work, settings=settings) as hone:
+            async with Hone(home=root / "home", folder=work, settings=settings, learning="queue") as hone:
                 return await _play(hone, work, pairs, tell)
 
 

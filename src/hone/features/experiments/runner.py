@@ -121,6 +121,7 @@ class ExperimentRunner:
             system=owner.system,
             settings=msgspec.structs.replace(owner.settings, memory=memory),
             clock=owner.clock,
+            learning="off",
         )
 
     async def _session(self, task: Task, hone: Hone, model: str, template: str, work: Path) -> Session:

@@ -1,0 +1,70 @@
+"""Leave a process behind that looks back over the conversations that were just left."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from hone.app import Hone
+from hone.core.errors import HoneError
+from hone.learning.budget import spent
+from hone.learning.lookback import Schedule
+from hone.runtime.claims import find_worker
+from hone.settings import Settings
+
+NO = ("", "0", "false", "no", "off")
+"""What a variable says that is not set."""
+BEHIND = "Looking back in the background. See it with: hone worker status"
+LATER = "This conversation is looked back over by the next one, or now: hone worker --once"
+
+
+class After(StrEnum):
+    """Who looks back over what was just said."""
+
+    BACKGROUND = "background"
+    QUEUED = "queued"
+    NONE = "none"
+    """Nobody: nothing is due."""
+
+
+def is_detached(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether a process may be left behind. Where builds run, none is."""
+    waits = environ.get("CI", "").lower() not in NO or environ.get("HONE_LEARNING") == Schedule.QUEUE
+    return settings.learning.after_exit == "detach" and not waits
+
+
+async def leave(hone: Hone) -> After:
+    """Say who looks back over the conversations of this process, which are left now."""
+    try:
+        await hone.lookback.leave()
+        due = await hone.background.next_look()
+        now = hone.clock.now()
+        if due is None or due > now:
+            return After.NONE
+        over_budget = await spent(hone.sessions, hone.bounds, now)
+    except HoneError:
+        return After.NONE  # what cannot be read now is looked at by the next one
+    return After.BACKGROUND if is_detached(hone.settings) and not over_budget else After.QUEUED
+
+
+def spawn(home: Path, after: After) -> After:
+    """Start what was left for the background, unless it runs already. It has nothing of ours but the
+    environment: no terminal, no descriptor, no folder."""
+    if after is not After.BACKGROUND or find_worker(home) is not None:
+        return after
+    command = [sys.executable, "-P", "-m", "hone", "--home", str(home.absolute()), "worker", "--behind"]
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return After.QUEUED
+    process.returncode = 0  # it outlives us: nobody waits for it
+    return after

@@ -1,0 +1,69 @@
+"""Tell a review what is known now, so that it need not look it up and can write everything in one reply."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hone.core.jobs import Topics
+from hone.core.secrets import redact
+from hone.core.transcript import Node
+from hone.core.visible import visible
+from hone.knowledge import journal, places
+from hone.knowledge.admission import ASKED
+from hone.knowledge.folding import load_steps
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.library import Library
+from hone.knowledge.snapshots import journals
+from hone.knowledge.tools import line
+
+SKILLS = 8
+"""Skills that are listed: those most like the conversation."""
+QUERY = 2_000
+"""Characters of the owner's words that skills are looked up with."""
+WAITING = 10
+"""Lessons that wait, as many as are listed."""
+
+
+async def describe_known(library: Library, folder: str, nodes: Sequence[Node], topics: Topics) -> str:
+    """Return the journal, the skills most like this conversation, and what waits for the owner, as a text."""
+    blocks: list[str] = []
+    if "memory" in topics:
+        blocks += await _describe_journal(library.keeper, Path(folder))
+        blocks += await _describe_waiting(library.keeper)
+    if "skills" in topics:
+        blocks += await _describe_skills(library, nodes)
+    return redact("\n\n".join(["What is known now.", *blocks]))
+
+
+async def _describe_journal(keeper: Keeper, folder: Path) -> list[str]:
+    found = []
+    for target in journals(folder):
+        name = places.name_of(target)
+        limit, text = keeper.rules.limits[name], await keeper.text(target)
+        if limit:
+            heading = f"`{name}` ({journal.size(text):,} of {limit:,} characters)"
+            found.append(_list(heading, map(journal.format_entry, journal.entries(text))))
+    return found
+
+
+async def _describe_waiting(keeper: Keeper) -> list[str]:
+    """What waits only because the owner wants to be asked. Nothing that rests on foreign text is told."""
+    asked = [each.change for each in await keeper.ledger.pending() if each.change.cause == ASKED]
+    new: list[str] = []
+    for change in asked:
+        if places.is_journal(change.target):
+            for step in await load_steps(keeper.ledger, change):
+                before, after = (
+                    journal.entries((each or b"").decode()) for each in (step.before, step.after)
+                )
+                new += [journal.format_entry(entry) for entry in after if entry not in before]
+    return [_list("These wait for the user already; do not save them again", new[-WAITING:])] if new else []
+
+
+async def _describe_skills(library: Library, nodes: Sequence[Node]) -> list[str]:
+    words = " ".join(node.message.text for node in nodes if node.is_owners)[-QUERY:]
+    found = await library.search(words, SKILLS)
+    return [_list("Skills most like this conversation", (f"{line(each)}\n" for each in found))]
+
+
+def _list(heading: str, rows: Iterable[str]) -> str:
+    return f"{heading}:\n{visible(''.join(rows)).rstrip() or '(nothing)'}"

@@ -1,0 +1,104 @@
+"""Look back over the conversations of one process: while it runs, when it asks for it, and when it ends."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from enum import StrEnum
+
+from hone.core.clock import Clock
+from hone.core.errors import SettingsError, StoreError
+from hone.core.events import Event, Learned
+from hone.core.ids import SessionId
+from hone.core.jobs import Jobs
+from hone.core.ledger import Entry
+from hone.learning.background import Background
+from hone.learning.budget import Bounds
+
+LATEST = 600.0
+"""Seconds of silence after which a conversation is looked back over at the latest."""
+WARM = 0.8
+"""The share of the time that a provider keeps a prompt after which that is done."""
+
+log = logging.getLogger("hone")
+
+
+class Schedule(StrEnum):
+    """Who does the reviews of a process's conversations."""
+
+    BACKGROUND = "background"
+    """This process, in its event loop."""
+    QUEUE = "queue"
+    """Another one: a chat, a server or a worker on the same home."""
+    OFF = "off"
+    """Nobody: nothing is counted or queued."""
+
+
+def choose_schedule(wanted: str, variable: str) -> Schedule:
+    """Return what the program wants, else what the variable HONE_LEARNING says. `off` there is for all."""
+    name = variable if variable == Schedule.OFF else wanted or variable or Schedule.BACKGROUND
+    try:
+        return Schedule(name)
+    except ValueError:
+        names = ", ".join(Schedule)
+        raise SettingsError(f"{name!r} is no way to learn. Use one of {names}.") from None
+
+
+def look_after(after_exit: str, bounds: Bounds) -> float | None:
+    """Return the seconds of silence after which a conversation is looked back over; None: never."""
+    return None if after_exit == "off" else min(WARM * bounds.lasts, LATEST)
+
+
+class Lookback:
+    """`wait` is how many seconds the end of the process may take for reviews."""
+
+    def __init__(
+        self, jobs: Jobs, background: Background, clock: Clock, schedule: Schedule, wait: float
+    ) -> None:
+        self._jobs = jobs
+        self._background = background
+        self._clock = clock
+        self._schedule = schedule
+        self._wait = wait
+        self._talks: dict[SessionId, None] = {}
+        self._learned: list[Entry] = []
+
+    def join(self, session: SessionId) -> None:
+        """A conversation was opened here."""
+        self._talks[session] = None
+        if self._schedule is Schedule.BACKGROUND and not self._background.is_attended:
+            self._background.attend(self._hear)
+
+    async def leave(self, *sessions: SessionId) -> None:
+        """The owner has left these conversations, or all of them: what they taught is looked for now."""
+        left = sessions or tuple(self._talks)
+        if left and self._schedule is not Schedule.OFF:
+            await self._jobs.hasten(left, self._clock.now())
+            self._background.notify()
+
+    async def learned(self) -> Sequence[Entry]:
+        """Look back over the conversations so far and return what was learned since the last call."""
+        if self._schedule is Schedule.BACKGROUND:
+            await self.leave()
+            await self._background.drain()
+        found, self._learned = self._learned, []
+        return found
+
+    async def finish(self, *, wait: bool = True) -> None:
+        """Do what is left for a few seconds; leave the rest for later."""
+        with suppress(StoreError):  # whoever next has the store has the rest
+            await self.leave()
+            if wait and self._wait > 0 and self._talks and self._schedule is Schedule.BACKGROUND:
+                await self._drain()
+
+    async def _drain(self) -> None:
+        try:
+            async with self._clock.timeout(self._wait):
+                await self._background.drain()
+        except TimeoutError:
+            log.warning(
+                "Hone ends before its reviews do. The next conversation does them, or: hone worker --once"
+            )
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Learned):
+            self._learned += event.entries

@@ -1,0 +1,65 @@
+"""Read what a review is about: one conversation, or several short ones one after the other."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from hone.core.errors import Missing
+from hone.core.ids import SessionId
+from hone.core.jobs import Job
+from hone.core.messages import Message
+from hone.core.ports import Sessions, StoredSession
+from hone.core.transcript import Source, Transcript
+
+
+async def read_source(sessions: Sessions, job: Job, stored: StoredSession) -> Source:
+    """Return the conversations as they were when the review was due. `stored` is the first of them."""
+    sources = [await _read(sessions, stored, job.messages, job.created)]
+    for session, messages in job.others:
+        with suppress(Missing):  # it was deleted meanwhile
+            other = await sessions.load(session)
+            sources.append(await _read(sessions, other, messages, job.created))
+    return sources[0] if len(sources) == 1 else join(sources)
+
+
+async def _read(sessions: Sessions, stored: StoredSession, messages: int, due: datetime) -> Source:
+    """Since then notes may have taken the place of what was said."""
+    line = stored.transcript
+    if len(line) < messages or not _was_said(line, messages, due):
+        earlier = [each.transcript for each in await sessions.earlier(stored.header.id)]
+        lines = [each for each in (line, *reversed(earlier)) if len(each) >= messages]
+        then = (each for each in lines if _was_said(each, messages, due))
+        line = next(then, lines[0] if lines else line)
+    return Source(stored.header.id, line.upto(messages))
+
+
+def _was_said(line: Transcript, messages: int, due: datetime) -> bool:
+    """Tell whether so many messages of this line had been said by then."""
+    return line.nodes[messages - 1].at <= due
+
+
+def join(sources: Sequence[Source]) -> Source:
+    """Return several conversations as one that is only read."""
+    joined = Transcript(sources[0].transcript.root)
+    origins: list[tuple[SessionId, int]] = []
+    for source in sources:
+        for number, node in enumerate(source.transcript.nodes, 1):
+            joined = joined.then(node.message, node.trust, node.at)
+            origins.append((source.session, number))
+    return Source(sources[0].session, joined, tuple(origins))
+
+
+def find_starts(source: Source) -> frozenset[int]:
+    """Return the numbers at which another conversation begins."""
+    return frozenset(
+        place for place, (_, number) in enumerate(source.origins, 1) if number == 1 and place > 1
+    )
+
+
+def split(source: Source) -> dict[SessionId, list[Message]]:
+    """Return what was said in each of the conversations, without the examples of a template."""
+    said: dict[SessionId, list[Message]] = {}
+    for place, message in enumerate(source.transcript, 1):
+        if not message.template:
+            said.setdefault(source.origin(place)[0], []).append(message)
+    return said

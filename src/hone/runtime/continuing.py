@@ -1,0 +1,24 @@
+"""Decide where a stored conversation continues, and whether the agent of today is the one that had it."""
+
+from pathlib import Path
+
+from hone.core.agent import Agent
+from hone.core.ports import IMPORTED, Header, StoredSession
+
+
+def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
+    """Tell whether an agent has the model and the tools that a stored conversation was had with."""
+    return (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
+
+
+def model_of(stored: StoredSession) -> str:
+    """Return the model of a conversation; empty if it was imported: the default model continues it."""
+    return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
+
+
+def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
+    """Return the folder that a conversation was begun in. Where it is gone, a notice says what is used."""
+    if not header.folder or Path(header.folder).is_dir():
+        return Path(header.folder or otherwise)
+    notices.append(f"{header.folder} is gone; the tools work in {otherwise}.")
+    return otherwise

@@ -1,0 +1,64 @@
+"""Conversations that nobody has looked back over yet. All functions run in the caller's transaction."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from hone.core.errors import Corrupt
+from hone.core.ids import SessionId
+from hone.core.jobs import Look, PendingLook
+from hone.core.messages import sound
+from hone.core.ports import Header
+from hone.stores.tree import intact, moment, stamp
+
+COLUMNS = "session, tree, messages, folder, due, cue, turns, tainted"
+PUT = f"""
+INSERT INTO looks ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (session) DO UPDATE SET messages = excluded.messages, due = excluded.due,
+    turns = turns + excluded.turns, tainted = max(tainted, excluded.tainted),
+    cue = CASE cue WHEN '' THEN excluded.cue ELSE cue END
+"""
+PUT_OFF = "UPDATE looks SET messages = ?, due = ?, tainted = max(tainted, ?) WHERE session = ?"
+HASTEN = "UPDATE looks SET due = min(due, ?) WHERE session = ?"
+DROP = "DELETE FROM looks WHERE session = ?"
+ALL = f"SELECT {COLUMNS} FROM looks ORDER BY due, session"
+ONE = f"SELECT {COLUMNS} FROM looks WHERE session = ?"
+DAMAGED = "What is to be looked back over is damaged. Restore the database from a backup."
+
+
+def put(connection: apsw.Connection, header: Header, tree: SessionId, messages: int, look: Look) -> None:
+    """Put off the look at a session; add what makes it a reason for one."""
+    if not look.is_new:
+        connection.execute(PUT_OFF, (messages, stamp(look.at), int(look.tainted), header.id))
+        return
+    due, tainted = stamp(look.at), int(look.tainted)
+    row = (header.id, tree, messages, sound(header.folder), due, sound(look.cue), look.turns, tainted)
+    connection.execute(PUT, row)
+
+
+def drop(connection: apsw.Connection, session: str) -> None:
+    connection.execute(DROP, (session,))
+
+
+def select(connection: apsw.Connection) -> tuple[PendingLook, ...]:
+    """Return all of them, the first that is due first."""
+    return tuple(_pending(row) for row in connection.execute(ALL))
+
+
+def get(connection: apsw.Connection, session: SessionId) -> PendingLook | None:
+    row = connection.execute(ONE, (session,)).fetchone()
+    return None if row is None else _pending(row)
+
+
+def hasten(connection: apsw.Connection, sessions: Collection[SessionId], now: datetime) -> None:
+    for session in sessions:
+        connection.execute(HASTEN, (stamp(now), sound(session)))
+
+
+def _pending(row: Sequence[Any]) -> PendingLook:
+    session, tree, messages, folder, due, cue, turns, tainted = row
+    with intact(Corrupt(DAMAGED)):
+        at = moment(due)
+    return PendingLook(SessionId(session), SessionId(tree), messages, folder, at, cue, turns, bool(tainted))
