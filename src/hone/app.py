@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
-from hone.core.errors import Refused
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
@@ -21,7 +20,7 @@ from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
-from hone.core.part import Part, SessionSeed
+from hone.core.part import Part
 from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
 from hone.core.ports import Header, Sessions, StoredSession
@@ -41,7 +40,7 @@ from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
-from hone.learning.lookback import Lookback, Schedule, choose_schedule, look_after
+from hone.learning.lookback import Lookback, choose_schedule, explain_off, look_after
 from hone.models.wrappers import Windowed
 from hone.prompt.compose import compose, read_text
 from hone.prompt.modes import find_mode
@@ -210,7 +209,7 @@ class Hone:
         agent, known = await self._agent(model, self.folder, self.toolboxes.lend(self.folder))
         header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=str(self.folder))
         deps = await self._session_deps(self.folder)
-        opening = await self._seed(template, agent.toolbox) if template else None
+        opening = await self._parts.seed(template, agent.toolbox) if template else None
         start = Transcript(agent.prefix.digest)
         for message in told:
             start = start.then(message, Trust.FOREIGN, header.created)
@@ -306,12 +305,6 @@ class Hone:
         """Check what features and plugins keep, for `hone doctor --deep`."""
         return [check for part in self._parts.having("checks") for check in await part.checks()]
 
-    async def _seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed:
-        for part in self._parts.having("seed"):
-            if seed := await part.seed(wanted, toolbox):
-                return seed
-        raise Refused("This installation of Hone has no templates.")
-
     # Learning
 
     @cached_property
@@ -331,9 +324,14 @@ class Hone:
         unless this Hone learns in the background."""
         return await self.lookback.learned()
 
+    @property
+    def learning_off(self) -> str:
+        """Why nothing is looked back over; empty if it is."""
+        return explain_off(self._schedule, self.settings.learning)
+
     @cached_property
     def _topics(self) -> Sequence[Topic]:
-        off = self._schedule is Schedule.OFF or bool(self.stores.closed)
+        off = self.learning_off or self.stores.closed
         return () if off else configure_topics(self.settings.learning)
 
     @property
@@ -360,6 +358,7 @@ class Hone:
                 self.models.price,
                 self.bounds,
                 lambda source: self._part_tools(self.folder, source),
+                self.learning_off,
             )
         )
 

@@ -50,12 +50,13 @@ def processes(home: Path) -> list[int]:
 async def gone(home: Path, patience: float = 60.0) -> list[int]:
     """Waits until nobody runs in this home any more; gives whoever does not end."""
     while found := processes(home):
-        if not await asyncio.to_thread(_ends, found[0], patience):
+        if not await asyncio.to_thread(ends, found[0], patience):
             break
     return found
 
 
-def _ends(process: int, patience: float) -> bool:
+def ends(process: int, patience: float = 60.0) -> bool:
+    """Whether a process has ended by then, and let go of its locks."""
     try:
         handle = os.pidfd_open(process)
     except ProcessLookupError:
@@ -68,8 +69,9 @@ def _ends(process: int, patience: float) -> bool:
 
 async def aftermath(home: Path, stage: FakeProvider) -> list[str]:
     """Lets the next process do what is left once its time has come; says what is wrong then."""
-    settings = Settings(model="stage/m", providers={"stage": ProviderSettings(f"{stage.url}/v1")})
-    async with Hone(home=home, model="stage/m", settings=settings, learning="queue") as hone:
+    model, place = "openai/scripted", ProviderSettings(f"{stage.url}/v1")
+    settings = Settings(model=model, providers={"openai": place})
+    async with Hone(home=home, settings=settings, learning="queue") as hone:
         await hone.jobs.promote(datetime.now(UTC) + timedelta(hours=1), NAMES)
         await hone.background.drain()
         wrong = [f"left: {look}" for look in await hone.jobs.looks()]

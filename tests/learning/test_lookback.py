@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.cli.detach import After, leave
 from hone.core.clock import ManualClock
 from hone.core.errors import SettingsError
 from hone.core.events import Learned
@@ -129,6 +130,30 @@ async def test_off_means_no_call_no_cost_and_no_row(
         assert (await hone.jobs.looks(), await hone.jobs.jobs()) == ((), ())
         assert await hone.jobs.counters(session.id) == {} or how == "intervals"
         assert (await requests(hone), await requests(hone, Origin.USER)) == (0, 12)
+
+
+@pytest.mark.parametrize("how", ["review", "variable"])
+async def test_what_was_queued_before_it_was_switched_off_waits_and_nothing_is_sent(
+    home: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Hone(home=home, model=Scripted(learner), learning="queue") as hone:
+        await hone.run(WISH)
+        await hone.lookback.leave()
+        await hone.background.promote()
+    if how == "variable":
+        monkeypatch.setenv("HONE_LEARNING", "off")
+    settings = Settings(learning=Learning(review="off" if how == "review" else "auto"))
+    async with Hone(home=home, model=Scripted(learner), settings=settings, learning="background") as hone:
+        await hone.run("And now?")
+        await hone.background.drain()
+        (job,) = await hone.jobs.jobs()
+        assert (job.state, job.tries, await requests(hone)) == (State.QUEUED, 0, 0)
+        assert job.error.startswith("Reviews are off")
+        assert await leave(hone) is After.NONE
+    monkeypatch.delenv("HONE_LEARNING", raising=False)
+    async with Hone(home=home, model=Scripted(learner), learning="background") as hone:
+        await hone.background.drain()
+        assert await known(hone) == (NOTE,)
 
 
 async def test_without_looks_only_the_intervals_are_left(home: Path) -> None:

@@ -99,7 +99,7 @@ async def test_the_worker_of_a_home_is_one_is_told_of_and_can_be_stopped(home: P
     async with FakeProvider(learner) as stage:
         env = left(home, stage)
         idle = await hone("worker", "status", env=env)
-        assert idle.out == "No worker runs.\nNothing is left to look back over.\n"
+        assert idle.out == "No worker runs.\nNothing is due.\n"
         assert (await hone("worker", "stop", env=env)).out == "No worker runs.\n"
         with hold_worker(home) as held:
             assert held

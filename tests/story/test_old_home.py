@@ -221,14 +221,15 @@ def test_a_new_session_starts_with_the_knowledge_of_the_old_home(house: House, m
 def test_the_queued_review_runs_exactly_once(house: House) -> None:
     words = "Name months in full, please."
     keep = Call.of("y1", "memory", action="add", target="user", text="Name months in full.", evidence=[words])
-    with Provider(Say("", [keep]), Say("Kept how to name months.")) as provider:
+    with Provider(Say("", [keep])) as provider:
         first = house.hone("worker", "--once", provider=provider)
         second = house.hone("worker", "--once", provider=provider)
     assert_golden(GOLDEN / "screens" / "worker.txt", house.told(first))
     assert (first.code, second) == (0, Ended(0, "", ""))
-    asked, told_back = (body.decode() for body in provider.bodies)
-    assert_golden(GOLDEN / "data" / "requests" / "review-1.json", asked)
-    assert_golden(GOLDEN / "data" / "requests" / "review-2.json", told_back)
+    (asked,) = (body.decode() for body in provider.bodies)
+    then = (GOLDEN / "data" / "requests" / "review-1.json").read_text()
+    read, _, question = asked.partition("Now look back")
+    assert (then.partition("Now look back")[0], question != "") == (read, True), "what it reads is the same"
     job = json.loads(house.hone("reviews", "show", "2", "--json").out)
     assert (job["state"], job["tries"], len(job["made"]), job["error"]) == ("done", 1, 1, "")
     [made] = job["made"]

@@ -13,7 +13,7 @@ from hone import __version__
 from hone.app import Hone
 from hone.cli import modes
 from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
-from hone.cli.detach import BEHIND, LATER, After, leave, spawn
+from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
 from hone.cli.options import Options, at_terminal, read_piped
@@ -42,8 +42,8 @@ def chat(options: Options, skills: Sequence[str] = ()) -> int:
     if not at_terminal():
         return _piped(options, skills)
     left = spawn(options.home or home_folder(), asyncio.run(_state(options, skills)))
-    if left is not After.NONE:
-        print(paint_for(sys.stdout).dim(BEHIND if left is After.BACKGROUND else LATER))
+    if left in SAID:
+        print(paint_for(sys.stdout).dim(SAID[left]))
     return 0
 
 

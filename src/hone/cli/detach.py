@@ -16,8 +16,6 @@ from hone.settings import Settings
 
 NO = ("", "0", "false", "no", "off")
 """What a variable says that is not set."""
-BEHIND = "Looking back in the background. See it with: hone worker status"
-LATER = "This conversation is looked back over by the next one, or now: hone worker --once"
 
 
 class After(StrEnum):
@@ -29,6 +27,12 @@ class After(StrEnum):
     """Nobody: nothing is due."""
 
 
+SAID: Mapping[After, str] = {
+    After.BACKGROUND: "Looking back in the background. See how it is going: hone worker status",
+    After.QUEUED: "The next chat looks back over this. To do it now: hone worker --once",
+}
+
+
 def is_detached(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     """Tell whether a process may be left behind. Where builds run, none is."""
     waits = environ.get("CI", "").lower() not in NO or environ.get("HONE_LEARNING") == Schedule.QUEUE
@@ -37,6 +41,8 @@ def is_detached(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 
 async def leave(hone: Hone) -> After:
     """Say who looks back over the conversations of this process, which are left now."""
+    if hone.learning_off:
+        return After.NONE
     try:
         await hone.lookback.leave()
         due = await hone.background.next_look()

@@ -11,7 +11,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
-from hone.cli.detach import BEHIND, After, leave, spawn
+from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
 from hone.cli.render import Renderer, paint_for
@@ -118,8 +118,8 @@ def perform(
         print(visible(turn.error), file=sys.stderr)
     if turn.stop is Stop.ANSWERED and not quiet:
         print(*_next_step(session, options), sep="\n", end="", file=sys.stderr)
-    if left is After.BACKGROUND and not quiet and sys.stderr.isatty():
-        print(paint_for(sys.stderr).dim(BEHIND), file=sys.stderr)
+    if left in SAID and not quiet and sys.stderr.isatty():
+        print(paint_for(sys.stderr).dim(SAID[left]), file=sys.stderr)
     return code
 
 

@@ -155,7 +155,7 @@ def describe(process: int | None, queued: int, due: datetime | None, *, whole: b
     elif due:
         yield f"The next look back is due at {due.astimezone():%H:%M}."
     elif whole:
-        yield "Nothing is left to look back over."
+        yield "Nothing is due."
 
 
 @worker.command(short_help="Stop the worker of this home.")

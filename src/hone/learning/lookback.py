@@ -13,6 +13,7 @@ from hone.core.jobs import Jobs
 from hone.core.ledger import Entry
 from hone.learning.background import Background
 from hone.learning.budget import Bounds
+from hone.settings import Learning
 
 LATEST = 600.0
 """Seconds of silence after which a conversation is looked back over at the latest."""
@@ -41,6 +42,13 @@ def choose_schedule(wanted: str, variable: str) -> Schedule:
     except ValueError:
         names = ", ".join(Schedule)
         raise SettingsError(f"{name!r} is no way to learn. Use one of {names}.") from None
+
+
+def explain_off(schedule: Schedule, learning: Learning) -> str:
+    """Return why nothing is looked back over; empty if it is."""
+    if learning.review == "off":
+        return 'Reviews are off: learning.review is "off" in hone.toml.'
+    return "Reviews are off for this process." if schedule is Schedule.OFF else ""
 
 
 def look_after(after_exit: str, bounds: Bounds) -> float | None:

@@ -63,6 +63,8 @@ class ReviewDeps(Struct, frozen=True):
     bounds: Bounds = USUAL
     more: Callable[[Source], Sequence[Tool]] = lambda _: ()
     """Tools of a review beside those of the journal and the skills, for what is read in it."""
+    off: str = ""
+    """Why no review is done here; empty if they are."""
 
 
 class Assignment(Struct, frozen=True):
@@ -119,7 +121,7 @@ class Reviewer:
         """What does not fit into the model's window is read once more as a shorter digest."""
         deps = self._deps
         await aside()
-        if reason := await self._over_budget():
+        if reason := deps.off or await self._over_budget():
             await deps.jobs.fail(job.id, reason, deps.clock.now(), again=True)
             return None
         stored = await deps.sessions.load(job.session)

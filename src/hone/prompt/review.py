@@ -54,7 +54,7 @@ def digest(
     """The same for one that has not, in `room` bytes: the owner's words come first, then the beginnings of
     what others said. At `starts` another conversation begins."""
     opening, ending = SEVERAL if starts else ONE
-    rest = [ending, *filter(None, [known]), *_asked(topics, text)]
+    rest = [ending, *_asked(topics, text), *filter(None, [known])]
     taken = sum(len(part.encode()) + 2 for part in (opening, *rest))
     left = None if room is None else max(LEAST, room - taken)
     return "\n\n".join([opening, shorten(_said(nodes), starts, left), *rest])

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from hone.core.errors import HoneError, SettingsError
+from hone.core.errors import HoneError, Refused, SettingsError
 from hone.core.loading import import_object
-from hone.core.part import HOOKS, Connect, Part
+from hone.core.part import HOOKS, Connect, Part, SessionSeed
+from hone.core.tool import Toolbox
 from hone.registry import Feature
 
 
@@ -47,6 +48,13 @@ class Parts:
                 return models[provider]
         names = [name for name, feature in self._features.items() if provider in feature.providers]
         return self.get(names[0]).models()[provider] if names and not own else None
+
+    async def seed(self, template: str, toolbox: Toolbox) -> SessionSeed:
+        """Return what a conversation begins with. Raises Refused if there are no templates."""
+        for part in self.having("seed"):
+            if seed := await part.seed(template, toolbox):
+                return seed
+        raise Refused("This installation of Hone has no templates.")
 
     async def close(self) -> None:
         plugins = self.plugins if "plugins" in vars(self) else ()

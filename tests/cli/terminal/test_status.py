@@ -1,10 +1,12 @@
 """The line below the prompt: what it says, and what it leaves out where there is little room."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hone.cli.terminal.screen import Status, status_line
 from hone.core.model import Usage
@@ -26,6 +28,14 @@ STATUS = Status("openai/gpt", str(Path.home() / "work" / "shop"), DEAR)
 )
 def test_it_says_as_much_as_there_is_room_for(width: int, line: str) -> None:
     assert status_line(STATUS, width) == line
+
+
+def test_when_it_looks_back_goes_before_what_was_spent() -> None:
+    spent = "openai/gpt · 1,731 tokens (46 % cached) · $1.25"
+    status = replace(STATUS, look=datetime(2026, 11, 2, 9, 5).astimezone())
+    lines = [status_line(status, width) for width in (90, 78, 71, 60)]
+    look = f"{spent} · looks back at 09:05"
+    assert lines == [f"{look} · ~/work/shop", f"{look} · shop", look, spent]
 
 
 def test_one_call_of_unknown_cost_makes_the_sum_unknown() -> None:

@@ -100,13 +100,12 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def status_line(status: Status, width: int) -> str:
-    """As much of it as fits, the folder being the first to go, the mode the last."""
-    model = one_line(status.model, LONGEST)
-    look = [f"looks back at {status.look.astimezone():%H:%M}"] if status.look else []
-    figures = [*_figures(status.spent), *look]
+    """As much of it as fits: the folder is the first to go, then when it looks back; the mode is the last."""
+    model, figures = one_line(status.model, LONGEST), _figures(status.spent)
+    later = [*figures, *_look(status.look)]
     first = [each for each in (status.marked_mode, model) if each]
     folder = place(status.folder)
-    for rest in ([*figures, folder], [*figures, folder.rpartition("/")[2]], figures, figures[1:]):
+    for rest in ([*later, folder], [*later, folder.rpartition("/")[2]], later, figures, figures[1:]):
         line = " · ".join((*first, *rest))
         if len(line) <= width:
             return line
@@ -118,6 +117,10 @@ def _figures(spent: Sequence[Usage]) -> list[str]:
         return []
     last = spent[-1]
     return [f"{last.input:,} tokens ({share(last)} cached)", price(total(spent).cost)]
+
+
+def _look(at: datetime | None) -> list[str]:
+    return [f"looks back at {at.astimezone():%H:%M}"] if at else []
 
 
 def place(folder: str) -> str:
