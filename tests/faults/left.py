@@ -19,7 +19,7 @@ from hone.settings import ProviderSettings, Settings
 
 WISH = "I prefer tabs over spaces."
 NOTE = "User prefers tabs over spaces."
-ASKED = "for what is worth keeping"
+ASKED = "look back over this conversation"
 
 
 def learner(messages: Sequence[Message]) -> Message:

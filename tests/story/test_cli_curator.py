@@ -26,7 +26,7 @@ from tests.curating import LEARNED, document, merge
 NAMES = ("trip-planning", "night-trains")
 BODY = "# Steps\nPack, then book.\n\n# Trains\nBook early."
 PLAN = json.dumps(merge("trip-planning", ["night-trains"], BODY))
-ASKED = "Below are the skills that were learned here"
+ASKED = "Below are the skills you learned for this user"
 
 
 def curating(plan: str = PLAN) -> Script:

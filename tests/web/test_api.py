@@ -301,7 +301,7 @@ async def test_a_question_names_its_answers_and_a_no_can_have_a_reason(home: Pat
         await visit.post(answers, question=question["id"], answer="no", reason="read the file instead")
         heard = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
         results = [data["text"] for _, kind, data in heard.events if kind == "result"]
-        assert results == ["Not fetched. The owner said no: read the file instead."]
+        assert results == ["Not fetched. The user said no: read the file instead."]
 
 
 async def test_a_conversation_has_a_mode_and_a_plan_is_approved_by_switching_it(
@@ -370,7 +370,7 @@ async def test_nobody_answers_for_a_program(home: Path, tmp_path: Path) -> None:
         [*_, refused, _] = (await visit.get(f"/api/sessions/{response.headers['x-hone-session']}"))[
             "messages"
         ]
-        assert "nobody is there to be asked" in refused["parts"][0]["text"]
+        assert "nobody is there to ask" in refused["parts"][0]["text"]
 
 
 async def test_a_review_that_failed_is_tried_again_when_asked(home: Path, tmp_path: Path) -> None:

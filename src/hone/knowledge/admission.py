@@ -68,9 +68,7 @@ def judge(
     if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     if not author.evidence:
-        raise Refused(
-            "Name what it rests on: quote the words from this conversation, or give message numbers."
-        )
+        raise Refused("Cite the evidence: quote words from this conversation, or give message numbers.")
     try:
         cause, confirmed = _weigh(author, entries, flags, scripts=scripts, quoted=quoted)
     except _FAULTS as error:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from hone.core.events import CallStarted, Emit, Event, Notice
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool
+from hone.core.tool import Outcome, Tool, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import lowest
 from hone.core.turn import Turn
@@ -21,10 +21,10 @@ def delegate_tool(at_once: int = 4) -> Tool:
     async def delegate(
         context: ToolContext, tasks: Annotated[list[str], "complete instructions, one per helper"]
     ) -> Outcome:
-        """Give independent tasks to helpers that have your tools but not this conversation. They work side by
-        side; each answers with a summary."""
+        """Give independent tasks to helpers. They have your tools but do not see this conversation. They work
+        in parallel, and each returns a summary."""
         if not tasks or not all(task.strip() for task in tasks):
-            return Outcome("Each task must say what to do.", failed=True)
+            return refused("Every task needs instructions.")
         places = asyncio.Semaphore(at_once)
 
         async def one(number: int, task: str) -> Turn:
