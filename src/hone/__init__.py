@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hone.core.turn import Origin as Origin
     from hone.core.turn import Stop as Stop
     from hone.core.turn import Turn as Turn
+    from hone.knowledge.wording import find_lessons as find_lessons
     from hone.models.scripted import Scripted as Scripted
     from hone.models.scripted import call as call
     from hone.models.scripted import lines as lines
@@ -69,6 +70,7 @@ _HOMES = {
     "hone.core.tool_context": "ToolContext",
     "hone.core.transcript": "Transcript",
     "hone.core.turn": "Origin Stop Turn",
+    "hone.knowledge.wording": "find_lessons",
     "hone.models.scripted": "Scripted call lines",
     "hone.runtime.session": "Session",
     "hone.settings": "Settings",

@@ -39,7 +39,7 @@ PRINTED = {
         ],
         [r"heard: What should be remembered\?\n\w+ 4 Suggest a name for a boat\.\n\w+ 4 Suggest"],
         ["answered"],
-        [r"^1 user$"],
+        [r"^User prefers short answers\. 1$"],
         ["There is a README."],
     ],
 }
