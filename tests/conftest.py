@@ -1,12 +1,15 @@
 """What every test shares: the two tiers, recorded figures, required programs, a clean environment."""
 
 import asyncio
+import gc
 import inspect
 import json
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,8 @@ from tests.tier import CURRENT, FIGURES, REPLAY, SAMPLE, TALLY, Draw, Figures, T
 
 __all__ = ["Draw", "Figures", "Tier", "requires"]
 
+LEFT_OPEN = 64
+"""Files that the tests of a process may leave open together: killed databases and the runner's own pipes."""
 FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
 
 settings.register_profile(
@@ -60,6 +65,37 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
     return path
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
+    """Of all tests, none leaves a process behind that learns."""
+    yield
+    place = f"--home\0{tmp_path_factory.getbasetemp()}".encode()
+    left = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            words = path.read_bytes()
+            left += [words] if place in words and b"\0--behind" in words else []
+    assert left == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptors() -> Generator[None, None, None]:
+    """Fail the last test of a process whose tests left many files open: some path through Hone leaks them."""
+    before = _open_files()
+    yield
+    gc.collect()
+    left = _open_files() - before
+    assert left.total() < LEFT_OPEN, f"{left.total()} files left open: {left.most_common(5)}"
+
+
+def _open_files() -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            found[os.readlink(each)] += 1
+    return found
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hone")
     group.addoption("--long", action="store_true", help="run the full counts instead of samples")
@@ -69,9 +105,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts background jobs with Ctrl-C ignored, and what tests start would inherit that.
+    # A shell starts background jobs with Ctrl-C ignored, `nohup` what it starts with SIGHUP ignored, and what
+    # tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     settings.load_profile("long" if config.getoption("--long") else "short")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import select
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from hone.knowledge.journal import entries
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from hone.settings import ProviderSettings, Settings
+from tests.processes import ends
 
 WISH = "I prefer tabs over spaces."
 NOTE = "User prefers tabs over spaces."
@@ -47,22 +47,22 @@ def processes(home: Path) -> list[int]:
     return found
 
 
-async def gone(home: Path, patience: float = 60.0) -> list[int]:
+async def gone(home: Path) -> list[int]:
     """Waits until nobody runs in this home any more; gives whoever does not end."""
     while found := processes(home):
-        if not await asyncio.to_thread(ends, found[0], patience):
+        if not await asyncio.to_thread(has_ended, found[0]):
             break
     return found
 
 
-def ends(process: int, patience: float = 60.0) -> bool:
-    """Whether a process has ended by then, and let go of its locks."""
+def has_ended(process: int) -> bool:
+    """Whether a process has ended within a minute, and let go of its locks."""
     try:
         handle = os.pidfd_open(process)
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([handle], [], [], patience)[0])
+        return ends(handle)
     finally:
         os.close(handle)
 

@@ -17,7 +17,7 @@ from hone.models.fake_provider import FakeProvider
 from hone.runtime.claims import find_worker
 from tests.cli.driving import CTRL_D, HONE, environment, hone, terminal
 from tests.conftest import Figures, Tier
-from tests.faults.left import WISH, aftermath, ends, gone, learner
+from tests.faults.left import WISH, aftermath, gone, has_ended, learner
 
 WAYS = (
     "exit",
@@ -88,7 +88,7 @@ class Scene:
         if worker := find_worker(self.home):
             with suppress(ProcessLookupError):
                 os.kill(worker, number)
-            await asyncio.to_thread(ends, worker)
+            await asyncio.to_thread(has_ended, worker)
 
     async def play(self, way: str) -> None:
         match way:

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -36,6 +35,7 @@ from tests.conftest import Figures
 from tests.given import NOON, transcript
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
+from tests.processes import ends
 from tests.reference.sessions import InMemorySessions
 
 GGUF = "toy_weights/toy.gguf"
@@ -215,7 +215,7 @@ def over(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([handle], [], [], 60)[0])
+        return ends(handle)
     finally:
         os.close(handle)
 

@@ -55,13 +55,24 @@ def test_a_cue_is_found_in_every_language(figures: Figures) -> None:
     assert len(missed) <= 0.05 * len(cued), missed
 
 
-def test_most_of_what_owners_state_is_found_also_in_words_that_nobody_wrote_for_this(
-    figures: Figures,
-) -> None:
-    stated = [row[0] for row in rows(TESTS / "knowledge/honest.tsv")]
-    missed = [text for text in stated if not find_cue(text)]
-    figures(f"{len(stated)} honest statements, {len(missed)} missed")
-    assert len(missed) <= 0.25 * len(stated), missed
+def stated() -> dict[str, list[str]]:
+    """Lasting statements from other tests. The patterns were extended with the first two sets in view. The
+    last one is by a writer who has not seen the code, and nothing is tuned on it."""
+    pairs = TESTS / "knowledge/pairs"
+    independent = (pairs / "honest.jsonl").read_text("utf-8").splitlines()
+    return {
+        "requests": [row[0] for row in rows(TESTS / "knowledge/honest.tsv")],
+        "facts": [row[0] for row in rows(pairs / "own-honest.tsv") if not row[0].startswith("#")],
+        "independent": [json.loads(line)["owner"] for line in independent],
+    }
+
+
+@pytest.mark.parametrize(("kind", "most"), [("requests", 0.2), ("facts", 0.15), ("independent", 0.6)])
+def test_much_of_what_owners_state_in_passing_is_found(kind: str, most: float, figures: Figures) -> None:
+    found = stated()[kind]
+    missed = [text for text in found if not find_cue(text)]
+    figures(f"{kind}: {len(found)} lasting statements, {len(missed)} missed")
+    assert len(missed) <= most * len(found), missed
 
 
 def test_the_clearest_cue_gives_the_reason() -> None:

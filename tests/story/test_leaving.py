@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+from asyncio.subprocess import DEVNULL
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,13 +14,17 @@ import pytest
 
 from hone import Hone
 from hone.cli.detach import After, is_detached, spawn
+from hone.cli.worker import LIFETIME, stay_behind
 from hone.core.clock import ManualClock
+from hone.core.jobs import State
+from hone.core.messages import Message
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted
 from hone.runtime.claims import Presence, find_worker, hold_worker, stop_worker
 from hone.settings import Learning, Settings
-from tests.cli.driving import environment, hone, terminal
-from tests.faults.left import NOTE, WISH, gone, learner, processes
+from tests.cli.driving import HONE, PATIENCE, environment, hone, terminal
+from tests.faults.left import ASKED, NOTE, WISH, gone, learner, processes
+from tests.learning.test_review import Broken, hang
 from tests.web.rig import running
 
 
@@ -50,6 +56,15 @@ async def test_a_chat_says_that_it_goes_on_learning_and_does(home: Path) -> None
         assert "Looking back in the background." in user.text
         assert await gone(home) == []
         assert (home / "USER.md").read_text() == f"- {NOTE}\n"
+        for words in (("run", "and now?"), ()):
+            async with terminal(*words, env=environment(home, stage)) as user:
+                if words:
+                    assert await user.ended() == 0
+                    assert "✎ learned since you last spoke: 1 lesson: hone log" in user.text
+                else:
+                    await user.prompt()
+                    assert "learned since" not in user.text, "it was told once"
+                    assert await user.leave() == 0
 
 
 async def test_a_server_learns_from_its_endpoint_when_nobody_says_more(home: Path, tmp_path: Path) -> None:
@@ -113,6 +128,50 @@ async def test_the_worker_of_a_home_is_one_is_told_of_and_can_be_stopped(home: P
         assert "The next look back is due at " in waiting
 
 
+async def test_what_is_left_behind_has_nothing_of_ours_and_ends_when_it_is_told_to(home: Path) -> None:
+    begun = asyncio.Event()
+
+    def slow(messages: Sequence[Message]) -> Message:
+        if ASKED in messages[-1].text:
+            stage.pace = PATIENCE
+            begun.set()
+        return learner(messages)
+
+    ours, theirs = os.pipe()
+    os.set_inheritable(theirs, True)
+    async with FakeProvider(slow) as stage:
+        env = left(home, stage)
+        done = await asyncio.create_subprocess_exec(
+            *HONE, "run", "-q", WISH, env=env, pass_fds=[theirs], stdout=DEVNULL, start_new_session=True
+        )
+        assert await done.wait() == 0
+        os.close(theirs)
+        await begun.wait()
+        worker = find_worker(home)
+        assert worker is not None
+        assert await asyncio.to_thread(os.read, ours, 1) == b"", "nobody has the other end"
+        assert (os.getsid(worker), os.readlink(f"/proc/{worker}/cwd")) == (worker, "/")
+        assert {os.readlink(f"/proc/{worker}/fd/{each}") for each in range(3)} == {os.devnull}
+        told = await hone("worker", "stop", env=env)
+        assert (told.out, await gone(home)) == (f"Worker {worker} has stopped.\n", [])
+        assert "1 review is queued." in (await hone("worker", "status", env=env)).out
+    os.close(ours)
+
+
+async def test_what_is_left_behind_ends_after_a_while_in_any_case(home: Path) -> None:
+    model, clock = Broken(hang), ManualClock()
+    async with Hone(home=home, model=model, clock=clock, learning="queue") as opened:
+        await opened.run(WISH)
+        await opened.lookback.leave()
+        staying = asyncio.create_task(stay_behind(opened))
+        await model.asked.wait()
+        assert find_worker(home) == os.getpid()
+        clock.advance(LIFETIME)
+        assert await staying == 0
+        (job,) = await opened.jobs.jobs()
+        assert (find_worker(home), job.state) == (None, State.QUEUED)
+
+
 async def test_only_who_holds_the_lock_is_stopped(home: Path) -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
@@ -132,6 +191,8 @@ def test_what_cannot_be_started_is_left_in_the_queue(home: Path, monkeypatch: py
     monkeypatch.setattr("sys.executable", str(home / "nowhere"))
     assert spawn(home, After.BACKGROUND) is After.QUEUED
     assert spawn(home, After.NONE) is After.NONE
+    with hold_worker(home):
+        assert spawn(home, After.BACKGROUND) is After.BACKGROUND, "nobody is started beside the one there is"
 
 
 def test_a_process_is_left_behind_unless_somebody_says_no() -> None:

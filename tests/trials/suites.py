@@ -31,6 +31,13 @@ SUITES = (
             "tests/story/test_cli_rewind.py::test_what_commands_do_in_the_sandbox_is_taken_back",
         ),
     ),
+    Suite(
+        "leaving",
+        "chats and runs that are left, killed or hung up on; the process that stays behind killed or stopped",
+        (
+            "tests/faults/test_left.py::test_however_the_owner_leaves_the_lesson_is_learned_once_and_nobody_stays",
+        ),
+    ),
     Suite("pages", "pages of the database that hold live data, damaged", ("tests/stores/test_damage.py",)),
     Suite(
         "soak",

@@ -12,7 +12,7 @@ import click
 from hone import __version__
 from hone.app import Hone
 from hone.cli import modes
-from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, recap, take_turn, waiting
 from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
@@ -108,6 +108,8 @@ class Chat:
     async def hold(self) -> None:
         self._greet()
         await self._first_use()
+        for sentence in await recap(self._state.hone, "/log"):
+            self._say(sentence)
         self._lessons.begin()
         with suppress(EOFError):
             while True:

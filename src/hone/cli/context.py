@@ -6,7 +6,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Self, TypeVar
@@ -18,6 +18,7 @@ from hone.cli.options import Options
 from hone.cli.output import echo
 from hone.core.errors import HoneError, Missing, Refused, SettingsError
 from hone.core.events import Emit, TurnEnded
+from hone.core.ledger import ChangeState
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
@@ -27,6 +28,9 @@ from hone.runtime.session import Session
 Result = TypeVar("Result")
 Act = Callable[[], object]
 Output = Iterable[str] | int | None
+
+RECENT = 20
+"""Reviews among which those are that nobody has seen."""
 
 
 def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Result:
@@ -95,6 +99,20 @@ async def open_session(hone: Hone, options: Options) -> Session:
 def waiting(count: int, command: str) -> str:
     """Say in one line what waits, and how to see it."""
     return f"{count:,} lessons wait for you: {command}" if count > 1 else f"1 lesson waits for you: {command}"
+
+
+async def recap(hone: Hone, command: str) -> list[str]:
+    """Say in one line what was learned since the owner last spoke, and how to see it."""
+    with suppress(HoneError):
+        spoken = await hone.sessions.list(1, own=True)
+        if not spoken or hone.settings.learning.show == "off":
+            return []
+        recent = [job for job in await hone.jobs.jobs(RECENT) if job.ended and job.ended > spoken[0].updated]
+        made = [await hone.ledger.entry(each) for job in recent for each in job.changes]
+        count = sum(each.change.standing is ChangeState.ACTIVE for each in made)
+        lessons = "1 lesson" if count == 1 else f"{count:,} lessons"
+        return [f"✎ learned since you last spoke: {lessons}: {command}"] if count else []
+    return []
 
 
 class Interrupts:

@@ -10,7 +10,7 @@ from contextlib import suppress
 import click
 
 from hone.app import Hone
-from hone.cli.context import Interrupts, news, open_session, take_turn, waiting
+from hone.cli.context import Interrupts, news, open_session, recap, take_turn, waiting
 from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
@@ -139,7 +139,8 @@ async def _once(
         _warn(session.mode)
         aside = await hone.library.use(skills, session.id)
         count = len(await hone.ledger.pending())
-        for sentence in (*news(hone), *([waiting(count, "hone pending")] if count else ())):
+        learned = await recap(hone, "hone log") if sys.stderr.isatty() else ()
+        for sentence in (*news(hone), *learned, *([waiting(count, "hone pending")] if count else ())):
             emit(Notice(sentence))
         before = await hone.ledger.latest()
         with Interrupts() as interrupts:

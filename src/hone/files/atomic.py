@@ -24,7 +24,12 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def open_file(path: Path | str, *, follow: bool = False, folder: int | None = None) -> BufferedReader:
     """Open a file to read it, below the descriptor of a `folder` if there is one. Raises OSError."""
-    return open(os.open(path, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=folder), "rb")
+    handle = os.open(path, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        return open(handle, "rb")
+    except BaseException:  # a folder, for example
+        os.close(handle)
+        raise
 
 
 def create_file(path: Path | str, mode: int = 0o600, *, folder: int | None = None) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Protocol
 
@@ -74,6 +74,7 @@ class Background:
         self._wake, self._stir = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seen: set[JobId] = set()
+        self._promoted = datetime.min.replace(tzinfo=UTC)
         self.working: JobId | None = None
 
     @cached_property
@@ -163,16 +164,21 @@ class Background:
         left = self._clock.monotonic() + GLANCE
         while not self._wake.is_set():
             self._stir.clear()
-            look = await self._patience()
+            due = await self._next_due()
+            wait = left - self._clock.monotonic()
+            if due is not None:  # time may have passed while we asked
+                wait = min(wait, (due - self._clock.now()).total_seconds())
+            if wait <= 0:
+                return
             try:
-                async with self._clock.timeout(min(look, left - self._clock.monotonic())):
+                async with self._clock.timeout(wait):
                     await self._stir.wait()
             except TimeoutError:
                 return
 
     async def promote(self) -> None:
         """Queue the reviews of what is due. Raises StoreError."""
-        now = self._clock.now()
+        self._promoted = now = self._clock.now()
         if any(look.due <= now for look in await self._looks()):
             await self._jobs.promote(now, self._topics)
 
@@ -187,12 +193,9 @@ class Background:
         looks = [look for look in await self._looks() if session in (None, look.session)]
         return find_next(looks, now, first=not jobs)
 
-    async def _patience(self) -> float:
-        """Seconds until the next look is due."""
-        now = self._clock.now()
-        return min(
-            [GLANCE, *((look.due - now).total_seconds() for look in await self._looks() if look.due > now)]
-        )
+    async def _next_due(self) -> datetime | None:
+        """Return when the next look is due, of those that were not due when we last looked."""
+        return min((look.due for look in await self._looks() if look.due > self._promoted), default=None)
 
     async def _looks(self) -> Sequence[PendingLook]:
         """What is to be looked back over. Whoever next has the store has what we cannot read."""

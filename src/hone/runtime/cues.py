@@ -42,7 +42,9 @@ _ASKS = regex(
     r"kan du)\b"
 )
 _POLITE = regex(
-    r"(?:can|could|will|would) you (?:please |maybe |just )*(?:remember|note|keep in mind|stop|be |avoid)"
+    r"(?:can|could|will|would) you (?:please |maybe |just )*(?:remember|note|keep in mind|stop|be |avoid|"
+    r"always|never)|(?:kannst|könntest) du .*\bimmer\b|(?:¿|hola, ¿)?podrías .*\bsiempre\b|"
+    r"(?:peux|pourrais)-tu .*\btoujours\b|(?:puoi|potresti) .*\bsempre\b"
 )
 _WORD = regex(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _SCRIPTS = {

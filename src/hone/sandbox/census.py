@@ -94,12 +94,14 @@ class Surveyor:
         self.root = root
         self._skipped = [path for path in skipped if path.startswith(f"{root}/")]
         self._known: dict[str, SeenFolder] = {}
+        self._places: list[str] = []
+        self._states: list[tuple[int, int]] = []
         self._census: Census | None = None
 
     def look(self) -> Census:
         changed = self._changed()
         if self._census is None or changed:
-            self._known = self._walk(changed)
+            self._remember(self._walk(changed))
             self._census = Census(
                 {site.path: site for each in self._known.values() for site in each.sites},
                 frozenset(path for path, each in self._known.items() if each.is_git),
@@ -110,6 +112,8 @@ class Surveyor:
 
     def _changed(self) -> set[str]:
         """The folders that have to be read again. This runs around every command."""
+        if self._is_unchanged():
+            return set()
         found = set()
         for path, seen in self._known.items():
             try:
@@ -119,6 +123,19 @@ class Surveyor:
             except OSError:
                 found.add(path)
         return found
+
+    def _is_unchanged(self) -> bool:
+        """Compare all folders at once, which is faster than one by one."""
+        try:
+            states = [(status.st_ctime_ns, status.st_ino) for status in map(os.lstat, self._places)]
+        except OSError:
+            return False
+        return states == self._states
+
+    def _remember(self, known: dict[str, SeenFolder]) -> None:
+        self._known = known
+        self._places = [each.place for each in known.values()]
+        self._states = [(-1 if each.is_fresh else each.changed, each.inode) for each in known.values()]
 
     def _walk(self, changed: set[str]) -> dict[str, SeenFolder]:
         """A folder that is known is always entered, under any name: a command that makes many others cannot

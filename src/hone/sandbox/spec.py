@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -134,7 +135,13 @@ def lent(spec: SandboxSpec) -> tuple[Path, ...]:
 
 def find_system(path: Path) -> str | None:
     """The part of the system that a folder is or holds, if there is one."""
-    return next((each for each in (*SYSTEM, *_KERNELS) if Path(each).resolve().is_relative_to(path)), None)
+    return next((each for each, real in _system_roots() if real.is_relative_to(path)), None)
+
+
+@cache
+def _system_roots() -> tuple[tuple[str, Path], ...]:
+    """Resolved once: every command asks."""
+    return tuple((each, Path(each).resolve()) for each in (*SYSTEM, *_KERNELS))
 
 
 def check(spec: SandboxSpec) -> None:
