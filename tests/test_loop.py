@@ -326,7 +326,7 @@ async def test_a_finished_call_is_never_reported_as_cut_off() -> None:
     task.cancel()
     turn = await task
     assert turn.stop is Stop.INTERRUPTED
-    assert results(turn.nodes) == ["42", "not run to its end: interrupted"]
+    assert results(turn.nodes) == ["42", "did not finish: interrupted"]
 
 
 async def fails(call: ToolCall) -> Outcome:

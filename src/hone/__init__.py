@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hone.core.events import Event as Event
     from hone.core.events import Learned as Learned
     from hone.core.events import Notice as Notice
+    from hone.core.events import ReviewFailed as ReviewFailed
     from hone.core.events import TurnEnded as TurnEnded
     from hone.core.messages import Message as Message
     from hone.core.messages import assistant as assistant
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from hone.core.turn import Origin as Origin
     from hone.core.turn import Stop as Stop
     from hone.core.turn import Turn as Turn
+    from hone.knowledge.wording import find_lessons as find_lessons
     from hone.models.scripted import Scripted as Scripted
     from hone.models.scripted import call as call
     from hone.models.scripted import lines as lines
@@ -57,7 +59,7 @@ _HOMES = {
     "hone.core.agent": "Limits",
     "hone.core.clock": "ManualClock",
     "hone.core.errors": "HoneError ModelError",
-    "hone.core.events": "CallEnded CallStarted Event Learned Notice TurnEnded",
+    "hone.core.events": "CallEnded CallStarted Event Learned Notice ReviewFailed TurnEnded",
     "hone.core.messages": "Message assistant user",
     "hone.core.model": "Connection Model Piece Reply TextPiece Usage",
     "hone.core.part": "Part",
@@ -68,6 +70,7 @@ _HOMES = {
     "hone.core.tool_context": "ToolContext",
     "hone.core.transcript": "Transcript",
     "hone.core.turn": "Origin Stop Turn",
+    "hone.knowledge.wording": "find_lessons",
     "hone.models.scripted": "Scripted call lines",
     "hone.runtime.session": "Session",
     "hone.settings": "Settings",

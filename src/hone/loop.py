@@ -189,7 +189,7 @@ async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext) -> Ou
             return refused(f"{call.name} is not permitted here. {allowed(agent)}")
         return await tool.run(call, tool_context)
     except Exception as error:  # noqa: BLE001  the wall: a gate or plugin that raises is a refusal, not a crash
-        return refused(f"{call.name} was refused: {type(error).__name__} while it was checked or run")
+        return refused(f"{call.name} was refused: {type(error).__name__} while Hone checked or ran it")
 
 
 def allowed(agent: Agent) -> str:

@@ -20,7 +20,9 @@ async def chat(page: Page) -> None:
     await expect(page.locator(".said.user").last).to_contain_text(tale.WISH)
     await expect(page.locator(".tool summary").last).to_contain_text("read_file")
     await expect(page.locator(".said.assistant").last).to_contain_text("HN-214: a change of a skill")
-    await expect(page.locator(".learned .line")).to_have_text("✎ learned: user +1; 1 lesson waits")
+    await expect(page.locator(".learned .line")).to_have_text(
+        [f'✎ learned about you: "{tale.WISH}"', "✎ 1 lesson waits"]
+    )
 
 
 async def undo(page: Page) -> None:

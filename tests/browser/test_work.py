@@ -131,7 +131,7 @@ async def test_a_question_is_answered_with_a_click_and_a_turn_is_stopped(home: P
         await question.get_by_role("button", name="Say no").click()
         await expect(page.locator(".said.assistant").last).to_contain_text("As you say.")
         await page.locator(".tool summary").last.click()
-        await expect(page.locator(".tool").last).to_contain_text("The owner said no: keep it.")
+        await expect(page.locator(".tool").last).to_contain_text("The user said no: keep it.")
         assert not (tmp_path / "done").exists()
         await say(page, "Now wait for me.")
         await expect(page.locator(".tool .state").last).to_have_text("…")

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.cli.changes import called, diff, gist, heading, line, table
+from hone.cli.changes import called, diff, heading, line, table
 from hone.cli.render import Paint
 from hone.core.ledger import (
     MEMORY,
+    USER,
     Actor,
     Author,
     Change,
@@ -98,39 +99,70 @@ def test_a_diff_hides_nothing_and_no_line_of_a_text_can_pass_for_one_of_ours(bef
         assert owed - Counter(row[1:] for row in body if row[0] == sign) - Counter([""]) == Counter()
 
 
-@given(st.text(max_size=200), NASTY, st.integers(40, 200))
-def test_a_change_is_one_line_that_fits_whatever_it_says(reason: str, text: str, width: int) -> None:
-    change = made(step("", text), reason=reason, fate="undone by 44", target=project(f"/tmp/{text}"))
-    head, row = table([change], width).split("\n")
-    assert visible(row) == row
-    assert len(row) <= max(width, len(head) + 100)
+@given(NASTY, NASTY, st.integers(60, 200))
+def test_a_list_begins_with_the_words_and_fits_the_screen(text: str, path: str, width: int) -> None:
+    change = made(step("", f"- {text}\n"), fate="undone by 44", target=project(f"/tmp/{path}"))
+    head, *rows = table([change], width).split("\n")
+    assert head.split() == ["what", "id", "when", "by"]
+    assert 1 <= len(rows) <= 3
+    assert [row for row in (head, *rows) if len(row) > width or visible(row) != row] == []
+    assert rows[0].endswith(f"  42  {NOON:%Y-%m-%d}  review")
     assert len(line(change, width)) <= width
+    assert line(change, width).endswith(f" · change 42, {NOON:%Y-%m-%d}, by review")
     assert "\n" not in line(change, width) + called(change.entry.change.target)
+
+
+def test_a_long_lesson_is_whole_on_a_narrow_screen_and_on_one_line_in_a_pipe() -> None:
+    text = "Release notes have one line per change, begin with a verb and name the issue at the end."
+    change = made(step("", f"- {text}\n"), target=USER, confirmed=True)
+    assert table([change], 80).split("\n") == [
+        f"{'what':56}  id  when        by",
+        f"{'you: ' + chr(34) + 'Release notes have one line per change, begin with':56}"
+        f"  42  {NOON:%Y-%m-%d}  review",
+        '  a verb and name the issue at the end."',
+    ]
+    assert table([change]).split("\n")[1] == f'you: "{text}"  42  {NOON:%Y-%m-%d}  review'
 
 
 @pytest.mark.parametrize(
     ("steps", "lines", "words"),
     [
-        ([step("- a\n", "- a\n- new one\n")], "+1 −0", "new one"),
-        ([step("- a\n- old one\n", "- a\n")], "+0 −1", "old one"),
-        ([step("- a\n", "- b\n"), step(None, "---\nc\n", "x")], "+3 −1", "b"),
-        ([step(None, "1", "@pinned")], "", ""),
-        ([step(None, b"\x00", "assets/a.png")], "", ""),
-        ([], "", ""),
+        ([step("- a\n", "- a\n- new one\n")], "+1 −0", '"new one"'),
+        ([step("- a\n- old one\n", "- a\n")], "+0 −1", 'forgot "old one"'),
+        ([step("- a\n", "- b\n")], "+1 −1", '"b" instead of "a"'),
+        ([step("- a\n", "- b\n- c\n")], "+2 −1", '"b"; "c"; forgot "a"'),
+        ([step("My notes\n", "My other notes\n")], "+1 −1", '"My other notes"'),
     ],
 )
-def test_a_line_counts_what_came_and_went_and_begins_to_tell_it(
-    steps: list[Step], lines: str, words: str
-) -> None:
-    assert (stat(steps), gist(made(*steps))) == (lines, words)
-    assert gist(made(*steps, reason="because")) == "because"
+def test_a_line_says_what_came_and_went_in_its_own_words(steps: list[Step], lines: str, words: str) -> None:
+    change = made(*steps, reason="because")
+    assert (stat(change.steps), change.words) == (lines, words)
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([step(None, "---\nname: a\ndescription: Do it.\n---\n\nX.\n", "SKILL.md")], 'skill a — "Do it."'),
+        ([step("- x\n", "- y\n", "SKILL.md")], 'skill a — "y"'),
+        ([step(None, "# Layout\n", "references/l.md")], 'skill a (references/l.md) — "Layout"'),
+        ([step(None, b"\x00", "assets/a.png")], 'skill a (assets/a.png) — "because"'),
+        ([step(None, "1", "@pinned")], 'skill a — "because"'),
+    ],
+)
+def test_a_change_of_a_skill_says_what_is_new_in_it(steps: list[Step], words: str) -> None:
+    assert made(*steps, target=skill("a"), reason="because").words == words
 
 
 def test_what_waits_and_what_nobody_confirmed_is_marked() -> None:
     new = step("", "- new\n")
     waits = made(new, fate="waits")
-    assert "(waits) new" in line(waits)
-    assert "(unconfirmed) new" in line(made(new))
+    assert '"new" (waits) ·' in line(waits)
+    assert '"new" (unconfirmed) ·' in line(made(new))
+    assert '"new" (undone by 44) ·' in line(made(new, fate="undone by 44"))
+    assert "(undone by 44, and back again) (unconfirmed) ·" in line(
+        made(new, fate="undone by 44, and back again")
+    )
+    assert '"new" (confirmed by 44) ·' in line(made(new, fate="confirmed by 44"))
     assert "(" not in line(made(new, confirmed=True))
     first, _, cause = heading(waits)
     assert first == "Change 42: memory, add, waits"

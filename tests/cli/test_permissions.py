@@ -92,7 +92,7 @@ def test_a_projects_rules_are_shown_approved_and_withdrawn_with_trust(owner: Own
         (["terminal", "git clean -fdx"], "auto mode: refused. A rule denies it: terminal: git clean *.\n"),
         (["web_fetch", "https://a.example/x"], "auto mode: asks you. It goes to a.example.\n"),
         (["terminal", "--network", "npm ci"], "auto mode: asks you. It wants the network.\n"),
-        (["write_file", "--mode", "plan", "a.txt"], "plan mode: refused. Plan mode only looks."),
+        (["write_file", "--mode", "plan", "a.txt"], "plan mode: refused. Plan mode changes nothing."),
         (["write_file", "--mode", "full", "/x/y"], "full mode: allowed. Nothing is asked in this mode.\n"),
         (["launch", "--mode", "ask", "{}"], "ask mode: asks you."),
     ],

@@ -35,11 +35,11 @@ PRINTED = {
         [
             r"plan: A scripted model heard: How would you tidy up this folder\?",
             r"Change this file\? It lies outside the working folder\.\n/.+other\.txt\nwords",
-            r"The owner said no: stay in the folder\. \(1 asked\)",
+            r"The user said no: stay in the folder\. \(1 asked\)",
         ],
         [r"heard: What should be remembered\?\n\w+ 4 Suggest a name for a boat\.\n\w+ 4 Suggest"],
         ["answered"],
-        [r"^1 user$"],
+        [r"^User prefers short answers\. 1$"],
         ["There is a README."],
     ],
 }
@@ -57,7 +57,7 @@ def speak(messages: Sequence[Message]) -> Message:
     last = messages[-1]
     if last.result:
         return assistant(f"A tool found: {last.result.text}")
-    if "for what is worth keeping" in last.text:
+    if "look back over this conversation" in last.text:
         note, said = "User prefers short answers.", "I prefer short answers."
         return assistant(call("memory", action="add", target="user", text=note, evidence=[said]))
     if "Go ahead" in last.text:

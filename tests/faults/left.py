@@ -19,7 +19,7 @@ from tests.processes import ends
 
 WISH = "I prefer tabs over spaces."
 NOTE = "User prefers tabs over spaces."
-ASKED = "for what is worth keeping"
+ASKED = "look back over this conversation"
 
 
 def learner(messages: Sequence[Message]) -> Message:

@@ -91,7 +91,7 @@ async def test_of_many_patches_at_once_none_is_silently_lost(
     done = [line.removeprefix("done ") for each in said for line in each if line.startswith("done ")]
     refused = [line for each in said for line in each if not line.startswith("done ")]
     assert (len(done), len(refused)) == (number_of_lines, patches - number_of_lines)
-    assert all(line.startswith("Refused: The text to replace stands nowhere") for line in refused), refused
+    assert all(line.startswith("Refused: The text to replace occurs nowhere") for line in refused), refused
     document = (home / "skills" / NAME / DOCUMENT).read_text()
     assert document == HEAD + "".join(f"{line}\n" for line in sorted(done))
     async with kept(home) as keeper:

@@ -144,7 +144,7 @@ def test_nothing_rests_on_nothing_and_off_is_off(actor: Actor) -> None:
     with pytest.raises(Refused, match="switched off"):
         judge(author(actor), LearningMode.OFF, entries=["x"])
     for mode in (LearningMode.AUTO, LearningMode.ASK):
-        with pytest.raises(Refused, match="Name what it rests on"):
+        with pytest.raises(Refused, match="Cite the evidence"):
             judge(replace(author(actor), evidence=()), mode, entries=["x"])
 
 

@@ -119,7 +119,7 @@ def test_the_same_entry_twice_is_refused() -> None:
 def test_a_full_journal_says_what_is_in_it_and_takes_a_batch_that_makes_room() -> None:
     full = apply("", [Add("a" * 1_000), Add("b" * 1_000)], LIMIT)
     with pytest.raises(
-        Refused, match=r"(?s)full: it would have 2,300 characters, and 2,200 are the most.*- aaa"
+        Refused, match=r"(?s)full: it would have 2,300 characters, and at most 2,200 are allowed.*- aaa"
     ):
         apply(full, [Add("c" * 300)], LIMIT)
     after = apply(full, [Add("c" * 300), Remove("a" * 1_000)], LIMIT)

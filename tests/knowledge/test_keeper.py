@@ -316,3 +316,36 @@ async def test_a_journal_that_cannot_be_read_is_left_alone(home: Path, deed: str
         assert os.lstat(it.memory).st_ino == was.st_ino
         assert other.read_text() == "- planted\n"
         assert len(it.said) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "trust", "confirmed"),
+    [
+        (
+            "Keep release notes to one line per change.",
+            "Keep release notes to one line per change.",
+            Trust.OWNER,
+            True,
+        ),
+        (
+            "Keep release notes to one line per change.",
+            "Keep release notes to two lines.",
+            Trust.OWNER,
+            False,
+        ),
+        ("Keep notes short.", "Keep notes short.\n- Post them to the press.", Trust.OWNER, False),
+        ("Keep notes short.", "", Trust.OWNER, False),
+        ("", "Keep notes short.", Trust.OWNER, False),
+        ("Keep notes short.", "Keep notes short.", Trust.FOREIGN, None),
+    ],
+)
+async def test_a_patch_in_the_owners_own_words_is_confirmed_and_a_quote_lets_nothing_in(
+    tmp_path: Path, said: str, new: str, trust: Trust, confirmed: bool | None
+) -> None:
+    by = replace(AGENT, quotes=(said,) if said else (), trust_floor=trust)
+    async with house(tmp_path) as at:
+        await at.keeper.edit_skill("trip-planning", Create(PLAN, SkillOrigin.AGENT), OWNER)
+        patch = Patch("Read the log.", f"Read the log.\n- {new}" if new else "Read it.")
+        change = (await at.keeper.edit_skill("trip-planning", patch, by)).change
+    found = change.confirmed if change.standing is ChangeState.ACTIVE else None
+    assert found is confirmed

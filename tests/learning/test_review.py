@@ -12,7 +12,7 @@ import pytest
 from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.errors import Overflow, Rejected
-from hone.core.events import Event, Learned
+from hone.core.events import Event, Learned, ReviewFailed
 from hone.core.jobs import Counters, Job, State
 from hone.core.ledger import MEMORY, Actor, Author, ChangeQuery, ChangeState, Evidence
 from hone.core.messages import Message, Role, ToolCall, assistant
@@ -348,7 +348,7 @@ async def test_a_review_in_trouble_is_a_line_in_the_list_and_nothing_else(home: 
         after = await hone.jobs.job(job.id)
         assert (after.state, after.error, after.tries) == (state, error, 1)
         assert model.looks == looks
-        assert [type(event) for event in events] == [Learned] * (state is State.DONE)
+        assert [type(event) for event in events] == [Learned if state is State.DONE else ReviewFailed]
         stored = (await hone.sessions.load(session.id)).transcript
         assert (session.transcript.head, stored.head) == (head, head)
         assert {name: lost for name, kept in rows(home).items() if (lost := before[name] - kept)} == {}

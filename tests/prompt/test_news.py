@@ -54,16 +54,16 @@ def test_a_note_tells_what_was_withdrawn_added_and_changed() -> None:
         )
     )
     assert note == SystemNote(
-        "# 5 changes in what is known\n"
+        "# 5 changes to the journal and skills\n"
         "- About the user, no longer true: likes coffee\n"
         "- About the user, new: likes green tea\n"
         "  in the morning\n"
         "- About this project, new: uses uv\n"
-        "- Skill old-way: no longer there\n"
+        "- Skill old-way: removed\n"
         "- Skill release-notes, new or changed: How to write release notes.",
         upto=42,
     )
-    assert headline(note) == "5 changes in what is known"
+    assert headline(note) == "5 changes to the journal and skills"
     assert told(note) == f"<hone-note>\n{note.text}\n</hone-note>"
 
 
@@ -74,10 +74,11 @@ def test_more_than_fits_is_counted_and_what_is_withdrawn_is_told_first() -> None
     )
     assert note
     heading, first, *items, last = note.text.split("\n")
-    assert heading == "# 52 changes in what is known"
+    assert heading == "# 52 changes to the journal and skills"
     assert first == "- About the user, no longer true: likes coffee"
     assert (
-        last == f"- {52 - 1 - len(items)} more; `memory` (action list) and `skills_list` show what holds now"
+        last
+        == f"- {52 - 1 - len(items)} more. `memory` (action list) and `skills_list` show the current state."
     )
     assert LIMIT - 300 < len(note.text) <= LIMIT
 
@@ -130,13 +131,15 @@ def stored(*messages: Message) -> StoredSession:
     return StoredSession(Header(SessionId("abc123"), NOON, folder="/work"), prefix, chain)
 
 
-NOTE = SystemNote(f"# 1 change in what is known\n- About the user, new: ``` likes tea {KEY}\x1b[2J", 3)
+NOTE = SystemNote(
+    f"# 1 change to the journal and skills\n- About the user, new: ``` likes tea {KEY}\x1b[2J", 3
+)
 
 
 def test_a_stored_conversation_shows_notes_apart_from_the_users_words() -> None:
     whole = stored(user(NOTE, "tea?"), assistant("Yes."), user(SystemNote("", 4), "sure?"))
     short = list(transcript(whole, Paint()))
-    told_at = short.index("  (Hone told the model: 1 change in what is known)")
+    told_at = short.index("  (Hone told the model: 1 change to the journal and skills)")
     assert short[told_at + 1] == "  tea?"
     assert not any("likes tea" in line for line in short)
     assert sum("Hone told" in line for line in short) == 1
@@ -151,5 +154,5 @@ def test_an_export_marks_notes_and_takes_secrets_out_of_them() -> None:
     assert first["parts"][0]["upto"] == 3
     assert second["parts"][0] == {"kind": "note", "text": "", "upto": 4, "since": 0}
     markdown = to_markdown(whole, redact)
-    assert markdown.count("Hone told the model:\n\n````\n# 1 change in what is known\n") == 1
+    assert markdown.count("Hone told the model:\n\n````\n# 1 change to the journal and skills\n") == 1
     assert KEY not in to_json(whole, redact) + markdown

@@ -119,7 +119,7 @@ def whole(chance: random.Random) -> Prefix:
 def test_the_order_is_fixed_and_what_changes_most_comes_last() -> None:
     system = whole(random.Random(1)).system
     order = [
-        *("You are Hone", "What you know outlives", "Speak like a plugin", "# Skills", "Run the tests"),
+        *("You are Hone", "You remember things", "Speak like a plugin", "# Skills", "Run the tests"),
         *("# Journal", "## About the user", "## About the situation", "## About this project", "Date: 2026"),
     ]
     places = [system.index(each) for each in order]

@@ -35,7 +35,7 @@ def test_the_budget_holds_and_no_description_can_be_anything_else(
     assert visible(text) == text
     printed = [row[2:].partition(":")[0] for row in rows(text)]
     assert printed == sorted(each.name for each in ranked[: len(printed)])
-    assert not printed or ("More are not shown" in text) is (total > len(printed))
+    assert not printed or ("There are more." in text) is (total > len(printed))
     assert len(text.split("\n")) == (len(printed) + 6 if printed else 1)
 
 

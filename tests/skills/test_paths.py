@@ -131,9 +131,9 @@ def test_whatever_is_accepted_is_sound(name: str) -> None:
     ("files", "advice"),
     [
         ({"SKILL.md": b"x" * (DOCUMENT_CHARACTERS + 1)}, "move detail to files below references/"),
-        ({"assets/a": b"x" * (FILE_BYTES + 1)}, "1,048,577 bytes, and 1,048,576 are the most"),
-        ({f"assets/{n}": b"" for n in range(FILES + 1)}, "201 files, and 200 are the most"),
-        ({f"assets/{n}": b"x" * FILE_BYTES for n in range(11)}, "11,534,336 bytes, and 10,485,760"),
+        ({"assets/a": b"x" * (FILE_BYTES + 1)}, "1,048,577 bytes, and at most 1,048,576 are allowed"),
+        ({f"assets/{n}": b"" for n in range(FILES + 1)}, "201 files, and at most 200 are allowed"),
+        ({f"assets/{n}": b"x" * FILE_BYTES for n in range(11)}, "11,534,336 bytes, and at most 10,485,760"),
         ({"assets/a.md": b"", "assets/A.md": b""}, "assets/A.md is there already"),
         ({"assets/b/x": b"", "assets/B/y": b""}, "assets/B is there already"),
         ({"assets/a": b"", "assets/a/b": b""}, "assets/a is there already"),

@@ -163,7 +163,7 @@ async def test_a_whole_session_is_typed_interrupted_left_and_resumed(home: Path,
     said = [each["content"] for each in last if each["role"] == "user"]
     assert said == ["wait until it rains", "fine, leave it", "tell me more", "go on"]
     results = [each["content"] for each in last if each["role"] == "tool"]
-    assert results == ["one\ntwo", "not run to its end: interrupted"]
+    assert results == ["one\ntwo", "did not finish: interrupted"]
 
 
 async def test_ctrl_c_stops_the_answer_and_the_conversation_goes_on(home: Path) -> None:

@@ -26,7 +26,7 @@ from tests.curating import LEARNED, document, merge
 NAMES = ("trip-planning", "night-trains")
 BODY = "# Steps\nPack, then book.\n\n# Trains\nBook early."
 PLAN = json.dumps(merge("trip-planning", ["night-trains"], BODY))
-ASKED = "Below are the skills that were learned here"
+ASKED = "Below are the skills you learned for this user"
 
 
 def curating(plan: str = PLAN) -> Script:
@@ -161,7 +161,8 @@ async def test_a_chat_that_begins_after_a_quiet_time_tells_of_the_round_in_one_l
     await learned(home)
     (home / "hone.toml").write_text('[learning]\nmerges = "auto"\n')
     async with FakeProvider(curating()) as stage, terminal(env=environment(home, stage), folder=home) as user:
-        await user.sees("✎ curator: skill trip-planning merged, skill night-trains archived (/undo 3)")
+        await user.sees("✎ curator: skill trip-planning merged — ", " · /undo 3")
+        await user.sees("✎ curator: skill night-trains archived — ", " · /undo 3")
         await user.enter("/undo 3")
         await user.sees("is undone by change 5")
         assert await user.leave() == 0

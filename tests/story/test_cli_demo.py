@@ -24,7 +24,10 @@ async def test_the_demo_needs_nothing_shows_the_main_job_and_leaves_nothing(
     )
     assert "→ search_files gross\n  ✓ " in one
     assert "> Right. But answer in one sentence, always.\ngross() now adds the tax.\n" in one
-    assert "\n✎ learned: user +1 (hone undo 1)\n✗ write_file NOTES.md: write_file is not permitted" in review
+    assert (
+        '\n✎ learned about you: "Always answer in one sentence." · hone undo 1\n'
+        "✗ write_file NOTES.md: write_file is not permitted"
+    ) in review
     assert "\n  # Journal\n  ## About the user\n  - Always answer in one sentence.\n" in two
     assert "Change 1 is undone by change 2." in undo
     assert "\n  (no journal)\n" in three
@@ -39,6 +42,6 @@ async def test_the_demo_needs_nothing_shows_the_main_job_and_leaves_nothing(
 
 async def test_the_demo_is_coloured_at_a_terminal(home: Path) -> None:
     async with terminal("demo", env=environment(home, TERM="xterm")) as user:
-        await user.sees("✓ patch prices.py", "✎ learned: user +1", "Your turn.")
+        await user.sees("✓ patch prices.py", "✎ learned about you:", "Your turn.")
         assert await user.ended() == 0
     assert "\x1b[32m✓ \x1b[0m".encode() in user.data

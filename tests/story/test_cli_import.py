@@ -181,7 +181,7 @@ async def test_what_was_brought_in_is_listed_shown_and_reviewed(
         assert f"imported/{source}" in (await command(home, "sessions", "list")).out
         assert others.RULE in (await command(home, "sessions", "show", id)).out
         done = await hone("review", id, env=env)
-        assert (done.code, "learned: user +1" in done.out) == (0, True), done.err
+        assert (done.code, f'✎ learned about you: "{others.RULE}"' in done.out) == (0, True), done.err
         [body] = [str(each) for each in stage.bodies[:1]]
         assert "This is a conversation you had earlier, shortened" in body
         assert "You are another agent" not in body

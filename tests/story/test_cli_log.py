@@ -84,14 +84,17 @@ def test_the_log_tells_who_changed_what_newest_first_and_can_be_narrowed(owner: 
     note(MISLED, Add("Deploys run \x1b[31mon Fridays"), USER)
     (owner.home / "MEMORY.md").write_text("- Staging is at staging.example.org\n")
     head, *rows = owner.does("log").splitlines()
-    assert head.split() == ["id", "when", "by", "target", "change", "lines", "about"]
-    assert [row.split()[0] for row in rows] == ["5", "4", "3", "2", "1"]
-    edit, waits, create, agent, add = (" ".join(row.split()[3:]) for row in rows)
-    assert edit.startswith("owner memory edit +0 −1 The tests take")
-    assert waits.startswith("review user add +1 −0 (waits) Deploys run")
-    assert create.startswith("review skill:meeting-minutes create +6 −0 (unconfirmed) The user corrected")
-    assert agent.startswith("agent memory add +1 −0 (unconfirmed) The tests take")
-    assert add.startswith("owner memory add +1 −0 Staging is at")
+    assert head.split() == ["what", "id", "when", "by"]
+    assert [row.split()[-3] for row in rows] == ["5", "4", "3", "2", "1"]
+    edit, waits, create, agent, add = (" ".join(row.split()) for row in rows)
+    assert edit.startswith('forgot "The tests take two minutes" 5')
+    assert edit.endswith(" owner")
+    assert waits.startswith('you: "Deploys run \\x1b[31mon Fridays" (waits) 4')
+    assert create.startswith('skill meeting-minutes created — "')
+    assert " (unconfirmed) 3 " in create
+    assert agent.startswith('"The tests take two minutes" (unconfirmed) 2')
+    assert agent.endswith(" agent")
+    assert add.startswith('"Staging is at staging.example.org" 1')
     assert "\x1b" not in "".join(rows)
     narrowed = {
         ("-n", "2"): [5, 4],
@@ -322,7 +325,11 @@ async def test_a_lesson_is_explained_by_its_words_until_they_are_gone_and_then_w
     home: Path, tmp_path: Path
 ) -> None:
     async with context(home, tmp_path) as at:
-        session = await at.run("Please: I prefer short answers.")
+        ended = await at("run", "--json", "-q", "Please: I prefer short answers.")
+        told = json.loads(ended.out)
+        session = str(told["session"])
+        [lesson] = told["learned"]
+        assert (lesson["undo"], lesson["target"], lesson["text"]) == (1, "user", "Prefers short answers.")
         shown = (await at("show", "1")).out
         assert "Change 1: user, add\n" in shown
         assert f"by agent, in session {session}, with memory, +1 −0" in shown

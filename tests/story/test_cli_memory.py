@@ -40,7 +40,7 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(owner: Owner) -> None:
         ("add", "Works on Linux"): "already there, word for word; nothing was changed.",
         ("add", " "): "An entry needs words; nothing was changed.",
         ("add", f"The key is {KEY}"): "looks like a secret",
-        ("add", "x" * 2_300): "2,200 are the most",
+        ("add", "x" * 2_300): "at most 2,200 are allowed",
     }
     for arguments, sentence in refused.items():
         ended = owner.memory(*arguments)

@@ -21,6 +21,7 @@ from hone.settings import Settings
 from tests.cli.driving import CTRL_C, CTRL_D, HONE, PATIENCE, Ended, environment, hone, terminal
 
 RULE = "Always answer in one sentence."
+LEARNED = f'✎ learned about you: "{RULE}"'
 EAGER = "[learning]\nturns = 1\niterations = 0\n"
 GATE = """\
 import asyncio, os
@@ -94,14 +95,14 @@ async def test_a_run_queues_its_review_says_nothing_and_a_worker_does_it(home: P
         assert (job["state"], job["cost"], job["changes"]) == ("queued", None, [])
         done = await hone("worker", "--once", env=env)
         assert (done.code, done.err) == (0, "")
-        assert done.out == f"review 1 of {job['session']}: ✎ learned: user +1 (hone undo 1)\n"
+        assert done.out == f"review 1 of {job['session']}: {LEARNED} · hone undo 1\n"
         assert profile(home) == f"- {RULE}\n"
         table = (await hone("reviews", env=env)).out
         assert re.search(r"1 +\S+ \S+ +\w{10} +memory +done +[\d,]+ +8\d % +\$0\.\d{4} +1 +1 turn", table)
         shown = (await hone("reviews", "show", "1", env=env)).out
         assert re.search(r"^3 question\n  Now look back over", shown, re.MULTILINE)
         assert "  → memory add" in shown
-        assert re.search(r"^1 .* review .*Always answer", shown, re.MULTILINE)
+        assert re.search(r'^you: "Always answer.* by review$', shown, re.MULTILINE)
         assert "1 call · " in shown.splitlines()[-1], "what succeeds needs no second request"
         assert len(stage.bodies) == 2
 
@@ -114,7 +115,7 @@ async def test_a_review_by_hand_is_done_at_once_and_an_unknown_cost_is_not_zero(
         async with Hone(settings=Settings()) as opened:
             [said] = await opened.sessions.list()
         done = await hone("review", "--about", "memory", env=env)
-        assert (done.code, done.out) == (0, "✎ learned: user +1 (hone undo 1)\n")
+        assert (done.code, done.out) == (0, f"{LEARNED} · hone undo 1\n")
         assert said.header.id in done.err
         done = await hone("review", said.header.id[:6], env=env)
         assert (done.code, done.out) == (0, "nothing to save\n")
@@ -299,7 +300,7 @@ async def test_what_was_learned_is_told_above_the_prompt_and_what_is_being_typed
         await user.write("half a sen")
         await begun.wait()
         (tmp_path / "open").touch()
-        await user.sees("✎ learned: user +1 (/undo 1)")
+        await user.sees(f"{LEARNED} · /undo 1")
         user.type("tence")
         await user.sees("> half a sentence")
         user.type(CTRL_C)
@@ -327,7 +328,7 @@ async def test_a_plain_terminal_is_told_before_the_next_prompt(home: Path, tmp_p
                 await user.prompt()
                 if "✎" in user.text:
                     break
-            assert "\n✎ learned: user +1 (/undo 1)\n>" in user.text
+            assert f"\n{LEARNED} · /undo 1\n>" in user.text
             assert await user.leave() == 0
 
 
@@ -343,7 +344,7 @@ async def test_a_chat_that_is_left_while_it_learns_tells_what_is_about_to_end(
         user.type(CTRL_D)
         await user.sees("is kept. Go on with it")
         (tmp_path / "open").touch()
-        await user.sees("✎ learned: user +1 (hone undo 1)")
+        await user.sees(f"{LEARNED} · hone undo 1")
         assert await user.ended() == 0
     assert profile(home) == f"- {RULE}\n"
 
@@ -365,7 +366,7 @@ async def test_what_is_not_done_when_a_chat_is_left_is_done_by_the_next(home: Pa
         assert profile(home) == ""
         (tmp_path / "open").touch()
         async with terminal(env=env) as user:
-            await user.sees("✎ learned: user +1 (/undo 1)")
+            await user.sees(f"{LEARNED} · /undo 1")
             assert await user.leave() == 0
         assert [(each["state"], each["tries"]) for each in await listed()] == [("done", 2)]
         assert stage.invalid == []
@@ -382,5 +383,5 @@ async def test_a_review_asked_for_in_a_chat_is_done_beside_it(home: Path) -> Non
         await user.enter("/review everything")
         await user.sees("'everything' is neither memory nor skills.")
         await user.enter("/review memory")
-        await user.sees("✎ learned: user +1 (/undo 1)", f"+- {RULE}")
+        await user.sees(f"{LEARNED} · /undo 1", f"+- {RULE}")
         assert await user.leave() == 0

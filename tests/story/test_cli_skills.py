@@ -310,7 +310,7 @@ async def test_run_takes_skills_along(home: Path, model: str) -> None:
     whole = said if isinstance(said, str) else "\n\n".join(block["text"] for block in said)
     assert whole == (
         f"<hone-note>\n# The user asked for the skill {NAME}\n{SHOWN}\n"
-        f"# Files of {NAME}, for skill_view: references/forms.md\n"
+        f"# Files of {NAME} (read them with skill_view): references/forms.md\n"
         "# The user asked for the skill short-words\n  Be brief.\n</hone-note>\n\ngo"
     )
     async with Hone(home=home) as owner:
@@ -419,7 +419,7 @@ async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Pa
         async with terminal(env=env) as user:
             await user.sees("3 lessons wait for you: /pending")
             await user.enter("/pending")
-            await user.sees(f"{second} ", "Tests run with tox.", "Poison.", "Docs are in German.")
+            await user.sees("Tests run with tox.", "Poison.", f"change {second},", "Docs are in German.")
             await user.enter(f"/approve {first}")
             await user.sees("+- Tests run with tox.", f"/approve {first} once more lets it take effect")
             assert not (home / "MEMORY.md").exists()
@@ -438,7 +438,7 @@ async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Pa
             await user.enter("/undo x")
             await user.sees("'x' is no change")
             await user.enter("/log")
-            await user.sees("undo 4", "reject 2", "approve 1")
+            await user.sees("undid 4: ", "rejected 2: ", "approved 1: ")
             await suggest(home, "The sky is green.")
             await user.enter("hello")
             await user.sees("2 lessons wait for you: /pending")

@@ -126,7 +126,7 @@ async def test_evidence_that_cannot_be_looked_up_is_none(fault: Fault, tmp_path:
     lost = Lost("", fault=fault)
     async with house(tmp_path) as hone:
         turn = await turned(memory_of(hone, Source(HERE, lost)))
-        assert result(turn) == f"memory was refused: {fault.__name__} while it was checked or run"
+        assert result(turn) == f"memory was refused: {fault.__name__} while Hone checked or ran it"
         assert await is_unknown(hone)
 
 
@@ -176,7 +176,7 @@ class Unchecked(Permit, frozen=True):
 async def test_a_permit_that_cannot_be_checked_is_a_no(fault: Fault, permit: Permit, tmp_path: Path) -> None:
     async with house(tmp_path) as hone:
         turn = await turned(memory_of(hone), permit=Unchecked(permit.effects, permit.attended, fault=fault))
-        assert result(turn) == f"memory was refused: {fault.__name__} while it was checked or run"
+        assert result(turn) == f"memory was refused: {fault.__name__} while Hone checked or ran it"
         assert await is_unknown(hone)
 
 

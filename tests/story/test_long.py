@@ -125,7 +125,7 @@ async def test_compact_by_hand_keeps_the_focus_and_says_when_there_is_too_little
             for number in range(8):
                 await session.send(f"{number} " + "word " * 200)
             assert await session.compact("the numbers")
-            assert b"Look especially at: the numbers" in stage.bodies[-1]
+            assert b"Pay special attention to: the numbers" in stage.bodies[-1]
             turn = await session.send("go on")
     assert turn.stop is Stop.ANSWERED
     assert stage.invalid == []

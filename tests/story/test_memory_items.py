@@ -16,8 +16,9 @@ from hone.core.topics import NAMES
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.features.backends.part import MemoryPart
-from hone.knowledge.descriptions import describe, summarize
+from hone.knowledge.descriptions import describe
 from hone.knowledge.items import load
+from hone.knowledge.wording import tell
 from hone.models.scripted import Script, Scripted, call, rounds, rules
 from hone.models.wrappers import Aside, unhindered
 from hone.runtime.session import Session
@@ -91,7 +92,7 @@ async def test_an_item_of_a_review_is_nowhere_until_the_review_ends_then_logged_
         assert noted == "Noted. It counts when this review ends."
         assert VIM in again  # its own view
         [described] = await describe(hone.keeper, [entry])
-        assert summarize([described]) == "✎ learned: memory item editor (hone undo 1)"
+        assert tell(described.lessons) == [f'✎ learned about editor: "{VIM}" · hone undo 1']
         assert described.steps[0].after == f"{VIM}\nlabel: agent\n".encode()
         memo = await held(hone)
         assert memo is not None

@@ -261,8 +261,10 @@ def test_the_queued_review_runs_exactly_once(house: House) -> None:
     assert (first.code, second) == (0, Ended(0, "", ""))
     (asked,) = (body.decode() for body in provider.bodies)
     [question] = messages(asked)  # its prompt is another one by now, so no cache has it: it reads a digest
-    assert "How many months are in data.csv?" in question
-    assert words in question
+    read, _, _ = question.partition("Now look back")
+    assert [
+        each for each in ("How many months are in data.csv?", words) if f"user:\\n{each}" not in read
+    ] == []
     job = json.loads(house.hone("reviews", "show", "2", "--json").out)
     assert (job["state"], job["tries"], len(job["made"]), job["error"]) == ("done", 1, 1, "")
     [made] = job["made"]

@@ -25,7 +25,7 @@ from tests.conftest import Figures
 from tests.given import NOON
 from tests.rig import Puppet
 
-FIRST_REQUEST = 16_000
+FIRST_REQUEST = 10_500
 TOOLS = [Puppet(name) for name in ("alpha", "beta", "gamma", "delta")]
 DIGEST = """
 import asyncio, sys

@@ -29,7 +29,7 @@ def test_where_no_file_can_be_written_the_result_is_cut_and_says_so(tmp_path: Pa
         outcome = result(Capped(saying("x" * 5_000, failed=True), folder, 500))
         assert outcome.failed
         assert len(outcome.text) <= 500
-        assert "characters left out; the rest could not be kept (" in outcome.text
+        assert "characters left out; the rest could not be saved (" in outcome.text
     assert os.listdir(tmp_path) == ["file"]
 
 
@@ -51,7 +51,7 @@ def test_an_oversized_result_is_kept_whole_in_a_private_file(tmp_path: Path, fai
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert outcome.failed is failed
     assert len(outcome.text) <= 20_000
-    assert f"characters left out; whole result in {path} …" in outcome.text
+    assert f"characters left out; full result in {path} …" in outcome.text
     assert outcome.text.startswith("line 0 é\nline 1 é\n")
     assert outcome.text.endswith("line 4999 é\n")
 
@@ -73,7 +73,7 @@ def test_a_name_of_a_tool_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_letters_that_no_file_can_hold_do_no_harm(tmp_path: Path) -> None:
-    assert "whole result in" in result(Capped(saying("\ud800" * 900), tmp_path, 500)).text
+    assert "full result in" in result(Capped(saying("\ud800" * 900), tmp_path, 500)).text
 
 
 @given(st.text(min_size=1, max_size=3_000), st.text(max_size=80), st.integers(1, 2_000))

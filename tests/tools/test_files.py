@@ -95,7 +95,7 @@ def make_odd_places(folder: Path) -> dict[str, str]:
         "socket": "it is a device, a pipe or a socket",
         "/dev/zero": "it is a device, a pipe or a socket",
         "loop": "too many levels of symbolic links",
-        "file/below": "a part of its path is a file, not a folder",
+        "file/below": "part of its path is a file, not a folder",
         "nul\0l": "embedded null byte",
         "a" * 300: "file name too long",
     }
@@ -126,7 +126,7 @@ def test_a_missing_file_is_said_to_be_missing_with_names_that_come_close(
         perform(tools["patch"], path="setings.py", find="x", replace="y"),
     ):
         assert outcome.failed
-        assert "there is no such file; close names: settings.py" in outcome.text
+        assert "there is no such file; similar names: settings.py" in outcome.text
     assert "there is no such file." in perform(tools["read_file"], path="no/such/folder/x").text
 
 
@@ -378,7 +378,7 @@ def test_writing_makes_folders_keeps_the_mode_and_says_what_it_did(
     assert fresh == stat.S_IMODE((tmp_path / "ordinary").stat().st_mode)
     target.chmod(0o751)
     outcome = perform(tools["write_file"], path=str(target), content="")
-    assert outcome == Outcome(f"Overwrote {target} (0 bytes, before 3).", trust=Trust.AGENT)
+    assert outcome == Outcome(f"Overwrote {target} (0 bytes; it had 3).", trust=Trust.AGENT)
     assert stat.S_IMODE(target.stat().st_mode) == 0o751
     assert content(tmp_path) == {"a/b/c.txt": b"", "ordinary": b""}
 
@@ -422,11 +422,11 @@ def test_paths_start_at_the_folder_or_at_home_or_at_the_root(
         ("a\r\nb\r\n", {}, Outcome("a\nb")),
         ("\ufeffa\n", {}, Outcome("a")),
         ("a\x0cb\u2028c\n", {}, Outcome("a\x0cb\u2028c")),
-        ("a\nb\nc\n", {"limit": 2}, Outcome("a\nb\n[1 more lines; go on with offset=3]")),
-        ("a\nb\nc\n", {"offset": 2, "limit": 1}, Outcome("b\n[1 more lines; go on with offset=3]")),
+        ("a\nb\nc\n", {"limit": 2}, Outcome("a\nb\n[1 more lines; continue with offset=3]")),
+        ("a\nb\nc\n", {"offset": 2, "limit": 1}, Outcome("b\n[1 more lines; continue with offset=3]")),
         ("a\nb\nc\n", {"offset": 3}, Outcome("c")),
         ("a\nb\nc\n", {"offset": 2, "limit": 10**30}, Outcome("b\nc")),
-        ("a\nb\nc\n", {"offset": 4}, Outcome("There is no line 4: the file has 3.", failed=True)),
+        ("a\nb\nc\n", {"offset": 4}, Outcome("There is no line 4: the file has 3 lines.", failed=True)),
         ("x" * 2_001, {}, Outcome("x" * 2_000 + " [1 more characters]")),
     ],
 )

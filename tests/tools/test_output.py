@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_made_is_said_and_nothing_is_overwritten(tmp_path:
     else:
         os.link(kept, path)
     text = fed(Spill(path, "the file"), 100, b"x" * 500).text()
-    assert "400 bytes left out; the rest could not be kept (" in text
+    assert "400 bytes left out; the rest could not be saved (" in text
     assert kept.read_text() == "kept"
 
 

@@ -57,8 +57,8 @@ def test_an_empty_answer_says_what_was_tried(sessions: InMemorySessions) -> None
     found = ask(sessions, query="what about the submarine?")
     assert (found.failed, found.trust) == (False, Trust.AGENT)
     assert "submarine" in found.text
-    assert "Not looked for" in found.text
-    assert "nothing to look for" in ask(sessions, query="").text
+    assert "Ignored as too common: what" in found.text
+    assert "no searchable words" in ask(sessions, query="").text
 
 
 def test_a_session_that_is_not_there_is_a_failure_in_words(sessions: InMemorySessions) -> None:

@@ -106,10 +106,10 @@ def test_lines_are_found_in_the_order_of_files_and_the_rest_is_announced(tmp_pat
     assert found(tmp_path, pattern=r"x\d", limit=4)[-1] == "sub/c.txt:1: x3"
     assert found(tmp_path, pattern=r"x\d", limit=2) == [
         *("a.txt:1: x0", "b.txt:1: x1"),
-        "[there is more: these are the first 2]",
+        "[there are more; these are the first 2]",
     ]
     assert found(tmp_path, pattern="absent") == ["No match in 3 files."]
-    assert found(tmp_path, glob="*.none") == ["No file fits."]
+    assert found(tmp_path, glob="*.none") == ["No file matches."]
 
 
 def test_names_lead_back_to_the_file_from_wherever_the_search_began(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_is_binary_or_large_or_long_is_left_out_and_counted(tmp_path: Path)
     assert found(tmp_path, pattern="x") == [
         f"long:2: x{'.' * 299} […]",
         "[3 binary or large files were not searched]",
-        "[1 long lines were searched in their first 2,000 characters only]",
+        "[1 long lines were searched only in their first 2,000 characters]",
     ]
     assert found(tmp_path, glob="*") == ["binary", "empty", "large", "latin", "long"]
 
@@ -227,7 +227,7 @@ def test_a_glob_with_braces_means_each_of_them(tmp_path: Path) -> None:
     assert found(tmp_path, glob="*.{ts,tsx}") == ["a.ts", "b.tsx"]
     assert found(tmp_path, glob="{a,c}.{ts,js}") == ["a.ts", "c.js"]
     assert found(tmp_path, pattern="x", glob="*.js") == ["c.js:1: x"]
-    assert found(tmp_path, glob="{a,b}" * 200) == ["No file fits."]
+    assert found(tmp_path, glob="{a,b}" * 200) == ["No file matches."]
 
 
 def searching() -> bool:

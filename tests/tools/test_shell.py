@@ -67,7 +67,7 @@ def test_how_a_command_ended_is_told(folder: Path) -> None:
         wrong = await shell.terminal("echo said; exit 9")
         assert wrong.failed
         assert wrong.text.startswith("said\n[exit code 9; ")
-        assert "in a sandbox: writes only in the working folder" in wrong.text
+        assert "in a sandbox: can write only to the working folder" in wrong.text
         assert "exit code 139 (SIGSEGV)" in (await shell.terminal("kill -SEGV $$")).text
         assert (await shell.terminal("")).text.startswith("[exit code 0; ")
 
@@ -110,7 +110,7 @@ def test_processes_in_the_background_are_listed_read_and_stopped_and_end_with_th
     mark = os.urandom(8).hex()
 
     async def script(shell: Session) -> None:
-        assert (await shell.call("process")).text == "There are none."
+        assert (await shell.call("process")).text == "There are no background processes."
         begun = await shell.terminal("echo hello; cat fifo; exit 4", background=True)
         assert begun.text == "Started in the background as p1."
         await shell.terminal(stubborn(folder, mark), background=True)
@@ -128,7 +128,7 @@ def test_processes_in_the_background_are_listed_read_and_stopped_and_end_with_th
         assert marked(mark) == []
         unknown = await shell.call("process", id="p9", action="output")
         assert unknown.failed
-        assert "There are: p1, p2." in unknown.text
+        assert "Processes: p1, p2." in unknown.text
         await shell.terminal(stubborn(folder, mark), background=True)
         await ready(folder, mark)
         assert len(marked(mark)) >= 6
@@ -148,7 +148,7 @@ def test_there_are_not_too_many_in_the_background(folder: Path) -> None:
             assert not (await shell.terminal("sleep 1000", background=True)).failed
         refused = await shell.terminal("sleep 1000", background=True)
         assert refused.failed
-        assert f"{MOST} processes run in the background already" in refused.text
+        assert f"{MOST} processes are already running in the background" in refused.text
         assert len(shell.shell.jobs) == MOST
 
     play(session(folder), script)
@@ -169,7 +169,7 @@ def test_a_dangerous_command_asks_and_what_is_shown_is_what_runs(folder: Path, a
         )
         assert question.pattern == f"terminal: {command}"
         if answer == Answer.NO:
-            assert outcome.text == "Not run. The owner said no."
+            assert outcome.text == "Not run. The user said no."
             assert outcome.trust is Trust.AGENT
         else:
             # The shell's own first argument is the command, byte for byte.
@@ -187,7 +187,7 @@ def test_with_nobody_to_ask_it_is_denied(folder: Path) -> None:
         for arguments in ({"command": "rm -rf ~"}, {"command": "true", "network": True}):
             outcome = await shell.call("terminal", **arguments)
             assert outcome.failed
-            assert "needs the owner's consent, and nobody is there to be asked" in outcome.text
+            assert "needs the user's consent, and nobody is there to ask" in outcome.text
         assert (await shell.terminal("echo ran")).text.startswith("ran\n")
         assert owner.asked == []
 
@@ -200,7 +200,7 @@ def test_without_a_sandbox_every_command_asks_and_says_what_it_could_reach(folde
     async def script(shell: Session) -> None:
         first = await shell.terminal("echo ran")
         assert first.failed
-        assert "ask with network=true" in first.text
+        assert "call again with network=true" in first.text
         assert owner.asked == []
         second = await shell.terminal("echo ran", network=True)
         assert second.text.startswith("ran\n[exit code 0; ")
@@ -271,7 +271,7 @@ def test_what_cannot_be_a_command_is_refused_in_a_sentence(folder: Path) -> None
         for command in ("echo \0", "x" * (LONGEST + 1)):
             outcome = await shell.terminal(command)
             assert outcome.failed
-            assert "at most 100,000 bytes and no zero byte" in outcome.text
+            assert "at most 100,000 bytes and no NUL byte" in outcome.text
         assert (await shell.terminal(f"true {'x' * 90_000}")).text.startswith("[exit code 0; ")
         for wrong in ({"timeout": 0}, {"timeout": 10**9}, {"timeout": "1; touch x"}, {"background": "$(id)"}):
             assert (await shell.call("terminal", command="true", **wrong)).text.startswith(
@@ -375,7 +375,7 @@ def test_a_refusal_of_the_sandbox_is_a_clear_result(folder: Path, home: Path) ->
         for command in REFUSALS:
             outcome = await shell.terminal(command)
             assert outcome.failed, command
-            assert "in a sandbox: writes only in the working folder and $TMPDIR" in outcome.text
+            assert "in a sandbox: can write only to the working folder and $TMPDIR" in outcome.text
             assert "no network]" in outcome.text
         assert (await shell.terminal("echo x > file; cat file; id -u; echo $PPID")).text.startswith("x\n")
         assert (await shell.call("execute_code", code="open('file').read()")).text.startswith("'x\\n'\n")

@@ -70,9 +70,9 @@ async def test_text_of_any_kind_and_encoding_is_shown(body: str | bytes, kind: s
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (page(b"%PDF-1.7 secret", "application/pdf"), "no text but data of 15 bytes"),
+        (page(b"%PDF-1.7 secret", "application/pdf"), "not text but data of 15 bytes"),
         (page(b"\x89PNG", "image/png"), "image/png"),
-        (page(b"secret\x00\x01", "text/plain"), "no text but data"),
+        (page(b"secret\x00\x01", "text/plain"), "not text but data"),
         (b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nConnection: close\r\n\r\n", "data of unknown size"),
         (
             b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nTransfer-Encoding: chunked\r\nContent-Length: "
@@ -115,7 +115,7 @@ async def test_an_offset_reads_on_to_the_end() -> None:
         while True:
             text = (await ask(fetch, url="http://site.test/", offset=offset)).text
             seen += text.split("\n\n")[1].split()
-            if "Read on with offset=" not in text:
+            if "Continue with offset=" not in text:
                 break
             offset = int(text.rpartition("offset=")[2].removesuffix("."))
         assert " ".join(seen) == words
@@ -144,7 +144,7 @@ async def test_of_an_endless_page_the_beginning_is_read() -> None:
         outcome = await ask(web_tools(http)[0], url="http://site.test/")
     assert not outcome.failed
     assert outcome.text.endswith("Only the first 2,097,152 bytes of the page were read.")
-    assert "of 2,097,152. Read on" in outcome.text
+    assert "of 2,097,152. Continue" in outcome.text
     assert sent < 16 * 1024 * 1024
 
 
@@ -203,7 +203,7 @@ async def test_the_fifth_redirect_is_followed_and_the_sixth_is_not() -> None:
 async def test_a_redirect_without_a_place_is_shown_as_it_is() -> None:
     text, failed = await fetched(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n")
     assert not failed
-    assert "(status 302, of no declared type)" in text
+    assert "(status 302, no declared type)" in text
 
 
 async def test_a_redirect_away_from_encryption_is_refused(certified: Certificate) -> None:
@@ -311,7 +311,7 @@ async def test_a_search_asks_the_endpoint_wherever_it_is_and_lists_what_it_found
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (page("no", status=403), "answered 403. Its settings must name json among search.formats."),
+        (page("no", status=403), "answered 403. Its settings must list json under search.formats."),
         (page("no", status=429), "answered 429."),
         (moved("https://elsewhere.test/"), "answered 302."),
         (page("<html>", "text/html"), "did not answer with JSON"),
@@ -342,9 +342,9 @@ async def test_an_endpoint_where_nobody_is_or_that_is_none_is_named() -> None:
         ):
             outcome = await ask(web_tools(http, http, endpoint)[1], query="x")
             assert outcome.failed
-            assert outcome.text.startswith(f"Not searched; the search engine is set to {endpoint}. {reason}")
+            assert outcome.text.startswith(f"Not searched. The search engine is {endpoint}. {reason}")
         hidden = await ask(web_tools(http, http, "https://me:hunter2@engine.test")[1], query="x")
-        assert "set to https://me:…@engine.test. The address contains a user name" in hidden.text
+        assert "engine is https://me:…@engine.test. The address contains a user name" in hidden.text
 
 
 def names(tools: list[Tool]) -> list[str]:

@@ -63,7 +63,7 @@ MUTATIONS = (
         "a gate that raises denies",
         "a check that raises lets the call run",
         LOOP,
-        'return refused(f"{call.name} was refused: {type(error).__name__} while it was checked or run")',
+        'return refused(f"{call.name} was refused: {type(error).__name__} while Hone checked or ran it")',
         "return await tool.run(call, scene)",
         "tests/test_loop.py::test_a_gate_that_raises_denies",
         "tests/story/test_gates.py",

@@ -69,7 +69,11 @@ async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp
         mark = (await visit.get("/api/status"))["mark"]
         review = await visit.post(f"/api/sessions/{session}/review", topics=["memory"])
         learned = (await listen(visit.client, "/api/events", "learned", since=mark)).events[-1][2]
-        assert learned["line"] == "✎ learned: user +1 (undo 1); 1 lesson waits (pending)"
+        assert learned["line"] == f'✎ learned about you: "{LIKE}" · undo 1\n✎ 1 lesson waits (pending)'
+        assert [(each["text"], each["standing"]) for each in learned["lessons"]] == [
+            (LIKE, "active"),
+            ("The port is 99.", "pending"),
+        ]
         assert (learned["review"], learned["waiting"]) == (review["id"], 1)
         timeline = (await visit.get("/api/changes"))["changes"]
         assert [(each["id"], each["actor"], each["standing"]) for each in timeline] == [
@@ -297,7 +301,7 @@ async def test_a_question_names_its_answers_and_a_no_can_have_a_reason(home: Pat
         await visit.post(answers, question=question["id"], answer="no", reason="read the file instead")
         heard = await listen(visit.client, f"/api/sessions/{session}/events", "ended")
         results = [data["text"] for _, kind, data in heard.events if kind == "result"]
-        assert results == ["Not fetched. The owner said no: read the file instead."]
+        assert results == ["Not fetched. The user said no: read the file instead."]
 
 
 async def test_a_conversation_has_a_mode_and_a_plan_is_approved_by_switching_it(
@@ -366,7 +370,7 @@ async def test_nobody_answers_for_a_program(home: Path, tmp_path: Path) -> None:
         [*_, refused, _] = (await visit.get(f"/api/sessions/{response.headers['x-hone-session']}"))[
             "messages"
         ]
-        assert "nobody is there to be asked" in refused["parts"][0]["text"]
+        assert "nobody is there to ask" in refused["parts"][0]["text"]
 
 
 async def test_a_review_that_failed_is_tried_again_when_asked(home: Path, tmp_path: Path) -> None:

@@ -1,47 +1,60 @@
-"""Format changes for the terminal: one line each, or with their exact diff."""
+"""Format changes for the terminal: their words first, or their exact diff."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hone.cli.output import lay_out, moment
-from hone.cli.render import WIDE, Paint
+from hone.cli.output import day, moment, wrap_text
+from hone.cli.render import Paint
 from hone.core.events import Curated, Learned
+from hone.core.jobs import Job, State
 from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
 from hone.knowledge import descriptions
-from hone.knowledge.descriptions import SHELL, DescribedChange, Sign, describe, rows, stat, summarize
+from hone.knowledge.descriptions import WAITS, DescribedChange, Sign, describe, stat
 from hone.knowledge.folding import Step
-from hone.knowledge.journal import MARK
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.wording import SHELL, tell
 
 PLAIN = Paint()
 NOTHING = "nothing to save"
-TITLES = ("id", "when", "by", "target", "change", "lines", "about")
+MARGIN = 24
+"""Characters of a text at least, however narrow the screen."""
+TITLES = ("what", "id", "when", "by")
+PIPED = 72
+"""Characters of the first column where no screen limits it. Longer texts push the others to the right."""
+ROWS = 3
+"""Rows that a text may take on a screen."""
 
 
-def table(changes: Sequence[DescribedChange], width: int = WIDE, paint: Paint = PLAIN) -> str:
+def table(changes: Sequence[DescribedChange], width: int | None = None, paint: Paint = PLAIN) -> str:
+    """List changes, their words first. `width` is that of the screen; in a pipe each is one line."""
     cells = [_cells(each) for each in changes]
-    title, *lines = lay_out(TITLES, cells, width, right={"id"})
-    shown = (
-        paint.bold(line) if row[-1].startswith("(waits)") else line
-        for line, row in zip(lines, cells, strict=True)
-    )
-    return "\n".join((title, *shown))
+    sizes = [max(len(row[at]) for row in (TITLES, *cells)) for at in (1, 2, 3)]
+    most = PIPED if width is None else max(MARGIN, width - sum(sizes) - 2 * len(sizes))
+    room = min(most, max(len(row[0]) for row in (TITLES, *cells)))
+    lines = [_row(TITLES[0], TITLES, room, sizes)]
+    for change, row in zip(changes, cells, strict=True):
+        first, *more = [row[0]] if width is None else wrap_text(row[0], room, ROWS)
+        told = (_row(first, row, room, sizes), *more)
+        lines += [paint.bold(each) if change.fate == WAITS else each for each in told]
+    return "\n".join(lines)
 
 
-def line(change: DescribedChange, width: int = WIDE) -> str:
+def _row(text: str, cells: Sequence[str], room: int, sizes: Sequence[int]) -> str:
+    _, id, when, by = cells
+    return f"{text.ljust(room)}  {id.rjust(sizes[0])}  {when.ljust(sizes[1])}  {by}"
+
+
+def line(change: DescribedChange, width: int | None = None) -> str:
     """One change by itself."""
-    return one_line("  ".join(cell for cell in _cells(change) if cell), width)
+    text, id, when, by = _cells(change)
+    tail = f" · change {id}, {when}, by {by}"
+    return f"{text if width is None else one_line(text, max(MARGIN, width - len(tail)))}{tail}"
 
 
-def _cells(change: DescribedChange) -> tuple[str, ...]:
+def _cells(change: DescribedChange) -> tuple[str, str, str, str]:
     entry = change.entry
-    actor, about = entry.change.author.actor, entry.change.about
-    kind = one_line(entry.change.kind, 20) + (f" {about}" if about else "")
-    marks = "".join(f"({mark}) " for mark in change.marks)
-    return (
-        *(str(entry.id), moment(entry.at), actor, called(entry.change.target), kind, stat(change.steps)),
-        marks + gist(change),
-    )
+    marks = "".join(f" ({mark})" for mark in change.marks)
+    return f"{change.words}{marks}", str(entry.id), day(entry.at), entry.change.author.actor
 
 
 def called(target: Target) -> str:
@@ -49,19 +62,6 @@ def called(target: Target) -> str:
     if target.startswith(PROJECT):
         return one_line(f"{PROJECT}{target.removeprefix(PROJECT).rpartition('/')[2] or '/'}", 40)
     return one_line(target, 70)
-
-
-def gist(change: DescribedChange, width: int = WIDE) -> str:
-    """Why it was made, or else the first words that came, or that went."""
-    if change.entry.change.author.reason:
-        return one_line(change.entry.change.author.reason, width)
-    found = [row for step in change.steps for row in rows(step, around=0)]
-    for sign in "+-":
-        for row in found:
-            words = row[1:].removeprefix(MARK).strip()
-            if row[0] == sign and any(letter.isalnum() for letter in words):
-                return one_line(words, width)
-    return ""
 
 
 def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
@@ -79,7 +79,7 @@ def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
     if made.cause:
         yield (
             f"waits because: {one_line(made.cause, 500)}"
-            if change.fate == "waits"
+            if change.fate == WAITS
             else (f"noted: {one_line(made.cause, 500)}")
         )
     if author.reason:
@@ -112,12 +112,25 @@ def diff(target: Target, steps: Iterable[Step], paint: Paint = PLAIN) -> Iterato
         yield colours[sign](text) if sign in colours else text
 
 
-async def learned_lines(keeper: Keeper, learned: Learned | Curated, show: str, way: str = SHELL) -> list[str]:
-    """Tell what a review has learned as `learning.show` wants it: not at all, in one line, or all of it."""
+async def learned_lines(
+    keeper: Keeper, learned: Learned | Curated, show: str, way: str = SHELL, width: int | None = None
+) -> list[str]:
+    """Tell what a review has learned as `learning.show` wants it: not at all, in its words, or all of it."""
     if show == "off":
         return []
-    changes = await describe(keeper, learned.entries)
-    first = summarize(changes, way, "learned" if isinstance(learned, Learned) else "curator")
+    told = tell(learned.lessons, way, "" if isinstance(learned, Learned) else "curator", width)
     if show != "verbose":
-        return [first] if first else []
-    return [first or f"✎ {NOTHING}", *indented(row for each in changes for row in account(each))]
+        return told
+    changes = await describe(keeper, learned.entries)
+    return [*(told or [f"✎ {NOTHING}"]), *indented(row for each in changes for row in account(each))]
+
+
+def failed_line(job: Job, way: str = SHELL) -> str:
+    """Tell that a review failed: why, what happens next, and where to look."""
+    error = one_line(job.error, 300).rstrip(".")
+    again = (
+        "It stays queued and is tried again later."
+        if job.state is State.QUEUED
+        else f"Hone gave up after {job.tries} tries; try again with: hone reviews retry {job.id}"
+    )
+    return f"✗ A review {'failed' if job.tries else 'has to wait'}: {error}. {again} · {way}reviews"

@@ -8,7 +8,7 @@ from hone.app import Hone
 from hone.cli import changes
 from hone.cli.context import ledger_of, with_home
 from hone.cli.options import FAILED, Options, complain, confirm
-from hone.cli.output import columns
+from hone.cli.output import screen_width
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.ledger import ChangeKind, ChangeQuery, Entry
@@ -36,7 +36,7 @@ def forget(options: Options, source: str, yes: bool) -> int:
     if not found:
         click.echo("Nothing that Hone knows rests on it.")
         return 0
-    click.echo(changes.table(found, columns()))
+    click.echo(changes.table(found, screen_width()))
     alone = f"{counted(found)} would be withdrawn. Nobody can be asked here: say --yes."
     if not confirm(f"Withdraw {counted(found)}?", alone, yes=yes):
         click.echo("Nothing was withdrawn.")

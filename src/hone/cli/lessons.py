@@ -5,12 +5,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hone.app import Hone
-from hone.cli.changes import learned_lines
-from hone.cli.output import wrap_words
+from hone.cli.changes import failed_line, learned_lines
+from hone.cli.output import columns, wrap_words
 from hone.core.errors import HoneError
-from hone.core.events import Curated, Event, Learned
+from hone.core.events import Curated, Event, Learned, ReviewFailed
+from hone.core.jobs import Job
 from hone.core.ledger import ChangeState
-from hone.knowledge.descriptions import CHAT, SHELL
+from hone.knowledge.wording import CHAT, SHELL
 
 GRACE = 3.0
 """Seconds that somebody who leaves is kept for a review that is at work."""
@@ -28,6 +29,7 @@ class Lessons:
         self._untold: list[str] = []
         self._telling: set[asyncio.Task[None]] = set()
         self._waiting = 0
+        self._failures: set[str] = set()
 
     def begin(self) -> None:
         """From now on, reviews are done, those that earlier processes left included."""
@@ -53,18 +55,26 @@ class Lessons:
             task = asyncio.ensure_future(self._tell(event))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
+        elif isinstance(event, ReviewFailed):
+            self._tell_failure(event.job)
 
     async def _tell(self, learned: Learned | Curated) -> None:
         """A line that cannot be made is in `hone log` all the same."""
         with suppress(HoneError):
             show = self._hone.settings.learning.show
-            rows = await learned_lines(self._hone.keeper, learned, show, self._way)
-            text = "\n".join(
-                rows if show == "verbose" else (line for row in rows for line in wrap_words(row))
-            )
+            text = "\n".join(await learned_lines(self._hone.keeper, learned, show, self._way, columns()))
             if text and any(each.change.standing is ChangeState.PENDING for each in learned.entries):
                 self._waiting = len(await self._hone.ledger.pending())
-            if text and self._left:
-                self._say(text)
-            elif text and not self._show(text):
-                self._untold.append(text)
+            self._put(text)
+
+    def _tell_failure(self, job: Job) -> None:
+        """Say why once, however many reviews fail for the same reason."""
+        if self._hone.settings.learning.show != "off" and job.error not in self._failures:
+            self._failures.add(job.error)
+            self._put("\n".join(wrap_words(failed_line(job, self._way))))
+
+    def _put(self, text: str) -> None:
+        if text and self._left:
+            self._say(text)
+        elif text and not self._show(text):
+            self._untold.append(text)

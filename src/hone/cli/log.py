@@ -12,7 +12,7 @@ from hone.app import Hone
 from hone.cli import changes
 from hone.cli.context import in_home, ledger_of
 from hone.cli.options import limit_option, parse_age
-from hone.cli.output import columns, to_json
+from hone.cli.output import screen_width, to_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import (
@@ -29,7 +29,7 @@ from hone.core.ledger import (
     project,
     skill,
 )
-from hone.knowledge import descriptions
+from hone.knowledge import descriptions, wording
 from hone.knowledge.folding import Files, Step, fold, load_holding, steps
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
@@ -73,8 +73,8 @@ async def log(
 ) -> str:
     """List the changes of the journal and the skills, the newest first.
 
-    A change that waits for you has no effect yet: see hone pending. One that is unconfirmed rests on
-    nothing you said or did yourself.
+    Each line begins with the words. A change that waits for you has no effect yet: see hone pending. One
+    that is unconfirmed is in effect, but not in words of yours: read it, and undo it if it is wrong.
     """
     keeper = ledger_of(hone)
     # What the owner has edited by hand is taken in, so that it is in the log like everything else.
@@ -93,7 +93,7 @@ async def log(
     if as_json:
         return to_json([descriptions.data(each) for each in found])
     if found:
-        return changes.table(found, columns(), paint_for(sys.stdout))
+        return changes.table(found, screen_width(), paint_for(sys.stdout))
     return "No change is like this." if target or actor or since else "Nothing was learned or changed yet."
 
 
@@ -138,7 +138,7 @@ async def diff(hone: Hone, id: ChangeId, other: ChangeId | None) -> Iterable[str
     keeper = ledger_of(hone)
     entry = await keeper.ledger.entry(id)
     last = await keeper.ledger.entry(other) if other is not None else None
-    made = await (_between(keeper, entry, last) if last else descriptions.steps(keeper, entry))
+    made = await (_between(keeper, entry, last) if last else wording.steps(keeper.ledger, entry))
     return changes.diff(entry.change.target, made, paint_for(sys.stdout))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -10,13 +11,18 @@ from textwrap import wrap
 import click
 
 from hone.core.errors import HoneError
-from hone.core.visible import one_line
+from hone.core.visible import one_line, visible
 from hone.files.atomic import create_file
 
 
 def columns() -> int:
     """Return how wide the terminal is."""
     return shutil.get_terminal_size().columns
+
+
+def screen_width() -> int | None:
+    """Return how wide the screen is that standard output goes to; None for a pipe or a file."""
+    return columns() if sys.stdout.isatty() else None
 
 
 def lay_out(
@@ -45,6 +51,35 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
 def wrap_words(words: str) -> list[str]:
     """Break prose into lines as wide as the terminal."""
     return wrap(words, columns(), break_long_words=False, break_on_hyphens=False)
+
+
+def wrap_text(text: str, width: int, most: int, indent: str = "  ") -> list[str]:
+    """Break a text into at most `most` rows, and cut what is left over. No character is torn apart."""
+    rows: list[str] = []
+    left = text
+    while left and len(rows) < most - 1:
+        margin = indent if rows else ""
+        room = width - len(margin)
+        if len(left) <= room:
+            break
+        at = left.rfind(" ", 1, room + 1)
+        at = at if at > 0 else _fit(left, room)
+        rows.append(margin + left[:at].rstrip())
+        left = left[at:].lstrip()
+    margin = indent if rows else ""
+    return [*rows, margin + one_line(left, width - len(margin))] if left or not rows else rows
+
+
+def _fit(text: str, most: int) -> int:
+    """Return how many characters fit without tearing an emoji apart."""
+    at = most
+    while at > 1 and (visible(text[:at]) != text[:at] or visible(text[at:]) != text[at:]):
+        at -= 1
+    return at
+
+
+def day(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d}"
 
 
 def moment(at: datetime) -> str:

@@ -7,7 +7,18 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from hone.core.events import CallEnded, CallStarted, Curated, Event, Heard, Learned, Notice, Spent, TurnEnded
+from hone.core.events import (
+    CallEnded,
+    CallStarted,
+    Curated,
+    Event,
+    Heard,
+    Learned,
+    Notice,
+    ReviewFailed,
+    Spent,
+    TurnEnded,
+)
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
 from hone.core.tool import Outcome
@@ -86,7 +97,7 @@ class Renderer:
                 return Shown()
             case Heard():
                 return Shown()
-            case Learned() | Curated():
+            case Learned() | ReviewFailed() | Curated():
                 return Shown()  # it belongs to no turn; see `learned`
             case TurnEnded(turn):
                 return self._close(turn)

@@ -13,7 +13,7 @@ from hone.cli.changes import NOTHING, learned_lines, line
 from hone.cli.context import Interrupts, in_home, ledger_of, with_home
 from hone.cli.listing import entry, folded
 from hone.cli.options import FAILED, INTERRUPTED, complain, limit_option
-from hone.cli.output import columns, echo_json, lay_out, moment, to_json
+from hone.cli.output import columns, echo_json, lay_out, moment, screen_width, to_json
 from hone.cli.render import WIDE, Paint, account, paint_for, price
 from hone.cli.terminal.screen import working
 from hone.core.errors import Missing
@@ -160,7 +160,8 @@ async def outcome(hone: Hone, id: JobId, learned: Learned | None) -> str:
     """What became of a job that was worked on."""
     if learned:
         show = hone.settings.learning.show
-        said = await learned_lines(hone.keeper, learned, "on" if show == "off" else show)
+        shown = "on" if show == "off" else show
+        said = await learned_lines(hone.keeper, learned, shown, width=screen_width())
         return "\n".join(said) or NOTHING
     job = await hone.jobs.job(id)
     if job.state is State.QUEUED:

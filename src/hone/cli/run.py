@@ -5,6 +5,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import click
 
@@ -14,12 +15,15 @@ from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
 from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
 from hone.cli.render import Renderer, paint_for
+from hone.core.errors import HoneError
 from hone.core.events import Emit, Event, Notice
+from hone.core.ledger import ChangeId, ChangeQuery, LessonText
 from hone.core.model import total
 from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
+from hone.knowledge.wording import find_lessons, lesson_data
 from hone.runtime.session import Session
 from hone.settings import home_folder
 
@@ -101,12 +105,12 @@ def perform(
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
     streamed = not as_json and sys.stdout.isatty()
     emit = _shower(streamed=streamed, quiet=quiet)
-    session, turn, left = asyncio.run(_once(options, words, voice, skills, emit))
+    session, turn, lessons, left = asyncio.run(_once(options, words, voice, skills, emit))
     left = spawn(options.home or home_folder(), left)
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
-        print(as_object(session.id, turn, left))
+        print(as_object(session.id, turn, lessons, left))
     elif not streamed and code in (0, 3):
         # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
@@ -129,7 +133,7 @@ def _next_step(session: Session, options: Options) -> Iterator[str]:
 
 async def _once(
     options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
-) -> tuple[Session, Turn, After]:
+) -> tuple[Session, Turn, Sequence[LessonText], After]:
     async with Hone(home=options.home, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
         _warn(session.mode)
@@ -140,11 +144,20 @@ async def _once(
         waits = [waiting(count, "hone pending", trust_hint(hone))] if count else ()
         for sentence in (*news(hone), *learned, *waits):
             emit(Notice(sentence))
+        before = await hone.ledger.latest()
         with Interrupts() as interrupts:
             turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session, turn, await leave(hone)
+        return session, turn, await _lessons(hone, session, before), await leave(hone)
+
+
+async def _lessons(hone: Hone, session: Session, before: ChangeId) -> Sequence[LessonText]:
+    """What was learned in this turn, in its own words. It is in `hone log`, whether or not it can be read."""
+    with suppress(HoneError):
+        made = await hone.ledger.entries(ChangeQuery(session=session.id, after=before))
+        return await find_lessons(hone.ledger, reversed(made))
+    return ()
 
 
 def _warn(mode: Mode) -> None:
@@ -168,9 +181,9 @@ def _shower(*, streamed: bool, quiet: bool) -> Emit:
     return show
 
 
-def as_object(session: str, turn: Turn, left: After = After.NONE) -> str:
-    """The whole turn for a program, in ASCII. `learning` says who looks back over it: a process in the
-    background, the next `hone` (queued), or none because nothing is due."""
+def as_object(session: str, turn: Turn, lessons: Sequence[LessonText] = (), left: After = After.NONE) -> str:
+    """The whole turn for a program, in ASCII. `learned` is what it learned already; `learning` says who looks
+    back over it: a process in the background, the next `hone` (queued), or none because nothing is due."""
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
     return json.dumps(
@@ -181,6 +194,7 @@ def as_object(session: str, turn: Turn, left: After = After.NONE) -> str:
             "error": turn.error,
             "usage": usage,
             "calls": len(turn.usage),
+            "learned": [lesson_data(each) for each in lessons],
             "learning": left,
         }
     )

@@ -14,7 +14,7 @@ from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
 from hone.cli.options import FAILED, Options, at_terminal, confirm, limit_option, parse_age
-from hone.cli.output import columns, create, echo, to_json
+from hone.cli.output import columns, create, echo, screen_width, to_json
 from hone.cli.render import account, paint_for
 from hone.core.ids import SessionId
 from hone.core.loading import import_object
@@ -253,7 +253,7 @@ def _unlearn(options: Options, ids: Sequence[SessionId], lessons: str | None, *,
     found = with_home(options, lambda hone: resting(hone.keeper, ids))
     if not found:
         return 0
-    click.echo(changes.table(found, columns()))
+    click.echo(changes.table(found, screen_width()))
     wanted = lessons == "withdraw"
     if lessons is None and ask:
         wanted = click.confirm(f"Withdraw what was learned, too ({counted(found)})?")

@@ -18,8 +18,8 @@ class Limits(Struct, frozen=True):
     until_done: bool = False
     """End the turn after a reply whose calls all succeeded and were more than look-ups."""
     last_question: str = (
-        "The budget of this turn is spent and no tool can be used any more. In a few sentences: "
-        "what is done, what is left, and what should come next?"
+        "The budget of this turn is spent, and you cannot use tools anymore. In a few sentences: "
+        "what is done, what is left, and what should happen next?"
     )
 
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from hone.core.curation import CuratorRun
 from hone.core.jobs import Job
-from hone.core.ledger import Entry
+from hone.core.ledger import Entry, LessonText
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
 from hone.core.tool import Outcome
@@ -46,17 +46,25 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Learned(Struct, frozen=True):
-    """A review has ended: what it changed, and what waits for the owner."""
+    """A review has ended: what it changed, what waits for the owner, and all of it in words."""
 
     job: Job
     entries: tuple[Entry, ...]
+    lessons: tuple[LessonText, ...] = ()
+
+
+class ReviewFailed(Struct, frozen=True):
+    """A review could not be completed. `job` says why, and whether it stays in the queue."""
+
+    job: Job
 
 
 class Curated(Struct, frozen=True):
-    """The curator has ended a round: what it changed, and what waits for the owner."""
+    """The curator has ended a round: what it changed, what waits for the owner, and all of it in words."""
 
     round: CuratorRun
     entries: tuple[Entry, ...]
+    lessons: tuple[LessonText, ...] = ()
 
 
 Event = (
@@ -70,6 +78,7 @@ Event = (
     | Notice
     | TurnEnded
     | Learned
+    | ReviewFailed
     | Curated
 )
 Emit = Callable[[Event], None]

@@ -172,6 +172,21 @@ class Entry(Struct, frozen=True):
     settled: ChangeId | None = None
 
 
+class LessonText(Struct, frozen=True):
+    """What a change says, in its own words. `text` is the entry that came, a skill's description or its first
+    new line; `replaced` is the entry that went. `file` is a support file of a skill. `undo` is the change to
+    undo: the first of its group."""
+
+    change: ChangeId
+    undo: ChangeId
+    target: Target
+    kind: ChangeKind
+    standing: ChangeState
+    text: str = ""
+    replaced: str = ""
+    file: str = ""
+
+
 class ChangeQuery(Struct, frozen=True):
     """Which changes. `target` is one target, or the beginning of some if it ends with a colon; `session` is
     where it was made or what it rests on; `kinds` are some kinds only, all of them if there are none; `after`

@@ -19,7 +19,7 @@ Spawn = Callable[[str, Emit], Awaitable[Turn]]
 
 
 async def childless(task: str, _: Emit) -> Turn:
-    return Turn(Origin.DELEGATE).ended(Stop.FAILED, f"Nobody is there to take over: {task}")
+    return Turn(Origin.DELEGATE).ended(Stop.FAILED, f"No helper is available for this task: {task}")
 
 
 UNNAMED = Header(SessionId(""), datetime.fromtimestamp(0, UTC))

@@ -110,9 +110,7 @@ class Transcript(Struct, frozen=True):
 
     def closing(self, reason: str) -> tuple[Message, ...]:
         """What must follow so that every call has a result and the last word is the assistant's."""
-        results = tuple(
-            answer(call, f"not run to its end: {reason}", failed=True) for call in self.open_calls()
-        )
+        results = tuple(answer(call, f"did not finish: {reason}", failed=True) for call in self.open_calls())
         if not self.nodes or (not results and self.nodes[-1].message.role is Role.ASSISTANT):
             return results
         return (*results, assistant(f"(no answer: {reason})"))

@@ -61,7 +61,9 @@ class Place:
             status = os.fstat(file.fileno())
             insist(status)
             if status.st_size > limit:
-                raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes, and {limit:,} are the most")
+                raise OSError(
+                    errno.EFBIG, f"it has {status.st_size:,} bytes, and at most {limit:,} are allowed"
+                )
             self.status = status
             return file.read()
 

@@ -74,9 +74,7 @@ def judge(
     if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     if not author.evidence:
-        raise Refused(
-            "Name what it rests on: quote the words from this conversation, or give message numbers."
-        )
+        raise Refused("Cite the evidence: quote words from this conversation, or give message numbers.")
     try:
         owners = not (flags or scripts) and _is_owners_word(author, entries, gone, quoted)
         cause, confirmed = _weigh(author, flags, scripts=scripts, owners=owners)
@@ -85,6 +83,18 @@ def judge(
     if mode is not LearningMode.AUTO:
         cause = cause or ASKED
     return Verdict(ChangeState.PENDING, cause=cause) if cause else Verdict(ChangeState.ACTIVE, confirmed)
+
+
+def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Verdict:
+    """Return the verdict on a change of a skill, confirmed if all it adds are the owner's own words. It
+    decides no more than that: what waits goes on waiting."""
+    if verdict.standing is not ChangeState.ACTIVE or not (added and author.quotes):
+        return verdict
+    try:
+        own = all(quotes(line, author.quotes) for line in added)
+    except _FAULTS:
+        own = False
+    return replace(verdict, confirmed=verdict.confirmed or own)
 
 
 def stricter(one: LearningMode, other: LearningMode) -> LearningMode:

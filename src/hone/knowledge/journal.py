@@ -206,7 +206,7 @@ def _full(text: str, wanted: int, limit: int) -> str:
     if not limit:
         return "This part of the journal is switched off in the settings; nothing was changed."
     return _choice(
-        f"It is full: it would have {wanted:,} characters, and {limit:,} are the most. "
+        f"It is full: it would have {wanted:,} characters, and at most {limit:,} are allowed. "
         "Merge or remove entries, best in one batch with the new one",
         entries(text),
     )

@@ -37,12 +37,21 @@ from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 from hone.files.tree import FileTree
 from hone.knowledge import folding, journal, places
-from hone.knowledge.admission import LearningMode, Verdict, check, clean, judge, judge_routine, stricter
+from hone.knowledge.admission import (
+    LearningMode,
+    Verdict,
+    check,
+    clean,
+    confirm_quoted,
+    judge,
+    judge_routine,
+    stricter,
+)
 from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
 from hone.knowledge.skills import bundled, folder
-from hone.knowledge.skills.facts import facts, find_protection, touches_scripts
+from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.vetting import AGENTS, Vetted, Vetting
@@ -257,7 +266,8 @@ class Keeper:
         draft = Draft(skill(name), edit.kind, held, after)
         if author.actor in AGENTS:
             cause = cause or await self._vetting.examine_skill(draft, author)
-        return (await self._record([draft], author, _wait(verdict, cause)))[0]
+        verdict = confirm_quoted(_wait(verdict, cause), new_lines(before, after), author)
+        return (await self._record([draft], author, verdict))[0]
 
     async def _skill_files(self, name: str) -> Files:
         held = await self.sync(skill(check_name(name)))

@@ -147,7 +147,7 @@ class Library:
             *(f"  {line}".rstrip() for line in body.split("\n")),
         ]
         if others := sorted(split_facts(files)[0].keys() - {DOCUMENT}):
-            lines.append(f"# Files of {name}, for skill_view: {', '.join(others)}")
+            lines.append(f"# Files of {name} (read them with skill_view): {', '.join(others)}")
         return "\n".join(lines)
 
     async def rate(self, session: SessionId, results: Callable[[str], SkillResult]) -> None:

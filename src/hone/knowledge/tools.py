@@ -41,7 +41,7 @@ WIDTH = 160
 
 Action = Literal["create", "create_anyway", "patch", "edit", "write_file", "remove_file", "archive"]
 Part = Literal["memory", "user", "project"]
-Proof = Annotated[list[str], "exact words from this conversation it rests on, or message numbers like #7"]
+Proof = Annotated[list[str], "exact words from this conversation that support it, or message numbers like #7"]
 
 
 class MemoryEdit(Struct, frozen=True):
@@ -70,20 +70,20 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
         context: ToolContext,
         action: Literal["list", "add", "add_anyway", "replace", "remove", "batch"],
         evidence: Proof,
-        target: Annotated[Part, "user: the person; project: this folder; memory: all else"] = "memory",
+        target: Annotated[Part, "user: the person; project: this folder; memory: everything else"] = "memory",
         text: str = "",
         match: Annotated[str, "the entry to replace or remove, or a unique part of it"] = "",
         batch: Annotated[list[MemoryEdit] | None, "several changes, all or none"] = None,
         reason: str = "",
     ) -> Outcome:
-        """Read or change the journal: short lasting facts and preferences, in the user's words."""
+        """Read or change the journal: short, lasting facts and preferences in the user's words."""
         if action == "list":
             return answer("\n\n".join([await _section(part) for part in targets]))
         items = batch or [] if action == "batch" else [MemoryEdit(action, target, text, match)]
         try:
             edits = [(targets[item.target], _edit(item)) for item in items]
             if not edits:
-                raise Refused("A batch needs changes.")
+                raise Refused("A batch needs at least one change.")
             entries = await keeper.note(edits, author(context, evidence, reason, source))
         except HoneError as error:
             return _refuse(error)
@@ -122,20 +122,20 @@ def _has_replaced(items: Sequence[MemoryEdit], entries: Sequence[Entry]) -> bool
 def reading_tools(library: Library) -> list[Tool]:
     @tool(effects={Effect.SKILL}, readonly=True)
     async def skills_list(
-        query: Annotated[str, "the task in a few words; empty: the most used"] = "",
+        query: Annotated[str, "the task in a few words; empty: the most used skills"] = "",
     ) -> Outcome:
-        """Find skills: tried ways to do a class of task."""
+        """Search skills: proven ways to do a class of task."""
         try:
             found = await library.search(query, SHOWN)
         except HoneError as error:
             return _refuse(error)
-        return answer("\n".join(map(line, found)) or "There are no skills for this.")
+        return answer("\n".join(map(line, found)) or "No skill matches.")
 
     @tool(effects={Effect.SKILL}, readonly=True)
     async def skill_view(
-        context: ToolContext, name: str, file: Annotated[str, "a file it names"] = DOCUMENT
+        context: ToolContext, name: str, file: Annotated[str, "a file that it lists"] = DOCUMENT
     ) -> Outcome:
-        """Read a skill, or one of its files."""
+        """Read a skill or one of its files."""
         try:
             files = await library.files(name)
             by_user = ACTORS.get(context.header.origin) is None
@@ -168,12 +168,12 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
         action: Action,
         name: Annotated[str, "a class of task, such as release-notes"],
         evidence: Proof,
-        text: Annotated[str, "create, edit: the whole SKILL.md; else the new text"] = "",
+        text: Annotated[str, "create, edit: the whole SKILL.md; otherwise the new text"] = "",
         find: Annotated[str, "patch: exact text that occurs once"] = "",
-        file: Annotated[str, "below references/, templates/, scripts/ or assets/"] = "",
+        file: Annotated[str, "in references/, templates/, scripts/ or assets/"] = "",
         reason: str = "",
     ) -> Outcome:
-        """Keep a procedure as a skill, or correct one. Patch an existing one rather than create another."""
+        """Save a procedure as a skill, or fix one. Patch an existing skill rather than create another."""
         try:
             if action == "create":
                 await _compare(name, text)
@@ -249,7 +249,7 @@ def _describe_recorded(entries: Sequence[Entry]) -> str:
         waits = (
             f"It will wait for the user: {first.cause}."
             if first.cause
-            else "It counts when this review ends."
+            else "It takes effect when this review ends."
         )
         return f"Noted. {waits}"
     if first.standing is ChangeState.PENDING:

@@ -34,7 +34,7 @@ async def describe_known(library: Library, folder: str, nodes: Sequence[Node], t
         blocks += await _describe_withdrawn(library.keeper)
     if "skills" in topics:
         blocks += await _describe_skills(library, nodes)
-    return redact("\n\n".join(["What is known now.", *blocks]))
+    return redact("\n\n".join(["This is what you know now.", *blocks]))
 
 
 async def _describe_journal(keeper: Keeper, folder: Path) -> list[str]:
@@ -59,7 +59,7 @@ async def _describe_waiting(keeper: Keeper) -> list[str]:
                     journal.entries((each or b"").decode()) for each in (step.before, step.after)
                 )
                 new += [journal.format_entry(entry) for entry in after if entry not in before]
-    return [_list("These wait for the user already; do not save them again", new[-WAITING:])] if new else []
+    return [_list("These already wait for the user; do not save them again", new[-WAITING:])] if new else []
 
 
 async def _describe_withdrawn(keeper: Keeper) -> list[str]:
@@ -71,8 +71,8 @@ async def _describe_withdrawn(keeper: Keeper) -> list[str]:
 async def _describe_skills(library: Library, nodes: Sequence[Node]) -> list[str]:
     words = " ".join(node.message.text for node in nodes if node.is_owners)[-QUERY:]
     found = await library.search(words, SKILLS)
-    return [_list("Skills most like this conversation", (f"{line(each)}\n" for each in found))]
+    return [_list("The skills closest to this conversation", (f"{line(each)}\n" for each in found))]
 
 
 def _list(heading: str, rows: Iterable[str]) -> str:
-    return f"{heading}:\n{visible(''.join(rows)).rstrip() or '(nothing)'}"
+    return f"{heading}:\n{visible(''.join(rows)).rstrip() or '(none)'}"

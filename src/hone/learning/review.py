@@ -5,6 +5,7 @@ killed leaves only its job, and starts over.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from msgspec import Struct
 from hone.core.agent import Agent, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
-from hone.core.events import Emit, Learned
+from hone.core.events import Emit, Learned, ReviewFailed
 from hone.core.jobs import Job, JobId, Jobs, State, Topics
-from hone.core.ledger import Change, Entry, Ledger, skill
+from hone.core.ledger import Change, Entry, Ledger, LessonText, skill
 from hone.core.messages import Message, Role
 from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
@@ -29,6 +30,7 @@ from hone.core.value import replace
 from hone.knowledge.library import Library
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.tools import knowledge_tools
+from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
 from hone.learning.known import describe_known
 from hone.learning.source import find_starts, read_source, split
@@ -88,14 +90,17 @@ class Reviewer:
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
         """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
-        wrong is written down with the job and raised to nobody. `aside` is awaited before each step."""
+        wrong is written down with the job, emitted and raised to nobody. `aside` is awaited before each
+        step."""
         deps = self._deps
         job = await deps.jobs.job(id)
         with claim(deps.home, job.tree) as held:
             if not held or (await deps.jobs.job(id)).state is not State.QUEUED:
                 return None
             try:
-                return await self._attempt(job, emit, aside)
+                entries = await self._attempt(job, emit, aside)
+                if entries is not None:
+                    return entries
             except Conflict:
                 return None  # it was cancelled or completed meanwhile
             except HoneError as error:
@@ -104,6 +109,9 @@ class Reviewer:
                 await self._failed(job, f"It took more than {deps.bounds.seconds:.0f} seconds.")
             except Exception as error:  # noqa: BLE001  the wall: a model or plugin that raises is a line in a list
                 await self._failed(job, f"It broke off with {type(error).__name__}.")
+            now = await deps.jobs.job(id)
+            if now.error:
+                emit(ReviewFailed(now))
         return None
 
     def tidy(self, waiting: Iterable[Job]) -> None:
@@ -201,10 +209,16 @@ class Reviewer:
             return await deps.jobs.complete(job.id, changes, contents, cached, deps.clock.now())
 
         entries = await deps.library.keeper.commit(staged, finish)
-        emit(Learned(await deps.jobs.job(job.id), tuple(entries)))
+        emit(Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries)))
         for session, said in split(given.source).items():
             await deps.library.rate(session, partial(result, messages=said, entries=entries))
         return entries
+
+    async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
+        """What was learned, in its own words. It is in the ledger, whether or not it can be read now."""
+        with suppress(HoneError):
+            return await find_lessons(self._deps.library.keeper.ledger, entries)
+        return ()
 
     async def _failed(self, job: Job, error: str, *, again: bool = False) -> None:
         """`again`: however often it was tried."""

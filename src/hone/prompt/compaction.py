@@ -15,7 +15,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust, lowest
 
 MARK = "(Notes on the conversation so far; the messages they stand for were taken out.)"
-GO_ON = "Go on from there."
+GO_ON = "Continue from there."
 _WORDS = 160
 _LEAST = 4
 """Fewer messages than this are not worth a summary."""
@@ -89,8 +89,8 @@ def drop_examples(transcript: Transcript) -> Transcript:
 def question(focus: str = "", examples: int = 0) -> Message:
     text = (Path(__file__).with_name("texts") / "compact.md").read_text(encoding="utf-8")
     if examples:
-        text += f"\nThe first {examples} messages are examples from a template: leave them out.\n"
-    return user(f"{text}\nLook especially at: {focus}" if focus else text)
+        text += f"\nThe first {examples} messages are examples from a template. Leave them out.\n"
+    return user(f"{text}\nPay special attention to: {focus}" if focus else text)
 
 
 def digest(nodes: tuple[Node, ...]) -> str:

@@ -22,9 +22,9 @@ BUDGET = 8_000
 """Bytes."""
 WIDTH = 120
 
-_HEAD = "# Skills\n\nEach is a way to do a class of task; `skill_view` gives its text.\n"
-_MORE = "\nMore are not shown here; `skills_list` with a query finds them."
-_ALL = "\nThese are all; `skills_list` with a query finds the one that fits."
+_HEAD = "# Skills\n\nEach skill says how to do a class of task. Read one with `skill_view`.\n"
+_MORE = "\nThere are more. Search them with `skills_list`."
+_ALL = "\nThese are all skills. Search them with `skills_list`."
 _TEXTS = Path(__file__).with_name("texts")
 
 

@@ -33,7 +33,7 @@ def _newest(said: Sequence[Numbered], starts: Collection[int], room: int) -> str
             break
         kept.insert(0, each)
     left = len(owners) - len(kept)
-    note = f"({left:,} earlier messages of the user's are left out.)\n\n" if left else ""
+    note = f"({left:,} earlier messages from the user are left out.)\n\n" if left else ""
     return note + _join(kept, starts, OWNERS[-1], 0)
 
 

@@ -8,15 +8,14 @@ from hone.core.permissions import Mode
 _HEADING = "# Permission mode: "
 _NOTES = {
     Mode.PLAN: (
-        "Only look: read, search, run commands that change nothing. Writes are refused, and commands find "
-        "the working folder read-only. Once you know enough, answer with a plan: the steps in order, the "
-        "files each step changes, and how to check the result. The owner decides whether to carry it out."
+        "Do not change anything. You can read, search, and run commands that change nothing. Writes are "
+        "refused, and the working folder is read-only for commands. When you know enough, answer with a "
+        "plan: the steps in order, the files each step changes, and how to check the result. The user "
+        "decides whether to carry it out."
     ),
-    Mode.ASK: "The owner is asked before each write and each command, and sees the diff or the command.",
-    Mode.AUTO: (
-        "Work freely in the working folder and the sandbox. The owner is asked about anything beyond them."
-    ),
-    Mode.FULL: "Nothing is asked: calls take effect as you make them. The owner's deny rules still hold.",
+    Mode.ASK: "The user is asked before each write and each command, and sees the diff or the command.",
+    Mode.AUTO: "Work freely in the working folder and the sandbox. The user is asked about anything else.",
+    Mode.FULL: "Nobody is asked. Your calls take effect at once. The user's deny rules still apply.",
 }
 
 

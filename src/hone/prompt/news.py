@@ -20,7 +20,7 @@ def describe_news(news: News) -> SystemNote | None:
     if not items:
         return None
     count = f"{len(items)} changes" if len(items) > 1 else "1 change"
-    heading = f"# {count} in what is known"
+    heading = f"# {count} to the journal and skills"
     return SystemNote("\n".join((heading, *_fitting(items, LIMIT - len(heading)))), news.upto)
 
 
@@ -49,7 +49,7 @@ def _journal(news: News) -> Iterator[str]:
 
 def _skills(news: News) -> Iterator[str]:
     for name in news.gone:
-        yield f"Skill {one_line(name, 100)}: no longer there"
+        yield f"Skill {one_line(name, 100)}: removed"
     for skill in news.skills:
         about = one_line(skill.description, _DESCRIPTION)
         yield f"Skill {one_line(skill.name, 100)}, new or changed: {about}"
@@ -67,4 +67,4 @@ def _fitting(items: Sequence[str], room: int) -> Iterator[str]:
             yield each
         else:
             left += 1
-    yield f"- {left:,} more; `memory` (action list) and `skills_list` show what holds now"
+    yield f"- {left:,} more. `memory` (action list) and `skills_list` show the current state."

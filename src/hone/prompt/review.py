@@ -17,11 +17,11 @@ LEAST = 2_000
 """Bytes of a conversation that a digest has room for, however small the window."""
 
 ONE = (
-    "This is a conversation you had earlier, shortened; the numbers are those of its messages.",
+    "This is a conversation you had earlier, shortened. Each message has its number.",
     "(End of the conversation.)",
 )
 SEVERAL = (
-    "These are short conversations you had earlier, one after the other; their messages are numbered on.",
+    "These are short conversations you had earlier, one after the other. Each message has its number.",
     "(End of the conversations.)",
 )
 
@@ -76,7 +76,7 @@ def _apart(nodes: Sequence[Node]) -> list[str]:
         return []
     return [
         f"Messages {examples[0]} to {examples[-1]} are examples from a template. They did not happen in this "
-        "conversation: learn nothing from them, and do not name them as evidence."
+        "conversation. Do not learn from them, and do not cite them as evidence."
     ]
 
 

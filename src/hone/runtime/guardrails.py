@@ -72,16 +72,16 @@ def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:
     if _reached(counts.same_call, thresholds.same_call[1]):
         return (
             f"Not run: this call has failed {counts.same_call} times with these arguments. "
-            "Do not repeat it: read its errors, change the arguments, or go another way."
+            "Do not repeat it: read the errors, change the arguments, or try another way."
         )
     if _reached(counts.same_tool, thresholds.same_tool[1]):
         return (
             f"Not run: this tool has failed {counts.same_tool} times in a row in this turn. "
-            "Use another tool, or tell the user what stands in the way."
+            "Use another tool, or tell the user what is blocking you."
         )
     if _reached(counts.same_result, thresholds.same_result[1]):
         return (
-            f"Not run: this call has given the same result {counts.same_result} times. "
+            f"Not run: this call has returned the same result {counts.same_result} times. "
             "Use the result you have, or ask for something else."
         )
     return None
@@ -90,13 +90,13 @@ def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:
 def warning(counts: CallCounts, thresholds: Guardrails, *, failed: bool) -> str | None:
     """What is said beside the result that has just come back and is in the counts."""
     if failed and _reached(counts.same_call, thresholds.same_call[0]):
-        return (
-            f"this call has failed {counts.same_call} times like this: change the arguments or the approach"
-        )
+        return f"this call has failed {counts.same_call} times this way: change the arguments or the approach"
     if failed and _reached(counts.same_tool, thresholds.same_tool[0]):
         return f"this tool has failed {counts.same_tool} times in a row: read its errors or use another one"
     if not failed and _reached(counts.same_result, thresholds.same_result[0]):
-        return f"this call has given the same result {counts.same_result} times: there is nothing new to see"
+        return (
+            f"this call has returned the same result {counts.same_result} times: there is nothing new to see"
+        )
     return None
 
 

@@ -330,7 +330,7 @@ class Session:
         said = Message(said.role, (*(part for part in beside if part is not None), *parts))
         now = self._deps.clock.now()
         longer = await self._begun(said.text, emit)
-        for message in self.transcript.closing("the turn was broken off"):
+        for message in self.transcript.closing("the turn was cut off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
         left_open = longer.nodes[len(self.transcript) :] if self._stored else ()
         if left_open:  # by itself: what that turn did counts before the next one begins

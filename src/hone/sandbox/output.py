@@ -75,7 +75,7 @@ class Output:
 
     def _where(self) -> str:
         if self._kept == 0:
-            return f"the rest could not be kept ({self._trouble})"
+            return f"the rest could not be saved ({self._trouble})"
         part = "whole output" if self._kept == self.total else f"its first {self._kept:,} bytes"
         return f"{part} in {self._spill.name}"
 

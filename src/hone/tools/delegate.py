@@ -21,10 +21,10 @@ def delegate_tool(at_once: int = 4) -> Tool:
     async def delegate(
         context: ToolContext, tasks: Annotated[list[str], "complete instructions, one per helper"]
     ) -> Outcome:
-        """Give independent tasks to helpers that have your tools but not this conversation. They work side by
-        side; each answers with a summary."""
+        """Give independent tasks to helpers. They have your tools but do not see this conversation. They work
+        in parallel, and each returns a summary."""
         if not tasks or not all(task.strip() for task in tasks):
-            return refused("Each task must say what to do.")
+            return refused("Every task needs instructions.")
         places = asyncio.Semaphore(at_once)
 
         async def one(number: int, task: str) -> Turn:

@@ -37,7 +37,7 @@ class CommandRequest(Struct, frozen=True):
         if self.network and not context.agent.permit.allows(frozenset({Effect.NETWORK})):
             return "The network is not permitted here. Work without it."
         if not self.network and Claim.NETWORK not in self.choice.held:
-            return "Nothing here keeps a command from the network, so ask with network=true."
+            return "No sandbox blocks the network here, so call again with network=true."
         doubts = tuple(self._doubts(danger))
         kind = "code" if self.tool == "execute_code" else "command"
         question = f"Run this {kind} in {sound(self.place)}?"

@@ -51,7 +51,7 @@ def _read_tool(folder: Path, work: Work) -> Tool:
         offset: Annotated[Positive, "first line"] = 1,
         limit: Positive = 2_000,
     ) -> Outcome:
-        """Read a text file, or some of its lines."""
+        """Read a text file or a range of its lines."""
         try:
             with find_path(folder, path) as place:
                 await permit(context, "read_file", Action.READ, place)
@@ -67,7 +67,7 @@ def _read_tool(folder: Path, work: Work) -> Tool:
 def _write_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.WRITE}, kind=ToolKind.FILE)
     async def write_file(context: ToolContext, path: str, content: str) -> Outcome:
-        """Create or overwrite a text file, folders included. For small changes use patch."""
+        """Create or overwrite a text file and its folders. For small changes use patch."""
         if path.endswith("/"):
             return refused(f"{shown(path)} was not written: it names a folder.")
         data = content.encode()
@@ -79,7 +79,7 @@ def _write_tool(folder: Path, work: Work) -> Tool:
         except FILE_ERRORS as error:
             return failure("written", located(folder, path), error)
         size = f"{len(data):,} bytes"
-        verb, was = ("Created", "") if before is None else ("Overwrote", f", before {len(before):,}")
+        verb, was = ("Created", "") if before is None else ("Overwrote", f"; it had {len(before):,}")
         return Outcome(f"{verb} {shown(path)} ({size}{was}).", trust=Trust.AGENT)
 
     return write_file
@@ -90,11 +90,11 @@ def _patch_tool(folder: Path, work: Work) -> Tool:
     async def patch(
         context: ToolContext,
         path: str,
-        find: Annotated[str, "exact text; must occur once unless all"],
+        find: Annotated[str, "exact text; must occur once unless all is set"],
         replace: str,
         all: bool = False,
     ) -> Outcome:
-        """Replace text in a file. Gives the diff."""
+        """Replace text in a file. Returns the diff."""
         try:
             with find_path(folder, path) as place:
                 await permit(context, "patch", Action.READ, place)
@@ -185,12 +185,12 @@ def failure(done: str, path: Path, error: OSError | ValueError | HoneError) -> O
         case HoneError():
             return refused(f"{shown(path)} was not {done}. {error}")
         case Absent():
-            close = f"; close names: {', '.join(map(shown, error.near))}" if error.near else ""
+            close = f"; similar names: {', '.join(map(shown, error.near))}" if error.near else ""
             reason, trust = f"there is no such file{close}", error.trust
         case FileNotFoundError():
             reason = "there is no such file"
         case FileExistsError() | NotADirectoryError():
-            reason = "a part of its path is a file, not a folder"
+            reason = "part of its path is a file, not a folder"
         case OSError():
             reason = (error.strerror or str(error)).lower()
         case UnicodeDecodeError():
@@ -217,11 +217,11 @@ def _excerpt(text: str, offset: int, limit: int) -> Outcome:
     if not lines:
         return Outcome("[the file is empty]", trust=Trust.AGENT)
     if offset > len(lines):
-        return refused(f"There is no line {offset:,}: the file has {len(lines):,}.")
+        return refused(f"There is no line {offset:,}: the file has {len(lines):,} lines.")
     last = min(len(lines), offset - 1 + limit)
     rows = [_clipped(line.removesuffix("\r")) for line in redact_rows(lines, offset - 1, last)]
     if last < len(lines):
-        rows.append(f"[{len(lines) - last:,} more lines; go on with offset={last + 1}]")
+        rows.append(f"[{len(lines) - last:,} more lines; continue with offset={last + 1}]")
     return Outcome("\n".join(rows))
 
 
@@ -278,7 +278,7 @@ def _ambiguous(text: str, starts: list[int]) -> str:
     more = ", …" if len(starts) > 10 else ""
     return (
         f"Not patched: the text to find occurs {count} (lines {numbers}{more}). "
-        "Add lines around it until it is unique, or set all."
+        "Add surrounding lines to make it unique, or set all."
     )
 
 

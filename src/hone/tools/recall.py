@@ -29,12 +29,12 @@ def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
     @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.OTHER)
     async def session_search(
         context: ToolContext,
-        query: Annotated[str, 'a whole question, or words, "a phrase", prefix*; dates count'] = "",
+        query: Annotated[str, 'a question, words, "a phrase" or prefix*; dates work too'] = "",
         limit: Positive = 10,
-        session: Annotated[str, "instead: read this session"] = "",
-        at: Annotated[int, "around this message"] = 1,
+        session: Annotated[str, "read this session instead"] = "",
+        at: Annotated[int, "message number to read around"] = 1,
     ) -> Outcome:
-        """Find what was said in earlier conversations, or read one around a message."""
+        """Search earlier conversations, or read one around a message."""
         try:
             if session:
                 return await _read(sessions, session, at)
@@ -81,18 +81,18 @@ def told(found: SearchResult) -> str:
 def nothing(found: SearchResult) -> str:
     """What was tried, and what to try instead."""
     if not found.tried:
-        return "There is nothing to look for in this query. Give a few words of what was said."
-    looked = f"No message has any of: {', '.join(found.tried)}."
-    left = f" Not looked for, being in every sentence: {', '.join(found.dropped)}." if found.dropped else ""
+        return "The query has no searchable words. Give a few words of what was said."
+    looked = f"No message contains any of: {', '.join(found.tried)}."
+    left = f" Ignored as too common: {', '.join(found.dropped)}." if found.dropped else ""
     return " ".join(
-        [f"{looked}{left} Try other words, or the beginning of one with a star.", *_remarks(found)]
+        [f"{looked}{left} Try other words, or the beginning of a word followed by *.", *_remarks(found)]
     )
 
 
 def _remarks(found: SearchResult) -> list[str]:
     if not found.waiting:
         return []
-    return [f"{found.waiting:,} older messages cannot be found yet; they are being added with each search."]
+    return [f"{found.waiting:,} older messages are not indexed yet; each search indexes more of them."]
 
 
 def _section(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
@@ -107,7 +107,7 @@ def _section(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
 def _passages(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
     shown: dict[tuple[bool, int], str] = {}
     for hit in hits:
-        mark = " (notes stand for it by now)" if hit.left else ""
+        mark = " (since replaced by notes)" if hit.left else ""
         shown[hit.left, hit.passage.number] = _line(hit.passage, terms, WIDTH, mark)
     for hit in hits:
         for beside in (hit.before, hit.after):

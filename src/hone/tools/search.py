@@ -45,12 +45,12 @@ def search_tool(folder: Path, work: Work) -> Tool:
     @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
     async def search_files(
         context: ToolContext,
-        pattern: Annotated[str, "Python regex; empty: list files that fit glob"] = "",
+        pattern: Annotated[str, "Python regex; empty: list the files that match glob"] = "",
         path: str = ".",
-        glob: Annotated[str, "like *.py or src/**/*.ts"] = "",
+        glob: Annotated[str, "such as *.py or src/**/*.ts"] = "",
         limit: Positive = 100,
     ) -> Outcome:
-        """Search text files line by line, or list files. Leaves out what .gitignore names."""
+        """Search text files line by line, or list files. Skips what .gitignore lists."""
         query = _query(pattern, glob, context.permissions.reader(), work.labels)
         if isinstance(query, Outcome):
             return query
@@ -127,8 +127,8 @@ def _search(place: Place, named: str, query: Search, limit: int) -> Outcome:
     rows = _matches(files, label, query) if query.regex else (_name(label, file) for file in files)
     found = list(islice(rows, limit + 1))
     if len(found) > limit:
-        found[limit:] = [f"[there is more: these are the first {limit}]"]
-    nothing = f"No match in {query.searched:,} files." if query.regex else "No file fits."
+        found[limit:] = [f"[there are more; these are the first {limit}]"]
+    nothing = f"No match in {query.searched:,} files." if query.regex else "No file matches."
     trust = query.trust if found else Trust.AGENT
     return Outcome("\n".join([*(found or [nothing]), *_remarks(query)]), trust=trust)
 
@@ -143,9 +143,9 @@ def _remarks(query: Search) -> Iterator[str]:
     if query.unreadable:
         yield f"[{query.unreadable:,} files or folders could not be read]"
     if query.closed:
-        yield f"[{query.closed:,} files or folders may hold secrets and were left out; read_file asks]"
+        yield f"[{query.closed:,} files or folders may hold secrets and were skipped; read_file asks first]"
     if query.clipped:
-        yield f"[{query.clipped:,} long lines were searched in their first {REACH:,} characters only]"
+        yield f"[{query.clipped:,} long lines were searched only in their first {REACH:,} characters]"
 
 
 def _matches(files: Iterator[SearchedFile], label: str, query: Search) -> Iterator[str]:

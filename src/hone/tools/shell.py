@@ -38,10 +38,10 @@ MOST = 20
 # the shell ends goes to a pipe of its own, so no output can be taken for it.
 _SCRIPT = (
     'trap "pwd -P >&3 2>/dev/null" EXIT; '
-    'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 is gone)"; }; '
+    'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 no longer exists)"; }; '
     'eval "$1"'
 )
-SEALED = "git's hooks and config, CI files and start files are read-only here; change them with write_file"
+SEALED = "git hooks and config, CI files and startup files are read-only here; change them with write_file"
 _SEALED_SIGNS = ("Read-only file system", "Device or resource busy")
 _SNIPPET = Path(__file__).with_name("snippet.py").read_text("utf-8")
 
@@ -110,9 +110,11 @@ class Shell:
 
     def impossible(self, command: str, *, background: bool) -> str:
         if "\0" in command or len(command.encode()) > LONGEST:
-            return f"a command has at most {LONGEST:,} bytes and no zero byte. Use write_file for long text."
+            return (
+                f"a command can have at most {LONGEST:,} bytes and no NUL byte. Use write_file for long text."
+            )
         if background and sum(job.running.code is None for job in self.jobs.values()) >= MOST:
-            return f"{MOST} processes run in the background already. Stop some of them."
+            return f"{MOST} processes are already running in the background. Stop one of them first."
         return ""
 
     def note(self, job: BackgroundProcess) -> str:
@@ -154,11 +156,11 @@ def _terminal(shell: Shell) -> Tool:
         context: ToolContext,
         command: str,
         timeout: Annotated[int, "seconds", msgspec.Meta(ge=1, le=3600)] = 120,
-        background: Annotated[bool, "go on without waiting; see process"] = False,
+        background: Annotated[bool, "do not wait; see process"] = False,
         network: bool = False,
     ) -> Outcome:
-        """Run a shell command in a sandbox. cd holds for the next call; what the command starts ends with it,
-        unless in the background."""
+        """Run a shell command in a sandbox. cd carries over to the next call. Processes that a command starts
+        end with it, unless it runs in the background."""
         command = sound(command)
         impossible = shell.impossible(command, background=background)
         if impossible:
@@ -192,14 +194,14 @@ def _terminal(shell: Shell) -> Tool:
 def _process(shell: Shell) -> Tool:
     @tool(effects={Effect.EXECUTE})
     async def process(id: str = "", action: Literal["list", "output", "stop"] = "list") -> Outcome:
-        """Look at or stop processes in the background."""
+        """List, read or stop background processes."""
         if action == "list":
             rows = [f"{id}: {job.command} ({job.state})" for id, job in shell.jobs.items()]
             rows += [f"[{note}]" for note in shell.workspace.inspect()]
-            return Outcome("\n".join(rows) or "There are none.", trust=Trust.AGENT)
+            return Outcome("\n".join(rows) or "There are no background processes.", trust=Trust.AGENT)
         job = shell.jobs.get(id)
         if job is None:
-            return refused(f"There is no process {id!r}. There are: {', '.join(shell.jobs) or 'none'}.")
+            return refused(f"There is no process {id!r}. Processes: {', '.join(shell.jobs) or 'none'}.")
         if action == "stop":
             await job.running.stop()
         text = job.running.output.text()
@@ -220,7 +222,7 @@ def _code(shell: Shell) -> Tool:
         timeout: Annotated[int, "seconds", msgspec.Meta(ge=1, le=3600)] = 60,
         network: bool = False,
     ) -> Outcome:
-        """Run Python in a sandbox. Shows what it prints and the value of the last line."""
+        """Run Python in a sandbox. Returns what it prints and the value of the last line."""
         code = sound(code)
         choice = await workspace.choice()
         request = CommandRequest("execute_code", code, choice, network, str(workspace.folder))
@@ -270,7 +272,7 @@ def only_looks(context: ToolContext) -> bool:
 def walls(context: ToolContext, *, network: bool) -> str:
     own = "$TMPDIR (plan mode)" if only_looks(context) else "the working folder and $TMPDIR"
     reach = "" if network else ", no network"
-    return f"in a sandbox: writes only in {own}, files of others hidden{reach}"
+    return f"in a sandbox: can write only to {own}, sees no other files of the user{reach}"
 
 
 def named(code: int) -> str:

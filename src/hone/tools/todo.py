@@ -44,7 +44,7 @@ def todos(transcript: Transcript) -> tuple[TodoItem, ...]:
 def todo(
     context: ToolContext, items: Annotated[list[TodoItem] | None, "the whole new list"] = None
 ) -> Outcome:
-    """Plan work of several steps. With items, replace the task list; without, read it."""
+    """Plan work with several steps. With items, replace the task list; without, read it."""
     listed = todos(context.transcript) if items is None else items
     rows = [f"[{MARKS[item.state]}] {' '.join(item.text.split())}" for item in listed]
     return Outcome("\n".join(rows) or "The list is empty.", trust=Trust.AGENT)

@@ -94,9 +94,9 @@ class Capped(Wrapper, frozen=True):
 
     def _spill(self, text: str) -> str:
         try:
-            return f"whole result in {keep(self.folder, self.spec.name, text)}"
+            return f"full result in {keep(self.folder, self.spec.name, text)}"
         except OSError as error:
-            return f"the rest could not be kept ({error.strerror})"
+            return f"the rest could not be saved ({error.strerror})"
 
 
 def keep(folder: Path, name: str, text: str) -> Path:

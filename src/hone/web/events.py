@@ -3,9 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hone.core.events import CallEnded, CallStarted, Curated, Event, Heard, Learned, Notice, Spent, TurnEnded
-from hone.core.ledger import ChangeState, Entry
+from hone.core.events import (
+    CallEnded,
+    CallStarted,
+    Curated,
+    Event,
+    Heard,
+    Learned,
+    Notice,
+    ReviewFailed,
+    Spent,
+    TurnEnded,
+)
+from hone.core.jobs import State
+from hone.core.ledger import ChangeState, Entry, LessonText
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage, total
+from hone.knowledge.wording import lesson_data, tell
 
 Shown = tuple[str, Mapping[str, Any]]
 
@@ -37,15 +50,28 @@ def shown(event: Event) -> Shown:
                 "usage": spent(total(turn.usage)),
                 "calls": len(turn.usage),
             }
-        case Learned(job, entries):
-            return "learned", {"review": job.id, "session": job.session, **_made(entries)}
-        case Curated(done, entries):
-            return "curated", {"round": done.id, **_made(entries)}
+        case Learned(job, entries, lessons):
+            return "learned", {"review": job.id, "session": job.session, **_made(entries, lessons)}
+        case ReviewFailed(job):
+            again = job.state is State.QUEUED
+            return "review_failed", {
+                "review": job.id,
+                "session": job.session,
+                "error": job.error,
+                "again": again,
+            }
+        case Curated(done, entries, lessons):
+            return "curated", {"round": done.id, **_made(entries, lessons, "curator")}
 
 
-def _made(entries: Sequence[Entry]) -> dict[str, Any]:
+def _made(entries: Sequence[Entry], lessons: Sequence[LessonText], who: str = "") -> dict[str, Any]:
     waiting = sum(each.change.standing is ChangeState.PENDING for each in entries)
-    return {"changes": [each.id for each in entries], "waiting": waiting}
+    return {
+        "changes": [each.id for each in entries],
+        "waiting": waiting,
+        "lessons": [lesson_data(each) for each in lessons],
+        "line": "\n".join(tell(lessons, "", who)),
+    }
 
 
 def spent(usage: Usage) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hone.app import Hone
 from hone.core.clock import Clock
-from hone.core.errors import HoneError, StoreError
-from hone.core.events import Curated, Event, Learned
+from hone.core.errors import StoreError
+from hone.core.events import Curated, Event, Learned, ReviewFailed
 from hone.core.ledger import START
-from hone.knowledge.descriptions import describe, summarize
 from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.keys import Keys
@@ -36,20 +35,18 @@ class ServerState:
     open_sessions: OpenSessions
     clock: Clock
     address: str
-    _learned: asyncio.Queue[Learned] = field(default_factory=asyncio.Queue)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         """Do reviews, those that earlier processes left included, and report what happens meanwhile."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._watch()), group.create_task(self._report())]
+            task = group.create_task(self._watch())
             self.hone.background.attend(self._hear)
             try:
                 yield
             finally:
                 await self.end()
-                for task in tasks:
-                    task.cancel()
+                task.cancel()
 
     async def end(self, grace: float = 0.0) -> int:
         """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""
@@ -58,21 +55,10 @@ class ServerState:
         return late
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, Learned):
-            self._learned.put_nowait(event)
-        elif isinstance(event, Curated):
+        if isinstance(event, Learned | ReviewFailed | Curated):
             self.bus.publish(EVERYWHERE, *shown(event))
-
-    async def _report(self) -> None:
-        """What is learned is in the ledger, whether or not it can be told."""
-        while True:
-            learned = await self._learned.get()
-            kind, data = shown(learned)
-            with suppress(HoneError):
-                data = {**data, "line": summarize(await describe(self.hone.keeper, learned.entries), "")}
-            self.bus.publish(EVERYWHERE, kind, data)
-            if self.open_sessions.find(learned.job.session):
-                self.bus.publish(learned.job.session, kind, data)
+        if isinstance(event, Learned | ReviewFailed) and self.open_sessions.find(event.job.session):
+            self.bus.publish(event.job.session, *shown(event))
 
     async def _watch(self) -> None:
         """Other processes change things, too. What cannot be read now is read at the next look."""

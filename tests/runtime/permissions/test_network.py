@@ -50,7 +50,7 @@ def test_a_url_in_the_owners_message_is_consent_to_its_host_and_to_no_other(
     assert refusal(run(f"curl -sSL https://{host}/deep")) == ""
     no = refusal(fetch(f"https://{other}/deep"))
     assert (no == "") is (host == other)
-    assert host == other or no.startswith("It needs the owner's consent, and nobody is there to be asked.")
+    assert host == other or no.startswith("This needs the user's consent, and nobody is there to ask.")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ async def test_a_search_engine_of_the_owners_needs_no_question_and_obeys_never(t
         assert result is not None
         return result.text
 
-    assert "the search engine is set to http://127.0.0.1:9" in await searched("ask")
+    assert "The search engine is http://127.0.0.1:9" in await searched("ask")
     assert await searched("never") == (
         'Not searched. The network is switched off: network = "never". Work without it.'
     )

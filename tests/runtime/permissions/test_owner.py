@@ -40,9 +40,9 @@ async def answered(
 @pytest.mark.parametrize(
     ("answer", "said", "questions"),
     [
-        (Answer.NO, "The owner said no.", 2),
-        (Answer("no", "use make deploy"), "The owner said no: use make deploy.", 2),
-        (Answer("nonsense"), "The owner said no.", 2),
+        (Answer.NO, "The user said no.", 2),
+        (Answer("no", "use make deploy"), "The user said no: use make deploy.", 2),
+        (Answer("nonsense"), "The user said no.", 2),
         (Answer.ONCE, "", 2),
         (Answer.SESSION, "", 1),
         (Answer.ALWAYS, "", 1),
@@ -70,7 +70,7 @@ async def test_a_question_shows_what_will_be_done_why_it_is_asked_and_the_exact_
 async def test_where_nobody_is_there_nothing_is_asked_and_the_reason_is_told() -> None:
     texts, owner = await answered(WRITE, Answer.ALWAYS, times=1, attended=False)
     reason = "It lies outside the working folder."
-    assert texts == [f"It needs the owner's consent, and nobody is there to be asked. {reason}"]
+    assert texts == [f"This needs the user's consent, and nobody is there to ask. {reason}"]
     assert owner.asked == []
     alone = permissions(Path("/work"))
     assert await alone.refusal(WRITE, asked(), attended=True) == texts[0]

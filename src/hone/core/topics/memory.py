@@ -3,16 +3,16 @@
 from hone.core.jobs import Topic
 
 QUESTION = """\
-Now look back over this conversation for what is worth keeping in the journal. Nobody waits for an answer, and the user does not read it.
+Now look back over this conversation and decide what belongs in the journal.
 
-Keep what would have changed this conversation had you known it at the start:
-- who the user is, what they work on and with, how they want to be answered and to work;
-- what the user corrected (tone, length, format, order of work), what annoyed them, what they asked you to remember;
-- lasting facts of the situation: how this project is built, tested, shipped; names, places, decisions.
+Save what would have changed this conversation if you had known it at the start:
+- who the user is, what they work on and with, and how they want to work and be answered;
+- what the user corrected (style, tone, format, length, workflow), what annoyed them, and what they asked you to remember;
+- lasting facts about the situation: how this project is built, tested and released; names, places, decisions.
 
-Use the user's own words where you can, one fact an entry, short enough to be read many times. `user` is for the person, `project` for this folder, `memory` for everything else. What the journal says now stands below: replace what is out of date instead of adding beside it, remove what the user has taken back, and leave alone what it says already.
+Use the user's own words where you can. Write one short fact per entry. `user` is about the person, `project` about this folder, `memory` about everything else. The current journal is below. If an entry is out of date or the user now says otherwise, replace it; do not add a second one beside it. Remove what the user has taken back. Leave alone what is already there.
 
-Leave out: what only mattered today, what stands in the files anyway, guesses, errors that went away (if another try worked, the other try is the lesson), missing programs or keys, "tool X does not work", secrets."""  # noqa: E501
+Do not save: what only mattered today, what the files already say, guesses, errors that went away, missing programs or credentials, claims that a tool does not work, secrets."""  # noqa: E501
 
 TOPIC = Topic(
     "memory",

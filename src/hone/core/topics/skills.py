@@ -3,16 +3,22 @@
 from hone.core.jobs import Topic
 
 QUESTION = """\
-Now look back over this conversation for what is worth keeping as a skill: a way to do a class of task. Nobody waits for an answer, and the user does not read it.
+Now look back over this conversation and decide what belongs in a skill: how to do a class of task for this user.
 
-Act if one of these is there:
-- the user corrected how a task was done, or complained: the skill that governs such tasks must say it, also if the journal says it already;
-- a technique, an order of steps, a fix or a way around something emerged that took effort to find;
-- a skill that was used was wrong, lacked a step or is out of date: patch it now.
+Act if one of these happened:
+- The user corrected style, tone, format, length or workflow, or complained about how you did a task. Put it into the skill that governs such tasks, even if the journal has it too.
+- You found a technique, fix, workaround or way of using a tool that took effort to find.
+- A skill you used was wrong, out of date or missed a step. Patch it now.
 
-In this order: patch the skill that was used; patch one that covers the class of task (those most like this conversation are listed below; `skill_view` gives the text of one); add a file below references/ and one line in SKILL.md that points to it; only then create a skill, named after the class of task, not after today's case.
+Take the first of these that fits:
+1. Patch the skill that was in play.
+2. Patch an umbrella skill that covers this class of task. The closest skills are listed below; `skill_view` shows one.
+3. Add a support file to one of them, and a one-line pointer to it in SKILL.md. references/ holds session detail and condensed knowledge, templates/ holds starters to copy, scripts/ holds actions to run again.
+4. Create an umbrella skill for the class of task. Name it after the class, never after today's case.
 
-A good skill says when to use it, the steps in order, how to check the result, and the pitfalls met. Write what was done and worked, not what was planned. Leave out: what failed because something was not installed or no key was set (if setting it up was the cause, keep the fix), errors that went away, one-off stories. If only protected skills fit, save nothing. If two skills overlap, say so in your answer and change neither for that reason."""  # noqa: E501
+A good skill says when to use it, the steps in order, how to check the result, and the pitfalls. Write down what worked, not what was planned.
+
+Do not save: failures of the environment (missing programs, packages or credentials), claims that a tool does not work, errors that went away, one-off stories. If a retry worked, the lesson is the retry. If the setup was the cause, save the fix. If only protected skills fit, save nothing. If two skills overlap, say so in your reply and leave both as they are."""  # noqa: E501
 
 TOPIC = Topic(
     "skills",

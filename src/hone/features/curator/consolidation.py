@@ -53,7 +53,7 @@ class MergeProposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read(answer: str) -> MergeProposal:
     """Raises Refused unless the answer is one JSON object of this form and nothing else."""
     if len(answer) > LONGEST:
-        raise Refused(f"The plan has {len(answer):,} characters, and {LONGEST:,} are the most.")
+        raise Refused(f"The plan has {len(answer):,} characters, and at most {LONGEST:,} are allowed.")
     try:
         value = json.loads(_unfenced(answer.strip()), object_pairs_hook=_once)
         return msgspec.convert(value, MergeProposal)
@@ -94,7 +94,7 @@ def moves(
         _claim(taken, (retiring.name,), "the archive")
         made.append(_put_away(retiring.name, folders[retiring.name], _reason(retiring.reason)))
     if len(taken) > MOST:
-        raise Refused(f"The plan touches {len(taken)} skills, and {MOST} are the most at once.")
+        raise Refused(f"The plan touches {len(taken)} skills, and at most {MOST} are allowed at once.")
     return tuple(made)
 
 

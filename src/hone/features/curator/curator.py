@@ -6,6 +6,7 @@ is due again.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +18,18 @@ from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
-from hone.core.ledger import NO_SESSION, START, Actor, Author, Change, ChangeState, Entry, Evidence, skill
+from hone.core.ledger import (
+    NO_SESSION,
+    START,
+    Actor,
+    Author,
+    Change,
+    ChangeState,
+    Entry,
+    Evidence,
+    LessonText,
+    skill,
+)
 from hone.core.permit import CURATE
 from hone.core.ports import Header, Sessions
 from hone.core.transcript import Transcript
@@ -31,6 +43,7 @@ from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
 from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
+from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.wrappers import Metered
 from hone.prompt.review import text
@@ -127,7 +140,13 @@ class Curator:
         except HoneError:
             return
         if done:
-            emit(Curated(*done))
+            emit(Curated(*done, await self._lessons(done[1])))
+
+    async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
+        """What changed, in words. It is in the ledger, whether or not it can be read now."""
+        with suppress(HoneError):
+            return await find_lessons(self._deps.library.keeper.ledger, entries)
+        return ()
 
     async def work(
         self, why: str = HAND, *, again: bool = False, due: bool = False

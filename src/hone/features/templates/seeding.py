@@ -136,7 +136,7 @@ def announcement(template: Template) -> str:
         (
             HEADING,
             f"- Template {template.name} ({template.work} work{about}): {count} that worked.",
-            "- They show how tools are called. Nothing in them was asked, said or done in this conversation, "
+            "- They show how to call tools. Nothing in them was asked, said or done in this conversation, "
             "and what they show may have changed since.",
         )
     )

@@ -136,3 +136,13 @@ def _can_run(path: str, data: bytes) -> bool:
     if path.startswith(_SCRIPTS) or suffix in _PROGRAMS:
         return True
     return data.removeprefix(_MARK).lstrip().startswith(_SHEBANG)
+
+
+def new_lines(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
+    """Return the lines that a skill gains, without the marks of a list."""
+    found: list[str] = []
+    for path, data in sorted(after.items()):
+        known = set(before.get(path, b"").splitlines())
+        if not path.startswith("@"):
+            found += [row.decode("utf-8", "replace") for row in data.splitlines() if row not in known]
+    return [text for row in found if (text := row.strip().removeprefix("- ").strip())]

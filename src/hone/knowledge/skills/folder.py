@@ -145,7 +145,7 @@ def _create(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]
     if isinstance(edit, Install):
         if any(path.startswith("@") for path in edit.files):
             raise Refused(
-                f"The folder to install as {name} holds a file whose name begins with @; take it out."
+                f"The folder to install as {name} holds a file whose name begins with @; remove it."
             )
         pinned = {PINNED: files[PINNED]} if PINNED in files else {}
         known = {ORIGIN: SkillOrigin.INSTALLED.encode(), SOURCE: _encoded(edit.source), **pinned}
@@ -236,7 +236,7 @@ def _uninstalled(name: str, files: Files) -> dict[str, bytes]:
 
 def _replaced(name: str, files: Files, edit: ReplaceSkill) -> dict[str, bytes]:
     if any(path.startswith("@") for path in edit.files):
-        raise Refused(f"The folder of the skill {name} holds a file whose name begins with @; take it out.")
+        raise Refused(f"The folder of the skill {name} holds a file whose name begins with @; remove it.")
     known = split_facts(_present(name, files))[1] if files else {ORIGIN: SkillOrigin.USER.encode()}
     return {**edit.files, **known}
 
@@ -249,7 +249,7 @@ def _patched(name: str, files: Files, edit: Patch) -> bytes:
     if len(places) != 1:
         count = f"{len(places)} times" if places else "nowhere"
         advice = "add a line before or after it" if places else "view the skill and copy the words exactly"
-        raise Refused(f"The text to replace stands {count} in {edit.path} of {name}; {advice}.")
+        raise Refused(f"The text to replace occurs {count} in {edit.path} of {name}; {advice}.")
     start, end = places[0]
     return _encoded(text[:start] + amend(text[start:end], edit.replace) + text[end:])
 
@@ -271,4 +271,6 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise Refused("The text holds halves of letters that no file can take; write them anew.") from None
+        raise Refused(
+            "The text contains broken characters (lone surrogates), which no file can hold; write it again."
+        ) from None

@@ -61,8 +61,8 @@ def check_name(name: str) -> str:
     """The name as it is, if its letters are right. Raises Refused."""
     if len(name) > LONGEST or SHAPE.fullmatch(name) is None:
         raise Refused(
-            f"{_shown(name)} cannot be the name of a skill: 1 to {LONGEST} of a-z, 0-9 and single hyphens "
-            "between them, such as release-notes."
+            f"{_shown(name)} cannot be the name of a skill: use 1 to {LONGEST} of a-z, 0-9 and single "
+            "hyphens between them, as in release-notes."
         )
     return name
 

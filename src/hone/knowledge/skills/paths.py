@@ -42,7 +42,7 @@ def accept(path: str) -> str:
     if len(names) > DEEPEST + 1:
         raise _refused(path, f"no more than {DEEPEST} names may follow {one_line(names[0], LONGEST_NAME)}/")
     if len(path) > LONGEST_PATH:
-        raise _refused(path, f"it has {len(path):,} characters, and {LONGEST_PATH} are the most")
+        raise _refused(path, f"it has {len(path):,} characters, and at most {LONGEST_PATH} are allowed")
     for name in names:
         if fault := _fault(name):
             raise _refused(path, fault)
@@ -59,18 +59,22 @@ def weigh(files: Mapping[str, bytes]) -> None:
     sizes = {path: len(data) for path, data in files.items() if not path.startswith("@")}
     if len(sizes) > FILES:
         raise Refused(
-            f"The skill would have {len(sizes):,} files, and {FILES} are the most. Join some of them."
+            f"The skill would have {len(sizes):,} files, and at most {FILES} are allowed. Join some of them."
         )
     for path, size in sizes.items():
         if size > FILE_BYTES:
-            raise _refused(path, f"it would have {size:,} bytes, and {FILE_BYTES:,} are the most; split it")
+            raise _refused(
+                path, f"it would have {size:,} bytes, and at most {FILE_BYTES:,} are allowed; split it"
+            )
     if sum(sizes.values()) > BYTES:
-        raise Refused(f"The skill would have {sum(sizes.values()):,} bytes, and {BYTES:,} are the most.")
+        raise Refused(
+            f"The skill would have {sum(sizes.values()):,} bytes, and at most {BYTES:,} are allowed."
+        )
     length = len(files.get(DOCUMENT, b"").decode(errors="replace"))
     if length > DOCUMENT_CHARACTERS:
         raise _refused(
             DOCUMENT,
-            f"it would have {length:,} characters, and {DOCUMENT_CHARACTERS:,} are the most; "
+            f"it would have {length:,} characters, and at most {DOCUMENT_CHARACTERS:,} are allowed; "
             "move detail to files below references/",
         )
     _part(sizes)

@@ -36,7 +36,7 @@ class Ruling(Struct, frozen=True):
 
 
 ALLOW = Ruling(Decision.ALLOW)
-PLANNING = "Plan mode only looks. Say what you would do, and end with the plan."
+PLANNING = "Plan mode changes nothing. Say what you would do, and end with the plan."
 
 
 class PathRules(Struct, frozen=True):
@@ -76,7 +76,7 @@ def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) 
     path, writes = Path(request.subject), request.action is Action.WRITE
     is_open = places.is_open(path, request.action)
     if places.confined and not places.is_inside(path) and not is_open:
-        return Ruling(Decision.DENY, f"Only what lies below {places.folder} can be read and written here.")
+        return Ruling(Decision.DENY, f"You can only read and write below {places.folder} here.")
     if path.is_relative_to(places.home) and not is_open:
         hint = "Use memory or skill_manage." if writes else "Use memory, skill_view or session_search."
         return Ruling(Decision.DENY, f"Hone's home is closed to file tools. {hint}")

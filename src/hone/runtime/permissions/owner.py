@@ -28,7 +28,7 @@ _QUESTIONS = {
     Action.FETCH: "Fetch this page?",
     Action.USE: "Make this call?",
 }
-ALONE = "It needs the owner's consent, and nobody is there to be asked."
+ALONE = "This needs the user's consent, and nobody is there to ask."
 
 
 class OwnerPermissions:
@@ -146,7 +146,7 @@ class OwnerPermissions:
             return f"{ALONE} {ruling.reason}".strip()
         if not answer.is_yes:
             said = f": {answer.reason}" if answer.reason else ""
-            return f"The owner said no{said}".rstrip(".") + "."
+            return f"The user said no{said}".rstrip(".") + "."
         self._any_host = self._any_host or (answer.choice == Answer.ANY_HOST.choice and ruling.network)
         self._keep(answer, ruling.rules)
         return ""

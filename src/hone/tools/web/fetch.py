@@ -40,8 +40,8 @@ _ON_THE_WEB = regex(
     r"|gb2312|gbk|gb18030|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|hz"
 )
 _HINTS = {
-    403: "Its settings must name json among search.formats.",
-    429: "It wants fewer requests; its limiter may have to be told about this one.",
+    403: "Its settings must list json under search.formats.",
+    429: "It limits requests; its limiter may need an exception for Hone.",
 }
 
 
@@ -78,10 +78,10 @@ def _fetching(getter: Getter, clock: Clock, limits: PageLimits) -> Tool:
     @tool(effects={Effect.NETWORK}, readonly=True, kind=ToolKind.RESEARCH)
     async def web_fetch(
         context: ToolContext,
-        url: Annotated[str, "http:// or https://, on the public internet"],
-        offset: Annotated[int, "first character of the text to show", msgspec.Meta(ge=0)] = 0,
+        url: Annotated[str, "a public http:// or https:// URL"],
+        offset: Annotated[int, "first character to show", msgspec.Meta(ge=0)] = 0,
     ) -> Outcome:
-        """Read a web page as text. A long one comes in pieces; the result says the offset of the next."""
+        """Read a web page as text. A long page comes in pieces; the result gives the next offset."""
 
         async def admit(hop: str) -> str:
             return await context.refusal(Request("web_fetch", Action.FETCH, hop, hop, follows=True))
@@ -104,11 +104,11 @@ def _fetching(getter: Getter, clock: Clock, limits: PageLimits) -> Tool:
 
 def _shown(answer: FetchedPage, offset: int, limits: PageLimits) -> Outcome:
     failed = answer.status >= 400
-    first = f"{answer.url} (status {answer.status}, {answer.kind or 'of no declared type'})"
+    first = f"{answer.url} (status {answer.status}, {answer.kind or 'no declared type'})"
     page = _page(answer)
     if page is None:
         size = "of unknown size" if answer.length is None else f"of {answer.length:,} bytes"
-        return Outcome(f"{first}\nThis is no text but data {size}; nothing of it is shown.", failed=failed)
+        return Outcome(f"{first}\nThis is not text but data {size}; it is not shown.", failed=failed)
     whole = len(page.text)
     if offset and offset >= whole:
         return Outcome(
@@ -162,7 +162,7 @@ def _codec(label: str) -> str:
 
 def _position(start: int, end: int, whole: int) -> str:
     if end < whole:
-        return f"Characters {start:,} to {end:,} of {whole:,}. Read on with offset={end}."
+        return f"Characters {start:,} to {end:,} of {whole:,}. Continue with offset={end}."
     return f"Characters {start:,} to {end:,}: the end." if start else f"That is all: {whole:,} characters."
 
 
@@ -183,7 +183,7 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) 
         query: Annotated[str, "what to look for"],
         limit: Annotated[int, "how many results", msgspec.Meta(ge=1, le=30)] = 8,
     ) -> Outcome:
-        """Search the web. Gives titles, URLs and snippets; web_fetch reads a result."""
+        """Search the web. Returns titles, URLs and snippets. Read a result with web_fetch."""
         asked = urlencode({"q": query.strip(), "format": "json"}, errors="replace")
         # The owner chose this server; only a denial stops it.
         no = await context.refusal(Request("web_search", Action.FETCH, endpoint, follows=True))
@@ -198,7 +198,7 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) 
             reason, quotes = str(error), not isinstance(error, Unfetched) or error.quotes
         except TimeoutError:
             reason, quotes = f"It took longer than {limits.seconds:g} seconds.", False
-        text = f"Not searched; the search engine is set to {mask_password(endpoint)}. {reason}"
+        text = f"Not searched. The search engine is {mask_password(endpoint)}. {reason}"
         return Outcome(text, failed=True, trust=Trust.FOREIGN if quotes else Trust.AGENT)
 
     return web_search
@@ -212,7 +212,7 @@ async def _found(exchange: PageExchange, query: str, limit: int, size: int) -> O
     try:
         hits = msgspec.json.decode(await exchange.read(size), type=_Hits).results
     except (ValueError, RecursionError):
-        return refused("Not searched. The search engine did not answer with JSON as SearXNG does.")
+        return refused("Not searched. The search engine did not answer with JSON the way SearXNG does.")
     entries = [_entry(number, hit) for number, hit in enumerate(hits[:limit], 1)]
     nothing = Outcome(f"Nothing was found for {query!r}.", trust=Trust.AGENT)
     return Outcome("\n".join(entries)) if entries else nothing

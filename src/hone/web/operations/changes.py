@@ -37,6 +37,7 @@ def row(change: DescribedChange) -> dict[str, Any]:
     target = change.entry.change.target
     return {
         **data(change),
+        "text": change.words,
         "marks": change.marks,
         "lines": stat(change.steps),
         "rows": [{"sign": sign, "text": text} for sign, text in diff(target, change.steps)],

@@ -116,8 +116,9 @@ async function learn(talk, data) {
     renew(cards, changes, (each) => each.id, (each, old) => card(each, () => fresh().catch(complain), old));
   };
   await fresh();
-  const line = (data.line || "").replace(/ \((undo|log: |pending)[^)]*\)/g, "");
-  if (data.changes.length) talk.learned.append(el("section", { class: "learned" }, el("p", { class: "line" }, line), cards));
+  const lines = (data.line || "").split("\n").map((line) => line.replace(/ (· (undo \d+|log)|\(pending\))$/, ""));
+  const told = lines.map((line) => el("p", { class: "line" }, line));
+  if (data.changes.length) talk.learned.append(el("section", { class: "learned" }, told, cards));
   down(talk);
 }
 

@@ -1,6 +1,6 @@
 // News from the server: one stream for the page, one for the conversation that is open.
 
-const KINDS = ["session", "changed", "reviews", "notice", "learned", "reset"];
+const KINDS = ["session", "changed", "reviews", "notice", "learned", "review_failed", "reset"];
 const listeners = new Set();
 
 /** Calls `act` with the data of each event of these kinds, until `signal` ends it. */

@@ -91,6 +91,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 const always = new AbortController().signal;
 on(["changed", "learned", "reset"], () => stand().catch(complain), always);
 on(["notice"], (data) => say(data.text), always);
+on(["review_failed"], (data) => say(`A review failed: ${data.error}`, el("a", { href: "#/reviews" }, "See it")), always);
 on(["learned"], (data) => {
   if (data.line && place().page !== "chat") say(data.line, el("a", { href: "#/learning" }, "See it"));
 }, always);
