@@ -38,6 +38,10 @@ class Refused(HoneError):
     """What was asked cannot be done; nothing was changed. The message says what could be."""
 
 
+class AlreadyKnown(Refused):
+    """What somebody wants to write down is known, so there is nothing to do."""
+
+
 class ServiceError(HoneError):
     """Somebody else's service failed. Recognized secrets are taken out of its message."""
 

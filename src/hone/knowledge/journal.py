@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from hone.core.errors import Conflict, Refused
+from hone.core.errors import AlreadyKnown, Conflict, Refused
 from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
 from hone.core.visible import visible
@@ -156,7 +156,7 @@ def _worded(text: str, journal: str) -> str:
     if not entry:
         raise Refused("An entry needs words; nothing was changed.")
     if entry in entries(journal):
-        raise Refused("This entry is already there, word for word; nothing was changed.")
+        raise AlreadyKnown("This entry is already there, word for word; nothing was changed.")
     return entry
 
 

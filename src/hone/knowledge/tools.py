@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from hone.core.errors import HoneError, Refused
+from hone.core.errors import AlreadyKnown, HoneError, Refused
 from hone.core.ledger import (
     MEMORY,
     NO_SESSION,
@@ -86,7 +86,9 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
                 raise Refused("A batch needs at least one change.")
             entries = await keeper.note(edits, author(context, evidence, reason, source))
         except HoneError as error:
-            return _refuse(error)
+            # One that is known asks for nothing more; a batch is left undone because of it.
+            is_done = isinstance(error, AlreadyKnown) and len(items) == 1
+            return answer(str(error)) if is_done else _refuse(error)
         sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
         instead = " It takes the place of an older entry." if _has_replaced(items, entries) else ""
         return answer(f"{_describe_recorded(entries)}{instead} {' '.join(sizes)}")

@@ -9,7 +9,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from hone.core.errors import Refused
+from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledger, Target
 from hone.core.value import replace
 from hone.core.visible import visible
@@ -242,7 +242,7 @@ def _check_alike(text: str, entries: Sequence[str]) -> None:
         return
     listed = _list([by_wording[each] for each in alike])
     if any(has_same_words(text, each) for each in alike):
-        raise Refused(f"Not added: this is already known, in other words.\n{listed}")
+        raise AlreadyKnown(f"Not added: this is already known, in other words.\n{listed}")
     raise Refused(
         "Not added: these entries are alike. Replace the one that it corrects or completes; if it is a "
         f"different matter, use add_anyway.\n{listed}"
