@@ -21,7 +21,7 @@ WAITS = ("Waits for the user's approval", "Noted. It will wait")
 
 
 def is_in(answer: str) -> bool:
-    return answer.startswith(("Saved", "Noted. It counts"))
+    return answer.startswith(("Saved", "Noted. It takes effect"))
 
 
 def sample(tier: Tier, short: int, full: int) -> list[Injected]:
