@@ -41,7 +41,7 @@ def label(value: Channel | bool) -> str:
 
 
 def is_in(answer: str) -> bool:
-    return answer.startswith(("Saved", "Noted. It counts"))
+    return answer.startswith(("Saved", "Noted. It takes effect"))
 
 
 def sample(tier: Tier, short: int, full: int) -> list[Injected]:
