@@ -359,7 +359,7 @@ async def test_what_is_not_done_when_a_chat_is_left_is_done_by_the_next(home: Pa
             await begun.wait()
             await user.prompt()
             user.type(CTRL_D)
-            await user.sees("looked back over by the next one")
+            await user.sees("The next chat looks back over this.")
             assert await user.ended() == 0
         assert "Traceback" not in user.text
         assert await states() == ["queued"]

@@ -165,7 +165,8 @@ class Chat:
             return
         print(result)
         if name == "resume" and self._state.session is not before:
-            await self._state.hone.lookback.leave(before.id)
+            if self._state.session.id != before.id:
+                await self._state.hone.lookback.leave(before.id)
             self._recall()
 
     def _greet(self) -> None:
