@@ -161,7 +161,8 @@ async def held_items(hone: Hone) -> object:
     """What the ledger holds, and whether the backend has the same once all letters are delivered."""
     await hone.part(MemoryPart).worker.drain()
     backend = hone.part(MemoryPart).backing.make("sqlite")
-    held, there = {}, {}
+    held: dict[str, str] = {}
+    there: dict[str, str] = {}
     for key in ("drink", "food"):
         memory, memo = await load(hone.ledger, memory_item("ann", key)), await backend.retrieve("ann", key)
         held |= {key: memory.value} if memory else {}
