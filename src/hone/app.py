@@ -426,12 +426,9 @@ class Hone:
         return (
             recall_tool(self.recall, self.sessions, self.clock),
             *knowledge_tools(self.library, str(folder)),
-            *self._part_tools(folder),
+            *(tool for part in self._parts.having("tools") for tool in part.tools(folder)),
             *self.tools,
         )
-
-    def _part_tools(self, folder: Path) -> Sequence[Tool]:
-        return [tool for part in self._parts.having("tools") for tool in part.tools(folder)]
 
     def _review_tools(self, source: Source, ledger: Ledger) -> Sequence[Tool]:
         parts = self._parts.having("tools")

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hone.core.backend import Deleted
 from hone.core.clock import Clock
-from hone.core.errors import BackendError, HoneError, Unfit
+from hone.core.errors import HoneError, Unfit
 from hone.core.ledger import Entry
 from hone.features.backends.mirror import Mirror
 from hone.runtime.claims import claim
@@ -81,7 +81,7 @@ class OutboxWorker:
             return Delivery(late=f"no answer within {PATIENCE:g} seconds.")
         except Unfit:
             raise
-        except BackendError as error:
+        except HoneError as error:  # the change is recorded, whatever happens on the way
             return Delivery(late=str(error))
         finally:
             self.notify()
