@@ -97,6 +97,12 @@ def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Ve
     return replace(verdict, confirmed=verdict.confirmed or own)
 
 
+def defer(verdict: Verdict, cause: str) -> Verdict:
+    """Let what would take effect wait for a cause, if there is one."""
+    waits = cause and verdict.standing is ChangeState.ACTIVE
+    return Verdict(ChangeState.PENDING, cause=cause) if waits else verdict
+
+
 def stricter(one: LearningMode, other: LearningMode) -> LearningMode:
     return max(one, other, key=list(LearningMode).index)
 

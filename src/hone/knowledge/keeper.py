@@ -43,6 +43,7 @@ from hone.knowledge.admission import (
     check,
     clean,
     confirm_quoted,
+    defer,
     judge,
     judge_routine,
     stricter,
@@ -233,7 +234,7 @@ class Keeper:
         # An entry that takes the place of several is undone as one.
         is_wider = len(drafts) > len({target for target, _ in edits})
         group = folding.new_group() if is_wider else ""
-        return await self._record(drafts, author, _wait(verdict, found.cause), group)
+        return await self._record(drafts, author, defer(verdict, found.cause), group)
 
     async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
         """Return the parts of the journal that an entry of these is compared with."""
@@ -266,7 +267,7 @@ class Keeper:
         draft = Draft(skill(name), edit.kind, held, after)
         if author.actor in AGENTS:
             cause = cause or await self._vetting.examine_skill(draft, author)
-        verdict = confirm_quoted(_wait(verdict, cause), new_lines(before, after), author)
+        verdict = confirm_quoted(defer(verdict, cause), new_lines(before, after), author)
         return (await self._record([draft], author, verdict))[0]
 
     async def _skill_files(self, name: str) -> Files:
@@ -490,15 +491,6 @@ class Keeper:
             for draft in drafts:
                 await self._publish(draft.target, draft.after)
         return entries
-
-
-def _wait(verdict: Verdict, cause: str) -> Verdict:
-    """Let what would take effect wait for a cause, if there is one."""
-    return (
-        Verdict(ChangeState.PENDING, cause=cause)
-        if cause and verdict.standing is ChangeState.ACTIVE
-        else verdict
-    )
 
 
 def _text(files: Files, path: str) -> str:
