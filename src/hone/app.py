@@ -84,8 +84,7 @@ class Hone:
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
     mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
     learning:  background: look back over conversations in the event loop (default); queue: leave that to a
-               chat, a server or `hone worker`; off: learn nothing
-    learning_wait:  seconds that `close` may take for it
+               chat, a server or `hone worker`; off: learn nothing. `close` gives it `learning_wait` seconds
     platform: the kind of program this is, for the log and for copies (default: the command line)
     """
 
