@@ -91,7 +91,7 @@ async def write(home: Path, count: int, name: str) -> dict[str, Any]:
         memory = session.agent.toolbox["memory"]
 
         async def add(text: str) -> bool:
-            arguments = {"action": "add", "text": text, "evidence": [name]}
+            arguments = {"action": "add_anyway", "text": text, "evidence": [name]}
             outcome = await memory.run(ToolCall("call", "memory", json.dumps(arguments)), context)
             return not outcome.failed
 

@@ -102,7 +102,7 @@ async def have(hone: Hone, mind: Mind, day: int, talk: Talk) -> Conversation:
     fact, number = talk.fact, 2 * len(talk.calls) + 1
     note = call("memory", action="add", target=fact.target, text=fact.entry, evidence=[fact.said])
     lesson = f"On day {day}, a conversation that {talk.kind} ended with message {number}."
-    own = call("memory", action="add", target="project", text=lesson, evidence=[f"#{number}"])
+    own = call("memory", action="add_anyway", target="project", text=lesson, evidence=[f"#{number}"])
     mind.replies = [*map(assistant, talk.calls), assistant(note), assistant(own), assistant("Done.")]
     before = await hone.ledger.latest()
     session = await hone.session()

@@ -164,6 +164,9 @@ def older(path: Path, texts: list[str]) -> None:
             # What came later.
             "DROP TABLE outbox; DROP TABLE mirror; DROP TABLE rounds; DROP INDEX changes_batch;"
             "DROP INDEX changes_session; ALTER TABLE changes DROP COLUMN batch;"
+            "ALTER TABLE changes DROP COLUMN platform; DROP TABLE looks;"
+            "DROP INDEX jobs_session; ALTER TABLE jobs DROP COLUMN others;"
+            "CREATE INDEX jobs_session ON jobs (session);"
             "CREATE INDEX changes_session ON changes (session);"
             + "".join(f"DROP INDEX {index};" for index in TWICE)
             + "ALTER TABLE cards DROP COLUMN words; DROP TABLE counts;"

@@ -121,7 +121,7 @@ async def test_a_review_by_hand_is_done_at_once_and_an_unknown_cost_is_not_zero(
         assert (done.code, done.out) == (0, "nothing to save\n")
         second, first = await listed()
         assert (first["session"], first["topics"], first["why"]) == (said.header.id, ["memory"], "by hand")
-        assert (second["topics"], second["cost"], second["calls"]) == (["memory", "skills"], None, 2)
+        assert (second["topics"], second["cost"], second["calls"]) == (["memory", "skills"], None, 1)
         assert (await hone("reviews", "-n", "1", env=env)).out.count(" unknown ") == 1
         refused = await hone("review", second["review"], env=env)
         assert (refused.code, refused.out) == (1, "")

@@ -236,12 +236,13 @@ def _words(lesson: LessonText, room: int) -> str:
     """Return the words that came, and those that went where there is room for them."""
     text = _quote(lesson.text or lesson.replaced, room)
     left = room - len(text) - len(" instead of ")
-    if not (lesson.text and lesson.replaced) or left < LEAST:
+    if not (lesson.text and lesson.replaced) or left < LEAST + 2:
         return text
     return f"{text} instead of {_quote(lesson.replaced, left)}"
 
 
 def _quote(text: str, room: int) -> str:
+    """Return a text in its marks, which count."""
     return f'"{one_line(text, max(LEAST, room - 2))}"' if text else ""
 
 
