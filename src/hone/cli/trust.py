@@ -22,15 +22,16 @@ from hone.runtime.provenance.trusting import (
 from hone.runtime.trust import Folders, OwnersList
 from hone.settings import home_folder
 
+IN_SHORT = """\
+In a trusted folder, Hone learns from what its tools read and follows AGENTS.md as you have seen it.
+Elsewhere such lessons wait for you. Trusting sends nothing anywhere. More: hone trust --help"""
 MEANING = """\
-What tools bring from a trusted folder counts as local: Hone may learn from it without asking,
-and follows the instructions it finds there (AGENTS.md, CLAUDE.md or .hone/instructions.md, the
-first that is there) as you have seen them: after a change they are not used until you say so
-again. Everything else that tools bring counts as foreign. So does a file that Hone wrote in
-a trusted folder after it had read something foreign, or that a command with network wrote,
-until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere and
-gives no further rights, except those that a .hone/permissions.toml in it asks for; you are
-shown it first."""
+Tool output from a trusted folder counts as local: Hone may learn from it without asking. Hone also
+follows the instructions there (the first of AGENTS.md, CLAUDE.md and .hone/instructions.md) as you
+have seen them; after a change it asks you again. All other tool output is foreign. So is a file that
+Hone wrote in a trusted folder after reading something foreign, or that a command with network wrote,
+until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere. It gives no
+further rights, except those that a .hone/permissions.toml in it asks for; you see that file first."""
 LINES = 400
 """Lines of a file that are shown."""
 

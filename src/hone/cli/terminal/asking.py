@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hone.cli.render import Paint
 from hone.cli.terminal.keyboard import forget_typed, line, pressed, unechoed
-from hone.cli.trust import MEANING, ShownFile
+from hone.cli.trust import IN_SHORT, ShownFile
 from hone.core.permissions import Answer, Mode, Question
 from hone.core.visible import one_line, visible
 
@@ -114,7 +114,7 @@ def trust_shown(folder: Path, files: Sequence[ShownFile], paint: Paint) -> Itera
         yield paint.red("  That is more than fits here: scroll up to see it all.")
     yield f"{paint.bold('?')} {paint.bold('Do you trust this folder?')}"
     yield f"    {one_line(str(folder), 500)}"
-    yield from (paint.dim(f"    {line}") for line in wrap(" ".join(MEANING.split()), width))
+    yield from (paint.dim(f"    {line}") for line in wrap(" ".join(IN_SHORT.split()), width))
     yield from (f"    With a yes, its {file.name} (above) {file.effect}." for file in files)
     yield paint.dim("  [y] trust this folder")
     yield paint.dim("  [n] not now (default)")
