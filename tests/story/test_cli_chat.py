@@ -484,7 +484,7 @@ async def test_the_first_use_of_a_folder_asks_once_whether_it_is_trusted(home: P
         for folder, key, answer in ((mine, b"y", "trusted"), (other, CTRL_C, "not trusted")):
             folder.mkdir()
             async with terminal(env=env, folder=folder, size=(160, 40), trusted=False) as user:
-                await user.sees("? Do you trust this folder?", str(folder), "further rights")
+                await user.sees("? Do you trust this folder?", str(folder), "sends nothing anywhere")
                 await user.sees("  [y] trust this folder\n  [n] not now (default)")
                 user.type(key)
                 await user.sees(f"→ {answer}")
