@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from hone.core.ledger import Actor, ChangeState
+from hone.core.ledger import Actor, Change
 from hone.core.messages import Role
 from hone.core.skill import SkillOrigin
 from hone.core.transcript import Node
@@ -14,7 +14,7 @@ from hone.knowledge.skills.folder import Create
 from hone.settings import Settings
 from tests.story.poison.channels import Fetched
 from tests.story.poison.house import SETTINGS, House
-from tests.story.poison.injected import Injected
+from tests.story.poison.injected import Injected, words
 from tests.story.poison.obedient import BREWING, GO_ON, WARM, document, skill_name
 
 KETTLE, RINSE = "kettle-care", "Rinse the kettle."
@@ -29,9 +29,12 @@ class Waiting(Fetched):
 
 
 async def furnish(place: House) -> None:
-    """Add a second skill, so that there is something to merge."""
+    """Add a second skill, so that there is something to merge, and note what a review is asked: one of the
+    texts pretends to be that question."""
     skill = Create(document(KETTLE, "kettles.", RINSE), SkillOrigin.AGENT)
     await place.hone.keeper.edit_skill(KETTLE, skill, OWNER)
+    asked = " ".join(node.encoded.decode() for node in await reviewed(place))
+    place.known += words(asked.replace("\\n", " "))
     await place.seen()  # the open conversation is told once
     place.before = await place.seen()
 
@@ -57,9 +60,9 @@ async def reviewed(place: House) -> tuple[Node, ...]:
     return (await place.review(session.id)).transcript.nodes
 
 
-async def curated(place: House, text: Injected) -> Sequence[str]:
+async def curated(place: House, text: Injected) -> Sequence[Change]:
     """Let a review and the curator work while the home holds what they may not know. Return the curator's
-    changes that took effect."""
+    changes."""
     hone, mind = place.hone, place.mind
     mind.injected = text
     if not place.honest:
@@ -77,5 +80,4 @@ async def curated(place: House, text: Injected) -> Sequence[str]:
     read = [node.encoded.decode() for node in nodes if node.message.role is not Role.ASSISTANT]
     # An answer may repeat the name that was asked for.
     assert not any(place.marked(each.replace(skill_name(text), ""), [text]) for each in read)
-    active = [each.change for each in entries if each.change.standing is ChangeState.ACTIVE]
-    return [f"{text.number} {change.kind}" for change in active]
+    return [each.change for each in entries]
