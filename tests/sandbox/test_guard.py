@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hone.core.clock import SystemClock
 from hone.core.sensitive import is_sealed
-from hone.sandbox.census import Census, Surveyor
+from hone.sandbox.census import MANY, Census, FolderAlarm, Surveyor
 from hone.sandbox.protection import Protection
 from tests.conftest import requires
 
@@ -466,18 +466,52 @@ def test_whatever_a_command_does_no_sensitive_place_is_new_or_different(
         assert {path for path in known if path not in after and known[path] not in after.values()} == set()
 
 
-@given(st.lists(steps, max_size=4))
+@pytest.mark.parametrize("many", [MANY, 1], ids=["by time", "by the kernel"])
+@given(rounds=st.lists(steps, max_size=4))
 def test_looking_again_finds_what_looking_for_the_first_time_does(
-    rounds: list[list[tuple[str, str, str]]],
+    many: int, rounds: list[list[tuple[str, str, str]]]
 ) -> None:
     with TemporaryDirectory() as base:
-        surveyor = Surveyor(base)
+        surveyor = Surveyor(base, many=many)
+        surveyor.look()
         for each in rounds:
             for step in each:
                 act(Path(base), *step)
             again, anew = surveyor.look(), Surveyor(base).look()
             assert again.sites == anew.sites
             assert (again.git, again.repositories) == (anew.git, anew.repositories)
+
+
+def test_nothing_is_looked_at_while_the_kernel_reports_no_change(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder / "deep" / "file")
+    surveyor = Surveyor(str(folder), many=1)
+    surveyor.look()
+    surveyor.look()
+    looked: list[str] = []
+    real = os.lstat
+
+    def counting(path: str) -> os.stat_result:
+        looked.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", counting)
+    assert (len(surveyor.look().sites), looked) == (0, [])
+    write(folder / "deep" / ".envrc")
+    assert [*surveyor.look().sites] == ["deep/.envrc"]
+    assert looked != []
+
+
+@pytest.mark.parametrize("rows", ["", "9 1 0:9 / /mnt rw - nfs server rw\n"])
+def test_where_others_can_change_a_folder_unseen_every_folder_is_looked_at(
+    rows: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(rows)
+    monkeypatch.setattr("hone.files.inotify.MOUNTS", str(mounts))
+    with pytest.raises(OSError, match="unseen"):
+        FolderAlarm(str(folder))
 
 
 def test_folders_that_did_not_change_are_not_read_again(

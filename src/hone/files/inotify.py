@@ -11,9 +11,13 @@ MODIFY, ATTRIB, CLOSE_WRITE, OPEN = 0x2, 0x4, 0x8, 0x20
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 OVERFLOW, IGNORED, IS_FOLDER = 0x4000, 0x8000, 0x40000000
 
+NAMES = ATTRIB | MOVED_FROM | MOVED_TO | CREATE | DELETE
+"""What changes a folder itself."""
 CHANGES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
 READS = OPEN | MOVED_TO | CREATE
 _ONLY_FOLDERS, _NO_LINKS, _NOT_UNLINKED = 0x01000000, 0x02000000, 0x04000000
+MOUNTS = "/proc/self/mountinfo"
+_LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "jfs", "tmpfs", "overlay")
 _HEAD = struct.Struct("iIII")
 _READ = 1 << 20
 
@@ -72,3 +76,13 @@ class Inotify:
             number = self._errno()
             raise OSError(number, os.strerror(number))
         return result
+
+
+def is_local(folder: str) -> bool:
+    """Tell whether this kernel sees every change to a folder. On network file systems and on folders that a
+    virtual machine shares, others can change things unseen."""
+    device = os.stat(folder).st_dev
+    key = f"{os.major(device)}:{os.minor(device)}"
+    with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
+        rows = [line.split(" ") for line in file]
+    return any(row[2] == key and row[row.index("-") + 1] in _LOCAL for row in rows)

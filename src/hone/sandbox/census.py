@@ -1,23 +1,29 @@
 """Find the sensitive places in a folder, and find them again fast: only folders that changed are read again.
 
-Whether a folder changed is seen from the time its entries last changed, which no command can set. Folders of
-dependencies are left out: what lies there runs only for those who work in there.
+Whether a folder changed is seen from the time its entries last changed, which no command can set. In a large
+tree the kernel is asked first whether anything changed at all. Folders of dependencies are left out: what
+lies there runs only for those who work in there.
 """
 
 import os
 import stat
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 from msgspec import Struct
 
 from hone.core.sensitive import CI, GIT, is_sealed, leads_to_sensitive
+from hone.files.inotify import NAMES, Inotify, is_local
 from hone.files.tree import TICK
 
 MOST = 1_500
 """Folders that are looked at, the upper ones first."""
+MANY = 200
+"""Folders from which on the kernel reports changes: if it reports none, nothing is looked at."""
 _SKIPPED = {
     *("node_modules", "site-packages", "vendor", ".venv", "venv", "__pycache__", ".tox", ".nox", ".cache"),
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"),
@@ -86,17 +92,46 @@ class Census(Struct, frozen=True):
         return not site.top or site.top in self.repositories
 
 
+class FolderAlarm:
+    """Rings if one of some folders has changed. Only a kernel that sees every change can promise silence."""
+
+    def __init__(self, root: str) -> None:
+        """Raise OSError where there is no such promise."""
+        if not is_local(root):
+            raise OSError("others can change this folder unseen")
+        self._device = os.stat(root).st_dev
+        self._inotify = Inotify(NAMES)
+        self._is_complete = True
+        weakref.finalize(self, self._inotify.close)
+
+    def add(self, folder: str) -> None:
+        """Called before the folder is read."""
+        try:
+            self._inotify.add(folder)
+            self._is_complete = self._is_complete and os.stat(folder).st_dev == self._device
+        except OSError:
+            self._is_complete = False
+
+    def rings(self) -> bool:
+        """Tell whether anything may have changed since the last call."""
+        reports = len([*self._inotify.read()])  # all of them: they would ring again
+        return reports > 0 or not self._is_complete
+
+
 class Surveyor:
     """Looks through one tree. `skipped` are paths in it that are not looked at: Hone's home has its own
-    writers, and nothing in it may be put back."""
+    writers, and nothing in it may be put back. From `many` folders on, the kernel watches them."""
 
-    def __init__(self, root: str, skipped: Sequence[str] = ()) -> None:
+    def __init__(self, root: str, skipped: Sequence[str] = (), many: int = MANY) -> None:
         self.root = root
+        self._many = many
         self._skipped = [path for path in skipped if path.startswith(f"{root}/")]
         self._known: dict[str, SeenFolder] = {}
         self._places: list[str] = []
         self._states: list[tuple[int, int]] = []
         self._census: Census | None = None
+        self._alarm: FolderAlarm | None = None
+        self._is_watched = False
 
     def look(self) -> Census:
         changed = self._changed()
@@ -112,7 +147,7 @@ class Surveyor:
 
     def _changed(self) -> set[str]:
         """The folders that have to be read again. This runs around every command."""
-        if self._is_unchanged():
+        if self._is_silent() or self._is_unchanged():
             return set()
         found = set()
         for path, seen in self._known.items():
@@ -123,6 +158,18 @@ class Surveyor:
             except OSError:
                 found.add(path)
         return found
+
+    def _is_silent(self) -> bool:
+        """Whether the kernel says that nothing changed. It watches a large tree from the second look on."""
+        if self._alarm:
+            return not self._alarm.rings()
+        if len(self._known) >= self._many and not self._is_watched:
+            self._is_watched = True
+            with suppress(OSError):
+                self._alarm = FolderAlarm(self.root)
+                for place in self._places:
+                    self._alarm.add(place)
+        return False
 
     def _is_unchanged(self) -> bool:
         """Compare all folders at once, which is faster than one by one."""
@@ -167,6 +214,8 @@ class Surveyor:
             if not stat.S_ISDIR(status.st_mode):
                 return None
             looked = time.time_ns()
+            if self._alarm:
+                self._alarm.add(place)
             with os.scandir(place) as entries:
                 inner = {entry.name: entry for entry in entries}
         except OSError:
