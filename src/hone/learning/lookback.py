@@ -21,6 +21,7 @@ WARM = 0.8
 """The share of the time that a provider keeps a prompt after which that is done."""
 
 log = logging.getLogger("hone")
+LEFT = "Hone ends before its reviews do. The next conversation does them, or: hone worker --once"
 
 
 class Schedule(StrEnum):
@@ -103,9 +104,7 @@ class Lookback:
             async with self._clock.timeout(self._wait):
                 await self._background.drain()
         except TimeoutError:
-            log.warning(
-                "Hone ends before its reviews do. The next conversation does them, or: hone worker --once"
-            )
+            log.warning(LEFT)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Learned):

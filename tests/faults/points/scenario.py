@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from hone.learning.lookback import LEFT
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.faults.beside import BESIDE, DATABASE, integrity
@@ -49,8 +50,8 @@ class Told(Struct, frozen=True):
         found = [f"unplain: {why}" for line in self.all(REFUSED) + self.all(NOTICE) for why in unplain(line)]
         if self.status not in (0, KILLED):
             found.append(f"uncaught: it ended with {self.status}")
-        if self.errors.strip():
-            found.append(f"uncaught: {self.errors.strip()[-2_000:]}")
+        if errors := self.errors.replace(LEFT, "").strip():
+            found.append(f"uncaught: {errors[-2_000:]}")
         return found
 
 
