@@ -106,7 +106,9 @@ COPIED = Settings(memory=Memory(backend="sqlite", owner="ann"))
 
 @asynccontextmanager
 async def mirrored(root: Path) -> AsyncIterator[Hone]:
-    async with Hone(home=root / "home", settings=COPIED, model=Scripted(rounds("Yes."))) as hone:
+    async with Hone(
+        home=root / "home", settings=COPIED, model=Scripted(rounds("Yes.")), learning="queue"
+    ) as hone:
         yield hone
 
 

@@ -102,7 +102,9 @@ STEPS: tuple[Callable[[Desk], Awaitable[None]], ...] = (
 async def opened(root: Path, say: Say = lambda _: None) -> AsyncIterator[Desk]:
     folder = root / "folder"
     model = Scripted(rounds("Yes."))
-    async with Hone(home=root / "home", folder=folder, settings=Settings(), model=model) as hone:
+    async with Hone(
+        home=root / "home", folder=folder, settings=Settings(), model=model, learning="queue"
+    ) as hone:
         known = await hone.sessions.list()
         session = await (hone.resume(known[0].header.id) if known else hone.session())
         yield Desk(hone.part(CheckpointsPart).service, session, folder, say)

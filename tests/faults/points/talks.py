@@ -56,7 +56,9 @@ def telling(say: Say) -> Script:
 async def opened(root: Path, script: Script) -> AsyncIterator[Hone]:
     settings = Settings(tries=1)
     folder = root / "folder"
-    async with Hone(home=root / "home", folder=folder, settings=settings, model=Scripted(script)) as hone:
+    async with Hone(
+        home=root / "home", folder=folder, settings=settings, model=Scripted(script), learning="queue"
+    ) as hone:
         yield hone
 
 

@@ -60,6 +60,6 @@ class CheckpointService:
         """Prune after changes: a program that does one task has no time to tend anything."""
         await self.observer.close()
         if self.observer.used:
-            with suppress(StoreError):  # the next one does it
+            with suppress(StoreError, OSError):  # the next one does it
                 await self.prune()
         await self.store.close()
