@@ -9,7 +9,7 @@ import os
 import resource
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -33,6 +33,9 @@ FOLDERS = {
     "a repository with 1,000 folders": 1_000,
     "one with 5,000 folders": 5_000,
 }
+QUIET = ("/bin/true",)
+CHANGING = ("/bin/mktemp", "made-XXXXXX")
+"""It changes the folder it runs in."""
 TOOLCHAINS = (
     ".cargo/bin",
     ".rustup",
@@ -101,7 +104,7 @@ async def compare(takes: list[Take], runs: int) -> list[Times]:
     return [Times(median(each[0] for each in one), min(each[1] for each in one)) for one in samples]
 
 
-async def measure(root: Path, count: int, runs: int) -> tuple[Times, Times, float]:
+async def measure(root: Path, count: int, runs: int, argv: Sequence[str]) -> tuple[Times, Times, float]:
     """The bare cell, the one commands get, and finding out what that has."""
     folder = folder_of(root, count)
     clock = SystemClock()
@@ -115,13 +118,13 @@ async def measure(root: Path, count: int, runs: int) -> tuple[Times, Times, floa
         if choice.held != ALL:
             raise SystemExit("No sandbox holds here; see hone doctor.")
         bare = SandboxSpec(folder, hidden=(root / "home",), scratch=workspace.scratch())
-        launch = choice.mode.wrap(["/bin/true"], bare)
+        launch = choice.mode.wrap(argv, bare)
 
         async def alone() -> None:
             await run(launch, output=Output(Spill(Path(os.devnull), "")), clock=clock, timeout=60)
 
         async def whole() -> None:
-            await workspace.run(workspace.launch(["/bin/true"], choice), "true", 60)
+            await workspace.run(workspace.launch(argv, choice), "measured", 60)
 
         one, other = await compare([alone, whole], runs)
     finally:
@@ -135,9 +138,11 @@ def main() -> None:
         "--runs", type=int, default=RUNS, help="how often each side is measured [%(default)s]"
     )
     parser.add_argument("--quick", action="store_true", help="the smallest folder, once")
+    parser.add_argument("--changing", action="store_true", help="a command that changes its folder")
     options = parser.parse_args()
+    argv = CHANGING if options.changing else QUIET
     heads = ("bare cell", "with tools and seals", "more", "more by the clock", "wanted", "met", "found once")
-    print(f"| processor time of /bin/true, ms | {' | '.join(heads)} |")
+    print(f"| processor time of {argv[0]}, ms | {' | '.join(heads)} |")
     print(f"| --- |{' ---: |' * len(heads)}")
     with TemporaryDirectory(prefix="hone-commands-") as name:
         root = Path(name)
@@ -149,7 +154,7 @@ def main() -> None:
             time.sleep(0 if options.quick else TICK / 1e9)  # folders that just changed are read every time
             for what, count in wanted:
                 runs = 1 if options.quick else options.runs
-                print(row(what, *asyncio.run(measure(root, count, runs))), flush=True)
+                print(row(what, *asyncio.run(measure(root, count, runs, argv))), flush=True)
 
 
 def row(what: str, bare: Times, whole: Times, survey: float) -> str:

@@ -15,7 +15,7 @@ from hone.knowledge.journal import entries
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
 from hone.settings import ProviderSettings, Settings
-from tests.processes import ends
+from tests.processes import has_ended
 
 WISH = "I prefer tabs over spaces."
 NOTE = "User prefers tabs over spaces."
@@ -34,7 +34,7 @@ def learner(messages: Sequence[Message]) -> Message:
 
 
 def processes(home: Path) -> list[int]:
-    """Whoever runs in this home."""
+    """Return the processes that run in this home."""
     mark = f"HONE_HOME={home}".encode()
     found = []
     for place in Path("/proc").glob("[0-9]*"):
@@ -48,23 +48,11 @@ def processes(home: Path) -> list[int]:
 
 
 async def gone(home: Path) -> list[int]:
-    """Waits until nobody runs in this home any more; gives whoever does not end."""
+    """Wait until no process runs in this home any more; return those that do not end."""
     while found := processes(home):
         if not await asyncio.to_thread(has_ended, found[0]):
             break
     return found
-
-
-def has_ended(process: int) -> bool:
-    """Whether a process has ended within a minute, and let go of its locks."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return True
-    try:
-        return ends(handle)
-    finally:
-        os.close(handle)
 
 
 async def aftermath(home: Path, stage: FakeProvider) -> list[str]:

@@ -17,7 +17,8 @@ from hone.models.fake_provider import FakeProvider
 from hone.runtime.claims import find_worker
 from tests.cli.driving import CTRL_D, HONE, environment, hone, terminal
 from tests.conftest import Figures, Tier
-from tests.faults.left import WISH, aftermath, gone, has_ended, learner
+from tests.faults.left import WISH, aftermath, gone, learner
+from tests.processes import has_ended
 
 WAYS = (
     "exit",

@@ -35,7 +35,6 @@ from tests.conftest import Figures
 from tests.given import NOON, transcript
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
-from tests.processes import ends
 from tests.reference.sessions import InMemorySessions
 
 GGUF = "toy_weights/toy.gguf"
@@ -208,18 +207,6 @@ async def ask(model: Model, prefix: Prefix, *said: str) -> Reply:
     return last
 
 
-def over(pid: int) -> bool:
-    """Waits for the end of a process that is not our child."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return ends(handle)
-    finally:
-        os.close(handle)
-
-
 async def test_the_engine_is_a_process_of_its_own_that_gets_no_key_and_ends_with_close(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,7 +277,7 @@ async def test_the_engine_dies_with_a_hone_that_is_killed(tmp_path: Path) -> Non
     os.kill(pid, 0)
     hone.kill()
     await hone.wait()
-    assert await asyncio.to_thread(over, pid)
+    assert await asyncio.to_thread(has_ended, pid)
 
 
 @tool(effects={Effect.READ})

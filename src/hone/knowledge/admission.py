@@ -87,7 +87,7 @@ def judge(
 
 def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Verdict:
     """Return the verdict on a change of a skill, confirmed if all it adds are the owner's own words. It
-    decides no more than that: what waits goes on waiting."""
+    decides no more than that: what waits keeps waiting."""
     if verdict.standing is not ChangeState.ACTIVE or not (added and author.quotes):
         return verdict
     try:

@@ -37,7 +37,7 @@ _VARIABLES = {
 
 
 def cache_variables(root: str) -> tuple[tuple[str, str], ...]:
-    """Tell the common package managers where to keep things. A cache is a mount of its own, so uv cannot link
+    """Tell the common package managers where to keep things. A cache is a separate mount, so uv cannot link
     from it and would warn."""
     named = ((name, f"{root}/{place}") for name, place in _VARIABLES.items())
     return (*named, ("UV_LINK_MODE", "copy"))
