@@ -35,6 +35,7 @@ from tests.conftest import Figures
 from tests.given import NOON, transcript
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
+from tests.processes import has_ended
 from tests.reference.sessions import InMemorySessions
 
 GGUF = "toy_weights/toy.gguf"
