@@ -482,6 +482,17 @@ def test_looking_again_finds_what_looking_for_the_first_time_does(
             assert (again.git, again.repositories) == (anew.git, anew.repositories)
 
 
+def test_a_folder_that_takes_the_place_of_another_is_read(folder: Path) -> None:
+    write(folder / "one" / "file")
+    write(folder / "two" / ".envrc")
+    surveyor = Surveyor(str(folder), many=1)
+    surveyor.look()
+    surveyor.look()
+    (folder / "one").rename(folder / "three")
+    (folder / "two").rename(folder / "one")
+    assert [*surveyor.look().sites] == ["one/.envrc"]
+
+
 def test_nothing_is_looked_at_while_the_kernel_reports_no_change(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,16 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hone.core.sensitive import CI, GIT, is_sealed, leads_to_sensitive
-from hone.files.inotify import NAMES, Inotify, is_local
+from hone.files.inotify import (
+    IGNORED,
+    IS_FOLDER,
+    MOVED_FROM,
+    MOVED_TO,
+    NAMES,
+    OVERFLOW,
+    Inotify,
+    is_local,
+)
 from hone.files.tree import TICK
 
 MOST = 1_500
@@ -93,7 +102,7 @@ class Census(Struct, frozen=True):
 
 
 class FolderAlarm:
-    """Rings if one of some folders has changed. Only a kernel that sees every change can promise silence."""
+    """Names the folders that have changed. Only a kernel that sees every change can promise silence."""
 
     def __init__(self, root: str) -> None:
         """Raise OSError where there is no such promise."""
@@ -101,21 +110,24 @@ class FolderAlarm:
             raise OSError("others can change this folder unseen")
         self._device = os.stat(root).st_dev
         self._inotify = Inotify(NAMES)
+        self._places: dict[int, str] = {}
         self._is_complete = True
         weakref.finalize(self, self._inotify.close)
 
     def add(self, folder: str) -> None:
         """Called before the folder is read."""
         try:
-            self._inotify.add(folder)
+            self._places[self._inotify.add(folder)] = folder
             self._is_complete = self._is_complete and os.stat(folder).st_dev == self._device
         except OSError:
             self._is_complete = False
 
-    def rings(self) -> bool:
-        """Tell whether anything may have changed since the last call."""
-        reports = len([*self._inotify.read()])  # all of them: they would ring again
-        return reports > 0 or not self._is_complete
+    def changed(self) -> set[str] | None:
+        """Return the folders that have changed since the last call; None if any may have."""
+        reports = [*self._inotify.read()]
+        if not self._is_complete or any(_is_unsure(each.mask) for each in reports):
+            return None
+        return {self._places[each.watch] for each in reports}
 
 
 class Surveyor:
@@ -147,7 +159,12 @@ class Surveyor:
 
     def _changed(self) -> set[str]:
         """The folders that have to be read again. This runs around every command."""
-        if self._is_silent() or self._is_unchanged():
+        reported = self._reported()
+        if reported is not None:
+            return (
+                {path for path, seen in self._known.items() if seen.place in reported} if reported else set()
+            )
+        if self._is_unchanged():
             return set()
         found = set()
         for path, seen in self._known.items():
@@ -159,17 +176,18 @@ class Surveyor:
                 found.add(path)
         return found
 
-    def _is_silent(self) -> bool:
-        """Whether the kernel says that nothing changed. It watches a large tree from the second look on."""
+    def _reported(self) -> set[str] | None:
+        """What the kernel says has changed; None if that has to be looked at. It watches a large tree from
+        the second look on."""
         if self._alarm:
-            return not self._alarm.rings()
+            return self._alarm.changed()
         if len(self._known) >= self._many and not self._is_watched:
             self._is_watched = True
             with suppress(OSError):
                 self._alarm = FolderAlarm(self.root)
                 for place in self._places:
                     self._alarm.add(place)
-        return False
+        return None
 
     def _is_unchanged(self) -> bool:
         """Compare all folders at once, which is faster than one by one."""
@@ -256,6 +274,12 @@ class Surveyor:
             is_git,
             is_repository,
         )
+
+
+def _is_unsure(mask: int) -> bool:
+    """Whether names may be wrong after such a report: some are missing, or a folder went or was renamed."""
+    moved = mask & IS_FOLDER and mask & (MOVED_FROM | MOVED_TO)
+    return bool(mask & (OVERFLOW | IGNORED) or moved)
 
 
 def _reason(path: str, name: str, entry: os.DirEntry[str], ground: Ground, is_git: bool) -> str:
