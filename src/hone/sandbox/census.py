@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -79,6 +80,7 @@ class SeenFolder(Struct, frozen=True):
     might look the same."""
 
     place: str
+    ground: Ground
     changed: int
     inode: int
     is_fresh: bool
@@ -86,6 +88,13 @@ class SeenFolder(Struct, frozen=True):
     below: tuple[tuple[str, Ground, int], ...]
     is_git: bool
     is_repository: bool
+
+    def holds_the_same(self, other: "SeenFolder") -> bool:
+        """Whether the changes in between concern nobody here."""
+        mine, others = (
+            (each.inode, each.sites, each.below, each.is_git, each.is_repository) for each in (self, other)
+        )
+        return mine == others
 
 
 class Census(Struct, frozen=True):
@@ -146,9 +155,12 @@ class Surveyor:
         self._is_watched = False
 
     def look(self) -> Census:
-        changed = self._changed()
-        if self._census is None or changed:
-            self._remember(self._walk(changed))
+        again = {path: self._folder(path, self._known[path].ground) for path in self._changed()}
+        if self._census is not None and self._is_all_the_same(again):
+            if again:
+                self._remember(self._known | again)
+        else:
+            self._remember(self._walk(again))
             self._census = Census(
                 {site.path: site for each in self._known.values() for site in each.sites},
                 frozenset(path for path, each in self._known.items() if each.is_git),
@@ -156,6 +168,10 @@ class Surveyor:
                 self._known,
             )
         return self._census
+
+    def _is_all_the_same(self, again: dict[str, SeenFolder | None]) -> TypeGuard[dict[str, SeenFolder]]:
+        """Mostly what changed are files that concern nobody here, and the tree need not be walked."""
+        return all(found and found.holds_the_same(self._known[path]) for path, found in again.items())
 
     def _changed(self) -> set[str]:
         """The folders that have to be read again. This runs around every command."""
@@ -202,9 +218,10 @@ class Surveyor:
         self._places = [each.place for each in known.values()]
         self._states = [(-1 if each.is_fresh else each.changed, each.inode) for each in known.values()]
 
-    def _walk(self, changed: set[str]) -> dict[str, SeenFolder]:
+    def _walk(self, again: dict[str, SeenFolder | None]) -> dict[str, SeenFolder]:
         """A folder that is known is always entered, under any name: a command that makes many others cannot
         crowd it out."""
+        now = self._known | again
         known: dict[str, SeenFolder] = {}
         inodes = {seen.inode for seen in self._known.values()}
         queue: deque[tuple[str, Ground, int]] = deque([("", Ground.WORK, 0)])
@@ -212,8 +229,9 @@ class Surveyor:
             path, ground, inode = queue.popleft()
             if len(known) >= MOST and inode not in inodes:
                 continue
-            before = None if path in changed else self._known.get(path)
-            found = before or self._folder(path, ground)
+            found = now.get(path)
+            if found is None or found.ground is not ground:
+                found = self._folder(path, ground)
             if found is not None:
                 known[path] = found
                 queue.extend(found.below)
@@ -248,6 +266,7 @@ class Surveyor:
         status: os.stat_result,
         looked: int,
     ) -> SeenFolder:
+        entered_as = ground
         looks_like_git = {"HEAD", "objects", "refs"} <= inner.keys()  # git minds the contents, not the name
         is_named = ground is Ground.WORK and path.rpartition("/")[2] == ".git"
         if is_named or (ground is Ground.MODULES and looks_like_git):
@@ -266,6 +285,7 @@ class Surveyor:
         is_repository = ground is Ground.WORK and ".git" in inner
         return SeenFolder(
             f"{self.root}/{path}" if path else self.root,
+            entered_as,
             status.st_ctime_ns,
             status.st_ino,
             status.st_ctime_ns >= looked - TICK,
