@@ -119,10 +119,10 @@ def test_what_is_searched_does_not_grow_with_the_message(piece: str) -> None:
     [
         ("Fix the failing test.", 1),
         ("Do I need a visa?", 1),
-        ("I grade out of 20.", 2),
-        ("Im Garten ist wenig Sonne, wir haben Nordlage.", 2),
+        ("I grade out of 20.", 3),
+        ("Im Garten ist wenig Sonne, wir haben Nordlage.", 3),
         ("`my_list` is empty", 1),
     ],
 )
-def test_words_about_the_owner_count_for_two_turns(text: str, turns: int) -> None:
+def test_words_about_the_owner_count_for_three_turns(text: str, turns: int) -> None:
     assert count_turns(text) == turns

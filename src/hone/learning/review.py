@@ -33,7 +33,7 @@ from hone.knowledge.tools import knowledge_tools
 from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
 from hone.learning.known import describe_known
-from hone.learning.source import find_starts, read_source, split
+from hone.learning.source import find_starts, find_topics, read_source, split
 from hone.models.wrappers import Aside, Metered, Polite, Price, Windowed, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
@@ -167,7 +167,8 @@ class Reviewer:
 
     async def _ask(self, given: Assignment, agent: Agent, share: float) -> tuple[bool, str]:
         """Whether the conversation itself is read, and what to ask."""
-        deps, topics, nodes = self._deps, given.job.topics, given.nodes
+        deps, nodes = self._deps, given.nodes
+        topics = find_topics(given.job.topics, nodes)
         own_text = partial(text, own=deps.home / "prompts")
         known = await describe_known(deps.library, given.folder, nodes, topics)
         room = _room(agent)

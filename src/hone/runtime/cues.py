@@ -82,9 +82,9 @@ def find_cue(text: str) -> str:
 
 
 def count_turns(text: str) -> int:
-    """Return how many turns the owner's words count for: two if they tell of the owner, else one."""
+    """Return how many turns the owner's words count for: three if they tell of the owner, else one."""
     told = any(not asked and _OWNER.search(sentence) for sentence, asked in _sentences(own_words(text)))
-    return 2 if told else 1
+    return 3 if told else 1
 
 
 def _counts(kind: str, sentence: str, *, asked: bool) -> bool:
