@@ -445,6 +445,8 @@ class Keeper:
         changes, contents = folding.changes(drafts, self.rules.sign(author), verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is ChangeState.ACTIVE:
+            if isinstance(self.ledger, StagedLedger):
+                self._vetting.remember_replaced(drafts)
             for draft in drafts:
                 await self._publish(draft.target, draft.after)
         return entries
