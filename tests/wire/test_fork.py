@@ -13,7 +13,7 @@ from hone.core.messages import Image, Message, Part, Role, Thinking, ToolCall, a
 from hone.core.permit import REVIEW, Effect
 from hone.core.tool import Tool, ToolKind
 from hone.core.turn import Origin, Stop, Turn
-from hone.models.anthropic import MARKER
+from hone.models.cacherules import MARKER
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script
 from hone.runtime.session import Session
