@@ -243,8 +243,7 @@ class AnthropicMessages(WireModel):
             yield fragment[:-1] + self._marks.message + b"}" if index in marks else fragment
         yield b"]}]}" if nodes else b"]}"
 
-    @staticmethod
-    def _fragment(node: Node, before: Node | None) -> bytes:
+    def _fragment(self, node: Node, before: Node | None) -> bytes:
         """The content blocks of a message, with what closes the one before: the next may still belong to it,
         for the results of one reply go into one user message."""
         blocks = b",".join(map(_encode, _blocks(node.message)))

@@ -47,9 +47,8 @@ class MarkedChat(OpenAIChat):
             yield _mark(fragment, self._marks.message) if index in marked else fragment
         yield b"]}"
 
-    @staticmethod
-    def _fragment(node: Node, before: Node | None) -> bytes:
-        fragment = OpenAIChat._fragment(node, before)
+    def _fragment(self, node: Node, before: Node | None) -> bytes:
+        fragment = super()._fragment(node, before)
         return fragment if node.message.role is Role.ASSISTANT else b"," + _in_parts(fragment[1:])
 
 

@@ -220,8 +220,7 @@ class OpenAIChat(WireModel):
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
         return (self._messages.join(transcript.nodes, transcript.shared), b"]}")
 
-    @staticmethod
-    def _fragment(node: Node, _: Node | None) -> bytes:
+    def _fragment(self, node: Node, _: Node | None) -> bytes:
         return b"," + _encode(_wire(node.message))
 
 

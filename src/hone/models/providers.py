@@ -35,7 +35,7 @@ class Provider(Struct, frozen=True):
 
     def with_rule(self, model: str, window: str = "") -> "Provider":
         """Return the provider with the cache rule of a model; `window` names the longer one, to buy it."""
-        rule = find_rule(self.name, model, self.format, local=self.local)
+        rule = find_rule(self.name, model, self.format, local=bool(self.local))
         return replace(self, cache=extend(rule, window))
 
 

@@ -1,7 +1,7 @@
 """Create the model for a name, from the settings and the environment."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hone.core.clock import Clock
 from hone.core.model import Connection, Model
@@ -18,6 +18,12 @@ LARGE, SMALL = 200_000, 32_000
 
 Connector = Callable[[str], Connect | None]
 """Finds how to reach a provider that a plugin or a feature brings; None: it is none of theirs."""
+
+
+def list_providers(settings: Settings) -> tuple[Provider, ...]:
+    """Return the endpoints of the settings, then the known providers. The first of a name counts."""
+    own = settings.providers.items()
+    return (*(Provider(name, each.url, each.format, each.key) for name, each in own), *KNOWN)
 
 
 class ModelFactory:
@@ -48,13 +54,9 @@ class ModelFactory:
         provider, _, rest = wanted.partition("/")
         if connect := self._connector(provider):
             return replace(connect(rest), name=wanted)
-        chosen, name = await choose(wanted, self._providers(), self._environ, self.http)
+        chosen, name = await choose(wanted, list_providers(self._settings), self._environ, self.http)
         window = SMALL if chosen.local and not self._settings.window else 0
         return Connection(self._adapter(chosen, name), name, window, local=chosen.local)
-
-    def _providers(self) -> Sequence[Provider]:
-        own = self._settings.providers.items()
-        return (*(Provider(name, each.url, each.format, each.key) for name, each in own), *KNOWN)
 
     def price(self, name: str) -> Price | None:
         """Return what a model costs: as set in hone.toml, else as published; None if neither says."""
@@ -68,7 +70,7 @@ class ModelFactory:
     def cache_rule(self, name: str) -> CacheRule:
         """Return how prompts of a model are cached."""
         provider, _, model = name.partition("/")
-        known = next((each for each in self._providers() if each.name == provider), None)
+        known = next((each for each in list_providers(self._settings) if each.name == provider), None)
         return known.with_rule(model, self._settings.cache).cache if known else UNKNOWN
 
     def terms(self, name: str) -> ModelTerms:
