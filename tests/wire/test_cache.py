@@ -13,6 +13,7 @@ from hone.core.model import Usage
 from hone.core.topics import NAMES
 from hone.models.cacherules import LOCAL, CacheRule
 from hone.models.fake_provider import FakeProvider
+from hone.models.fake_provider.caching import unmarked
 from hone.models.wrappers import PRICES
 from hone.settings import ProviderSettings, Settings
 from tests.conftest import Figures
@@ -48,9 +49,9 @@ CASES = {
 }
 
 
-async def reviewed(case: Case, folder: Path, silence: float) -> tuple[Usage, list[Usage], bytes, int]:
-    """A review after some seconds of silence: its first call, those of the conversation, what was sent, and
-    how many messages it shares."""
+async def reviewed(case: Case, folder: Path, silence: float) -> tuple[Usage, list[Usage], list[bytes], int]:
+    """A review after some seconds of silence: its first call, those of the conversation, the request of the
+    first and of the last of these, and how many messages the review shares."""
     clock = ManualClock()
     async with FakeProvider(learning(thinking=False), clock=clock, rule=case.rule) as stage:
         async with Hone(folder=folder, settings=case.settings(stage.url), clock=clock) as hone:
@@ -68,7 +69,7 @@ async def reviewed(case: Case, folder: Path, silence: float) -> tuple[Usage, lis
             shared = (await hone.sessions.load(done.review)).header.shared
             talk = [row.usage for row in await hone.sessions.spending(session.id)]
         assert stage.invalid == []
-    return first, talk, stage.bodies[sent], shared
+    return first, talk, [stage.bodies[sent], stage.bodies[sent - 1]], shared
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -76,7 +77,9 @@ async def test_a_review_within_the_window_finds_its_first_request_in_the_cache(
     name: str, tmp_path: Path, figures: Figures
 ) -> None:
     case = CASES[name]
-    first, talk, _, shared = await reviewed(case, tmp_path, 0.8 * case.lasts)
+    first, talk, bodies, shared = await reviewed(case, tmp_path, 0.8 * case.lasts)
+    (longer, _), (shorter, _) = map(unmarked, bodies)
+    assert longer.startswith(shorter)
     whole, parent = first.cached / first.input, first.cached / talk[-1].input
     figures(f"{name}: {whole:.2%} of a review's first request cached, {parent:.2%} of its parent's last one")
     assert shared
@@ -86,7 +89,7 @@ async def test_a_review_within_the_window_finds_its_first_request_in_the_cache(
 @pytest.mark.parametrize("name", CASES)
 async def test_past_the_window_a_review_reads_a_digest(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    first, _, body, shared = await reviewed(case, tmp_path, case.lasts + 1)
+    first, _, (body, _), shared = await reviewed(case, tmp_path, case.lasts + 1)
     messages = [each for each in json.loads(body)["messages"] if each["role"] != "system"]
     assert (len(messages), shared) == (1, 0)
     if case.cache == "1h":  # the system text and the tools are still there
