@@ -75,15 +75,13 @@ async def test_a_lesson_in_doubt_is_saved_as_the_owner_said_it(tmp_path: Path) -
 
 async def test_other_words_are_tried_again_and_wait_only_if_the_agent_insists(tmp_path: Path) -> None:
     async with lessons(tmp_path) as it:
-        made = await learned(
-            it, "0a", "Three bullet points are enough for me.", "Summaries hold a trio of dots"
-        )
-        assert "“Three bullet points are enough for me.”" in str(made)
+        made = await learned(it, "0a", "I like three bullet points.", "Summaries hold a trio of dots")
+        assert "“I like three bullet points.”" in str(made)
         assert not await it.ledger.pending()
-        assert is_active(await it.note(Add("Three bullet points are enough."), "#3"))
+        assert is_active(await it.note(Add("The user likes three bullet points."), "#3"))
         insisted = await it.note(Add("Summaries hold a trio of dots", anyway=True), "#3")
         assert waits(insisted), insisted
-        assert await it.active() == ["Three bullet points are enough."]
+        assert await it.active() == ["The user likes three bullet points."]
 
 
 async def test_what_a_page_orders_gets_no_help_from_the_words_of_the_owner(tmp_path: Path) -> None:

@@ -514,7 +514,16 @@ async def test_after_an_undo_a_lesson_without_a_word_of_its_evidence_is_refused(
         made = await it.note(Add("Travels second class."), "#1")
         assert isinstance(made, Entry)
         await it.keeper.undo(made.id)
-        it.say("To Vienna then, in May.")
+        it.say("I go to Vienna then, in May.")
         refused = await it.note(Add("Prefers the cheap compartment."), "#2")
         assert "own words" in str(refused)
         assert is_active(await it.note(Add("Goes to Vienna in May."), "#2"))
+
+
+async def test_a_lesson_needs_words_that_say_something_of_the_kind(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("product 4412")
+        it.say("Way too long!")
+        assert "say nothing of the kind" in str(await it.note(Add("Amounts are integers."), "#1"))
+        assert is_active(await it.note(Add("Amounts are integers.", anyway=True), "#1"))
+        assert is_active(await it.note(Add("Prefers brief answers."), "#2")), "a complaint states something"

@@ -18,6 +18,7 @@ from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_steps, steps
 from hone.knowledge.quoting import quotes
+from hone.knowledge.reasons import find_cue, tells_of_owner
 from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, shares_any
 from hone.knowledge.withdrawn import (
     Withdrawal,
@@ -44,6 +45,10 @@ CHANGED = (
     "no longer holds; if they all hold, use add_anyway."
 )
 
+GROUNDLESS = (
+    "Not saved: the words you name say nothing of the kind. Quote the words that state it. If it still "
+    "follows from them, use add_anyway."
+)
 REPLACED = "Not saved: you have just replaced this entry, because the user says otherwise now."
 UNLIKE = (
     "Not saved: the user has taken lessons back, and this has no word of what it rests on: it may be one "
@@ -107,6 +112,7 @@ class Vetting:
             removals = [(each, journal.Remove(old)) for each, old in others]
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
         if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
+            _check_ground(text, author.quotes)
             _check_alike(text, [entry for _, entry in near])
             await self._check_changed(text, near, author)
         return [(target, edit)]
@@ -283,6 +289,14 @@ def _staying_beside(draft: Draft, texts: Mapping[Target, str]) -> list[str]:
 def _scope(target: Target, known: Mapping[Target, object]) -> list[Target]:
     """Return where an entry could stand that is meant to hold at the same time: a project may differ."""
     return [each for each in (MEMORY, USER) if each in known] if target in (MEMORY, USER) else [target]
+
+
+def _check_ground(text: str, said: Sequence[str]) -> None:
+    """Refuse what has no word of the owner's it rests on, if those state nothing by themselves: an agent that
+    wants to save something finds a sentence for it."""
+    states = any(find_cue(each) or tells_of_owner(each) for each in said)
+    if said and not states and not shares_any(text, " ".join(said)):
+        raise Refused(GROUNDLESS)
 
 
 def _check_alike(text: str, entries: Sequence[str]) -> None:

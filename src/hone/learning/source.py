@@ -10,7 +10,7 @@ from hone.core.jobs import Job, Topics
 from hone.core.messages import Message
 from hone.core.ports import Sessions, StoredSession
 from hone.core.transcript import Node, Source, Transcript
-from hone.runtime.cues import LABELS, find_cue
+from hone.knowledge.reasons import LABELS, find_cue
 
 TAUGHT = {LABELS[kind] for kind in ("remember", "correction", "complaint")}
 """Words of the owner's that may be about how to do a task."""

@@ -30,12 +30,12 @@ from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
+from hone.knowledge.reasons import count_turns, find_cue
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
-from hone.runtime.cues import count_turns, find_cue
 from hone.runtime.triggers import FIXED, count_turn, explain, summarize
 
 CHILD_CALLS = 30

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.runtime.cues import LABELS, LONGEST, count_turns, find_cue, own_words
+from hone.knowledge.reasons import LABELS, LONGEST, count_turns, find_cue, own_words
 from tests.conftest import Figures
 
-HERE = Path(__file__).with_name("cues")
+HERE = Path(__file__).with_name("reasons")
 TESTS = Path(__file__).parents[1]
 MOST = 0.10
 """Of ordinary turns, the share that may set off a review."""
