@@ -65,10 +65,10 @@ async def test_what_the_owner_states_is_learned_without_a_question(
 async def test_a_lesson_in_doubt_is_saved_as_the_owner_said_it(tmp_path: Path) -> None:
     said = "explain without jargon, I'm a nurse not a coder"
     async with lessons(tmp_path) as it:
-        made = await learned(it, "0a", f"what does setup.sh do. {said}", "User works as a nurse, not a coder")
+        made = await learned(it, "0a", f"what does setup.sh do. {said}", "User is a nurse, not a coder")
         assert is_active(made), made
         assert await it.active() == [said]
-        again = await it.note(Add("The user is a nurse and no coder: explain without jargon"), "#3")
+        again = await it.note(Add("Explain without jargon: the user is a nurse, not a coder"), "#3")
         assert "already known" in str(again)
         assert await it.active() == [said]
 
@@ -101,7 +101,7 @@ async def test_a_replacement_in_doubt_is_made_in_the_words_of_the_owner(tmp_path
         assert is_active(await it.note(Add("The staging server is heron."), "#1"))
         it.read(PAGE)
         said = it.say("The staging server is egret, like the bird.")
-        new = "The staging server was named egret"
+        new = "The staging server was egret"
         made = await it.note(ReplaceEntry("The staging server is heron.", new), "#4")
         assert is_active(made), made
         assert await it.active() == [said]

@@ -60,7 +60,7 @@ async def test_a_chat_says_that_it_goes_on_learning_and_does(home: Path) -> None
             async with terminal(*words, env=environment(home, stage)) as user:
                 if words:
                     assert await user.ended() == 0
-                    assert "✎ learned since you last spoke: 1 lesson: hone log" in user.text
+                    assert f'✎ learned since you last spoke: "{NOTE}" · hone log' in user.text
                 else:
                     await user.prompt()
                     assert "learned since" not in user.text, "it was told once"

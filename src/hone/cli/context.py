@@ -21,9 +21,10 @@ from hone.core.events import Emit, TurnEnded
 from hone.core.ledger import ChangeState
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
-from hone.core.visible import visible
+from hone.core.visible import one_line, visible
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sections import find_past
+from hone.knowledge.wording import find_lessons
 from hone.runtime.session import Session
 
 Result = TypeVar("Result")
@@ -118,16 +119,18 @@ async def tell_past(hone: Hone) -> None:
 
 
 async def recap(hone: Hone, command: str) -> list[str]:
-    """Say in one line what was learned since the owner last spoke, and how to see it."""
+    """Say in one line what was learned since the owner last spoke, and how to see all of it."""
     with suppress(HoneError):
         spoken = await hone.sessions.list(1, own=True)
         if not spoken or hone.settings.learning.show == "off":
             return []
         recent = [job for job in await hone.jobs.jobs(RECENT) if job.ended and job.ended > spoken[0].updated]
         made = [await hone.ledger.entry(each) for job in recent for each in job.changes]
-        count = sum(each.change.standing is ChangeState.ACTIVE for each in made)
-        lessons = "1 lesson" if count == 1 else f"{count:,} lessons"
-        return [f"✎ learned since you last spoke: {lessons}: {command}"] if count else []
+        active = [each for each in made if each.change.standing is ChangeState.ACTIVE]
+        told = [each.text or each.replaced for each in await find_lessons(hone.ledger, active)]
+        more = f" and {len(told) - 1:,} more" if len(told) > 1 else ""
+        if told:
+            return [f'✎ learned since you last spoke: "{one_line(told[0], 70)}"{more} · {command}']
     return []
 
 

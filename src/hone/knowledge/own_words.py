@@ -12,7 +12,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.knowledge import journal
 from hone.knowledge.quoting import quotes
-from hone.knowledge.resemblance import find_alike, resembles
+from hone.knowledge.resemblance import find_alike, is_part_of
 from hone.knowledge.sentences import sentences
 
 LONGEST = 300
@@ -50,7 +50,8 @@ def check_words(edits: Edits, author: Author) -> None:
 
 
 def _find_sentence(entry: str, owner: Sequence[str]) -> str:
-    """Return the owner's sentence that the entry was made of; empty if there is none."""
+    """Return the owner's sentence that the entry was made of; empty if there is none. An entry with a word
+    that the sentence lacks was made of something else as well."""
     found = [text[start:end].strip() for text in owner for start, end in sentences(text)]
-    like = [each for each in found if len(each) <= LONGEST and resembles(entry, each)]
+    like = [each for each in found if len(each) <= LONGEST and is_part_of(entry, each)]
     return next(iter(find_alike(entry, like)), "")

@@ -90,6 +90,12 @@ def resembles(one: str, other: str) -> bool:
     return a.negated == b.negated and not _differing(a, b) and _overlap(a, b)
 
 
+def is_part_of(one: str, other: str) -> bool:
+    """Whether a lesson says much the same as a sentence, and has no word that the sentence lacks."""
+    a, b = gist(one), gist(other)
+    return resembles(one, other) and a.words <= b.words and a.values <= b.values
+
+
 def is_same(one: str, other: str) -> bool:
     """Whether two lessons have the same words in the same order, but for endings and words that say
     nothing."""
