@@ -20,7 +20,12 @@ class Role(StrEnum):
 
 
 class Text(Struct, frozen=True):
+    """`opaque` is JSON that the provider wants back unchanged with this part, and nobody else understands;
+    `origin` says who that is. See `hone.core.opaque`."""
+
     text: str
+    opaque: str = ""
+    origin: str = ""
 
 
 class Image(Struct, frozen=True):
@@ -30,19 +35,25 @@ class Image(Struct, frozen=True):
 
 
 class Thinking(Struct, frozen=True):
-    """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning it shows to nobody."""
+    """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning it shows to nobody;
+    `opaque` and `origin` are as in Text. Where there is an origin, the text goes back to it, too."""
 
     text: str
     signature: str = ""
     sealed: str = ""
+    opaque: str = ""
+    origin: str = ""
 
 
 class ToolCall(Struct, frozen=True):
-    """`arguments` is the text of one JSON object, in the bytes the model chose."""
+    """`arguments` is the text of one JSON object, in the bytes the model chose; `opaque` and `origin` are as
+    in Text."""
 
     id: str
     name: str
     arguments: str
+    opaque: str = ""
+    origin: str = ""
 
 
 class ToolResult(Struct, frozen=True):
@@ -85,6 +96,8 @@ _PARTS: Mapping[str, type[Part]] = {
     "reminder": Reminder,
 }
 _KINDS = {part: kind for kind, part in _PARTS.items()}
+_LATER = ("opaque", "origin")
+"""Fields that parts did not always have."""
 
 
 class Message(Struct, frozen=True):
@@ -211,12 +224,15 @@ def digest(data: bytes) -> str:
 
 
 def encode(message: Message) -> bytes:
-    parts = [
-        {"kind": _KINDS[type(part)]} | {name: getattr(part, name) for name in part.__struct_fields__}
-        for part in message.parts
-    ]
+    parts = [{"kind": _KINDS[type(part)]} | _fields(part) for part in message.parts]
     marked = {"template": message.template} if message.template else {}
     return canonical({"role": message.role, "parts": parts, **marked}).encode()
+
+
+def _fields(part: Part) -> dict[str, Any]:
+    """Leave out what only some providers give, so that other messages keep the digests they always had."""
+    values = ((name, getattr(part, name)) for name in part.__struct_fields__)
+    return {name: value for name, value in values if value or name not in _LATER}
 
 
 def decode(data: bytes) -> Message:

@@ -38,12 +38,15 @@ _LIMIT = 32 * 1024 * 1024
 
 
 class Endpoint(Struct, frozen=True):
-    """`variable` is the environment variable that holds the key, for the sentence that asks for it."""
+    """`variable` is the environment variable that holds the key, for the sentence that asks for it; `origin`
+    marks the parts that only this provider gets back, and `returns` says what it wants back."""
 
     provider: str
     url: str
     headers: Mapping[str, str] = {}
     variable: str = ""
+    origin: str = ""
+    returns: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -116,6 +119,11 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
         return Overflow(
             f"The conversation is longer than the model's window: {said}. "
             "Start a new session, or branch this one at an earlier message."
+        )
+    if status == 400 and "/v1/responses" in body:
+        return Rejected(
+            f"{who} wants another format for this model (400): {said}. In hone.toml, set format = "
+            f'"responses" in [providers.{who}].'
         )
     if status == 429 and "quota" in body:
         return Rejected(f"{who} says the quota is used up: {said}.")
@@ -217,9 +225,8 @@ class WireModel(ABC):
     @abstractmethod
     def _rest(self, transcript: Transcript) -> Iterable[bytes]: ...
 
-    @staticmethod
     @abstractmethod
-    def _fragment(node: Node, before: Node | None, /) -> bytes: ...
+    def _fragment(self, node: Node, before: Node | None, /) -> bytes: ...
 
 
 class Joined:

@@ -48,7 +48,8 @@ class ModelFactory:
         if connect := self._connector(provider):
             return replace(connect(rest), name=wanted)
         own = [
-            Provider(name, each.url, each.format, each.key) for name, each in self._settings.providers.items()
+            Provider(name, each.url, each.format, each.key, returns=each.returns)
+            for name, each in self._settings.providers.items()
         ]
         chosen, name = await choose(wanted, (*own, *KNOWN), self._environ, self.http)
         window = SMALL if chosen.local and not self._settings.window else 0
@@ -66,5 +67,5 @@ class ModelFactory:
         return Retrying(Priced(model, price), self._clock, Patience(tries=self._settings.tries))
 
     def _adapter(self, provider: Provider, name: str) -> Model:
-        adapter = connect(provider, self._environ, self.http, self._clock)
+        adapter = connect(provider, self._environ, self.http, self._clock, name)
         return self.patient(adapter, self.price(name))
