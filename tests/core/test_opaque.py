@@ -59,6 +59,7 @@ def test_opaque_parts_survive_storing_and_change_the_digest(message: Message) ->
 
 
 def bared(part: Part) -> Part:
+    assert isinstance(part, Text | Thinking | ToolCall)
     return replace(part, opaque="", origin="")
 
 
@@ -96,7 +97,7 @@ def test_a_change_of_models_says_how_many_replies_lose_something() -> None:
     ours = assistant(Thinking("hm", opaque="{}", origin="openrouter/anthropic:openai"), "a")
     theirs = assistant(ToolCall("c", "x", "{}", "{}", "google:openai"))
     said = [user("q"), ours, theirs, assistant(Thinking("old", "sig"), "no origin")]
-    one, both = "1 earlier reply holds reasoning", "2 earlier replies hold reasoning"
+    one, both = "The reasoning in 1 earlier reply can", "The reasoning in 2 earlier replies can"
     assert describe_left_out(said, "google/gemini", "openrouter/anthropic/claude").startswith(one)
     assert describe_left_out(said, "google/gemini", "openrouter/openai/gpt-5").startswith(both)
     assert describe_left_out(said, "google/gemini-3", "google/gemini-4") == ""

@@ -42,7 +42,9 @@ def describe_left_out(messages: Iterable[Message], before: str, after: str) -> s
     if find_source(before) == find_source(after):
         return ""
     count = count_left_out(messages, after)
-    replies = "1 earlier reply holds" if count == 1 else f"{count:,} earlier replies hold"
+    if not count:
+        return ""
+    replies = "1 earlier reply" if count == 1 else f"{count:,} earlier replies"
     return (
-        f"{replies} reasoning that only its own provider can read; {after} does not get it." if count else ""
+        f"The reasoning in {replies} can only go back to the provider it came from; {after} does not get it."
     )
