@@ -114,22 +114,26 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
         ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
         return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
     if status == 404:
-        return Rejected(f"{who} does not know this model or address (404): {said}. Check the model's name.")
+        hint = f" Or {_set(who, 'openai')}" if endpoint.url.endswith("/responses") else ""
+        return Rejected(
+            f"{who} does not know this model or address (404): {said}. Check the model's name.{hint}"
+        )
     if _OVERFLOW.search(body) and status in (400, 413, 422, 500):
         return Overflow(
             f"The conversation is longer than the model's window: {said}. "
             "Start a new session, or branch this one at an earlier message."
         )
-    if status == 400 and "/v1/responses" in body:
-        return Rejected(
-            f"{who} wants another format for this model (400): {said}. In hone.toml, set format = "
-            f'"responses" in [providers.{who}].'
-        )
+    if status == 400 and "/v1/responses" in body and not endpoint.url.endswith("/responses"):
+        return Rejected(f"{who} has another format for this (400): {said}. Please {_set(who, 'responses')}")
     if status == 429 and "quota" in body:
         return Rejected(f"{who} says the quota is used up: {said}.")
     if status in (408, 409, 425, 429) or status >= 500:
         return Overloaded(f"{who} is not able to answer now ({status}): {said}.", after)
     return Rejected(f"{who} refused the request ({status}): {said}.")
+
+
+def _set(provider: str, format: str) -> str:
+    return f'set format = "{format}" in [providers.{provider}] of hone.toml, beside its url and key.'
 
 
 def excerpt(body: str, keys: Iterable[str] = ()) -> str:
