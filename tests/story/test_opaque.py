@@ -1,6 +1,7 @@
 """What only a provider can read is kept for it, and shown nowhere."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -15,7 +16,7 @@ from hone.core.messages import Message, Role, Thinking, ToolCall, assistant
 from hone.core.turn import Stop
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.returning import SEAL, Rule
-from hone.models.scripted import Script, call
+from hone.models.scripted import Script, call, lines
 from hone.settings import ProviderSettings, Settings
 from tests.stores.worker import OpenedSessions
 
@@ -94,12 +95,29 @@ async def test_no_screen_file_or_search_shows_it_and_a_copy_of_the_traces_keeps_
         assert (turn.stop, stage.invalid) == (Stop.ANSWERED, [])
 
 
-@pytest.mark.parametrize("wire", ["responses", "openrouter"])
+HIDDEN = {
+    "id": "rs_1",
+    "type": "reasoning",
+    "summary": [{"type": "summary_text", "text": "A key is needed."}],
+    "content": [{"type": "reasoning_text", "text": f"It is {KEY}."}],
+    "encrypted_content": f"{SEAL}1",
+}
+"""Reasoning of which only a part is shown."""
+
+
+@pytest.mark.parametrize(
+    ("wire", "script"),
+    [
+        ("responses", think(f"The key is {KEY}")),
+        ("openrouter", think(f"The key is {KEY}")),
+        ("responses", lines(assistant(Thinking("", opaque=json.dumps(HIDDEN)), "I need a key."))),
+    ],
+)
 async def test_traces_for_others_leave_out_reasoning_that_holds_a_secret(
-    wire: str, home: Path, tmp_path: Path
+    wire: str, script: Script, home: Path, tmp_path: Path
 ) -> None:
     async with (
-        FakeProvider(think(f"The key is {KEY}"), returns=WIRES[wire][1]) as stage,
+        FakeProvider(script, returns=WIRES[wire][1]) as stage,
         Hone(home=home, folder=tmp_path, settings=settings(stage, wire)) as hone,
     ):
         session = await hone.session()

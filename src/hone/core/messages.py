@@ -98,6 +98,8 @@ _PARTS: Mapping[str, type[Part]] = {
 _KINDS = {part: kind for kind, part in _PARTS.items()}
 _LATER = ("opaque", "origin")
 """Fields that parts did not always have."""
+_MARKED = (Text, Thinking, ToolCall)
+_NAMES = {part: [name for name in part.__struct_fields__ if name not in _LATER] for part in _KINDS}
 
 
 class Message(Struct, frozen=True):
@@ -224,15 +226,18 @@ def digest(data: bytes) -> str:
 
 
 def encode(message: Message) -> bytes:
-    parts = [{"kind": _KINDS[type(part)]} | _fields(part) for part in message.parts]
+    parts = [_fields(part) for part in message.parts]
     marked = {"template": message.template} if message.template else {}
     return canonical({"role": message.role, "parts": parts, **marked}).encode()
 
 
 def _fields(part: Part) -> dict[str, Any]:
     """Leave out what only some providers give, so that other messages keep the digests they always had."""
-    values = ((name, getattr(part, name)) for name in part.__struct_fields__)
-    return {name: value for name, value in values if value or name not in _LATER}
+    values: dict[str, Any] = {name: getattr(part, name) for name in _NAMES[type(part)]}
+    values["kind"] = _KINDS[type(part)]
+    if isinstance(part, _MARKED) and (part.opaque or part.origin):
+        values |= {name: value for name in _LATER if (value := getattr(part, name))}
+    return values
 
 
 def decode(data: bytes) -> Message:

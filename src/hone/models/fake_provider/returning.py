@@ -7,7 +7,7 @@ DeepSeek's rule, `reasoning_details` OpenRouter's, `thought_signature` Gemini's.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hone.core.messages import Message, Part, Role, Thinking, ToolCall, canonical, digest
 from hone.core.model import Reply
@@ -17,6 +17,7 @@ from hone.models.fake_provider.intake import ParsedRequest
 from hone.models.fake_provider.shapes import Format
 
 Rule = Literal["", "reasoning_content", "reasoning_details", "thought_signature"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 SEAL = "gAAAA-scripted-"
 
 
