@@ -60,10 +60,14 @@ def assert_extends(longer: bytes, shorter: bytes) -> None:
     assert shared == len(other), f"differs at byte {shared}:\n{other[around]!r}\n{one[around]!r}"
 
 
+def name_model(wire: str) -> str:
+    """A model that Hone speaks to over this wire, at its own provider."""
+    return "openai/gpt-5-scripted" if wire == "responses" else f"{wire}/scripted"
+
+
 def point(monkeypatch: pytest.MonkeyPatch, wire: str, url: str) -> None:
-    name = "gpt-5-scripted" if wire == "responses" else "scripted"
-    wire = "openai" if wire == "responses" else wire
-    monkeypatch.setenv("HONE_MODEL", f"{wire}/{name}")
+    monkeypatch.setenv("HONE_MODEL", name_model(wire))
+    wire = name_model(wire).partition("/")[0]
     monkeypatch.setenv(f"{wire.upper()}_API_KEY", "test")
     monkeypatch.setenv(f"{wire.upper()}_BASE_URL", url + "/v1" if wire == "openai" else url)
 
