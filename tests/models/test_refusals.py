@@ -69,6 +69,34 @@ def test_a_model_that_wants_responses_says_what_to_set() -> None:
     assert "format" not in str(refusal(there, 400, "no such thing in /v1/responses"))
 
 
+@pytest.mark.parametrize(
+    ("returns", "words", "value"),
+    [
+        (
+            "nothing",
+            "The reasoning_content in the thinking mode must be passed back to the API.",
+            "reasoning_content",
+        ),
+        (
+            "nothing",
+            "Function call is missing a thought_signature in functionCall parts.",
+            "thought_signature",
+        ),
+        ("reasoning_content", "'messages.2': property 'reasoning_content' is unsupported", "nothing"),
+    ],
+)
+def test_a_provider_that_misses_or_refuses_its_reasoning_says_what_to_set(
+    returns: str, words: str, value: str
+) -> None:
+    place = Endpoint("mine", "http://x/v1/chat/completions", returns=returns)
+    said = str(refusal(place, 400, json.dumps({"error": {"message": words}})))
+    assert f'set returns = "{value}" in [providers.mine] of hone.toml' in said
+    place = Endpoint("mine", "http://x/v1/responses", returns=returns)
+    words = "The encrypted content for item rs_1 could not be verified."
+    assert 'set returns = "nothing" in [providers.mine]' in str(refusal(place, 400, words))
+    assert "returns" not in str(refusal(place, 400, "temperature must be at most 2"))
+
+
 @pytest.mark.parametrize(("kind", "token"), TOKEN_SHAPES.items())
 def test_every_error_of_a_service_is_redacted_when_it_is_made(kind: str, token: str) -> None:
     for error in (ModelError, BackendError, Unfit, Overloaded):

@@ -13,8 +13,8 @@ from hone.models.dialects import find_format, find_returns
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.openai import ChatAssembly, OpenAIChat
-from hone.models.providers import ADAPTERS, KNOWN, settle
-from hone.models.responses import OpenAIResponses
+from hone.models.providers import ADAPTERS, KNOWN, Provider, settle
+from hone.models.responses import OpenAIResponses, ResponsesAssembly
 from hone.settings import FORMATS, RETURNS, ProviderSettings, Settings
 from tests.given import transcript
 
@@ -152,6 +152,28 @@ def test_reasoning_that_nothing_follows_stays_behind() -> None:
     ]
 
 
+def test_a_server_that_does_not_accept_reasoning_gets_none_and_is_not_asked_for_it() -> None:
+    item = '{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}'
+    said = [user("q"), assistant(Thinking("", opaque=item, origin=ORIGIN), "a"), user("and?")]
+    asked = {
+        returns: json.loads(
+            OpenAIResponses(Http(CLOCK), CLOCK, endpoint(returns)).body(PREFIX, transcript(PREFIX, said))
+        )
+        for returns in ("", "nothing")
+    }
+    assert [len(asked[returns]["input"]) for returns in ("", "nothing")] == [4, 3]
+    assert ["include" in asked[returns] for returns in ("", "nothing")] == [True, False]
+    event = {"type": "response.output_item.done", "output_index": 0, "item": json.loads(item)}
+    end = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    for returns, kept in (("", ORIGIN), ("nothing", "")):
+        assembly = ResponsesAssembly(endpoint(returns))
+        for each in (event, end):
+            list(assembly.feed(json.dumps(each).encode()))
+        (thought,) = assembly.reply().message.parts
+        assert isinstance(thought, Thinking)
+        assert (thought.origin, bool(thought.opaque)) == (kept, bool(kept))
+
+
 def test_signed_thinking_goes_to_whoever_signed_it_and_unmarked_thinking_as_before() -> None:
     thoughts = [
         Thinking("a", "sig", origin=ORIGIN),
@@ -186,6 +208,9 @@ def test_signed_thinking_goes_to_whoever_signed_it_and_unmarked_thinking_as_befo
             "thought_signature",
         ),
         ("ollama", "http://127.0.0.1:11434/v1", "gpt-oss:20b", "openai", "nothing"),
+        ("mine", "https://llm.example.org/v1", "deepseek-v4-pro", "openai", "reasoning_content"),
+        ("groq", "https://api.groq.com/openai/v1", "moonshotai/kimi-k2", "openai", "nothing"),
+        ("groq", "https://api.groq.com/openai/v1", "deepseek-r1-distill-llama-70b", "openai", "nothing"),
     ],
 )
 def test_the_format_and_what_goes_back_follow_from_names_and_address(
@@ -202,10 +227,11 @@ def test_settings_decide_over_names() -> None:
             own = Settings(
                 providers={"openai": ProviderSettings("http://x", format, returns=returns)}
             ).providers
-            chosen = type(known)("openai", "http://x", own["openai"].format, returns=own["openai"].returns)
+            chosen = Provider("openai", "http://x", own["openai"].format, returns=own["openai"].returns)
             spoken = settle(chosen, "http://x", "openai/gpt-5.4")
             assert (spoken.format, spoken.returns, spoken.origin) == (format, returns, f"openai:{format}")
     assert set(FORMATS) == set(ADAPTERS)
+    assert settle(Provider("ollama", "http://x", local=True), "http://x", "ollama/deepseek-v4").returns == ""
 
 
 @pytest.mark.parametrize("wrong", [{"format": "smtp"}, {"returns": "everything"}])

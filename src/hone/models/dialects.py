@@ -3,7 +3,7 @@
 Both follow from the provider's name, its address and the model's name; settings override them.
 """
 
-import re
+from itertools import chain
 
 from hone.core.prefix import find_source
 from hone.core.regex import regex
@@ -11,16 +11,20 @@ from hone.core.regex import regex
 _OPENAI = regex(r"(https?://)?([\w-]+\.)*openai\.com(:\d+)?(/|$)")
 _NEEDS_RESPONSES = regex(r"(ft:)?(gpt-([5-9]|\d\d)|o\d|codex-)")
 _NEVER_REASONS = regex(r"(ft:)?(chat)?gpt-[34]")
-_HABITS = (
+_PLACES = (
     ("openrouter", "reasoning_details"),
     ("deepseek", "reasoning_content"),
     ("moonshot", "reasoning_content"),
-    ("kimi", "reasoning_content"),
     ("googleapis.com", "thought_signature"),
     ("gemini", "thought_signature"),
 )
-"""A word in the name or address of a provider, or in the name of a model → what it wants back. A router comes
-first: it speaks for the models of others."""
+"""A word in the name or the address of a provider → what it wants back."""
+_MODELS = (
+    (regex(r"deepseek-(chat|reasoner|v\d)|kimi-"), "reasoning_content"),
+    (regex(r"gemini-"), "thought_signature"),
+)
+"""How models are called by those who make them. Others who serve them put a vendor before the name; they may
+refuse a field that they do not know."""
 
 
 def find_format(provider: str, url: str, model: str) -> str:
@@ -33,8 +37,10 @@ def find_format(provider: str, url: str, model: str) -> str:
 def find_returns(provider: str, url: str, model: str) -> str:
     """Return what chat completions of a model want back with each reply: nothing, its reasoning as text, a
     list of the pieces of its reasoning, or the signature of each call."""
-    names = f"{provider} {re.sub('^[a-z]+://', '', url)} {model}".lower()
-    return next((wanted for word, wanted in _HABITS if word in names), "nothing")
+    place = f"{provider} {url}".lower()
+    found = (wanted for word, wanted in _PLACES if word in place)
+    named = (wanted for pattern, wanted in _MODELS if pattern.match(model))
+    return next(chain(found, named), "nothing")
 
 
 def make_origin(model: str, format: str) -> str:

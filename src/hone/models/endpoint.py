@@ -33,6 +33,7 @@ _OVERFLOW = regex(
 )
 _BODY, _EXCERPT = 64 * 1024, 300
 """Bytes of a refusal that are read, and characters of it that are shown."""
+_RETURNED = ("reasoning_content", "reasoning_details", "thought_signature")
 _MOST = 2**40
 _LIMIT = 32 * 1024 * 1024
 
@@ -129,11 +130,22 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
         return Rejected(f"{who} says the quota is used up: {said}.")
     if status in (408, 409, 425, 429) or status >= 500:
         return Overloaded(f"{who} is not able to answer now ({status}): {said}.", after)
-    return Rejected(f"{who} refused the request ({status}): {said}.")
+    hint = _wanted(endpoint, body) if status in (400, 422) else ""
+    return Rejected(f"{who} refused the request ({status}): {said}.{hint}")
 
 
-def _set(provider: str, format: str) -> str:
-    return f'set format = "{format}" in [providers.{provider}] of hone.toml, beside its url and key.'
+def _set(provider: str, value: str, key: str = "format") -> str:
+    return f'set {key} = "{value}" in [providers.{provider}] of hone.toml, beside its url and key.'
+
+
+def _wanted(endpoint: Endpoint, body: str) -> str:
+    """Say what to set where a provider misses what it gave, or does not accept it."""
+    named = next((each for each in _RETURNED if each in body), "")
+    if endpoint.url.endswith("/responses"):
+        value = "nothing" if "encrypted" in body else ""
+    else:
+        value = "nothing" if named and endpoint.returns == named else named
+    return f" If this goes on, {_set(endpoint.provider, value, 'returns')}" if value else ""
 
 
 def excerpt(body: str, keys: Iterable[str] = ()) -> str:

@@ -85,7 +85,8 @@ def settle(provider: Provider, url: str, name: str) -> Provider:
     """Fill in how to speak to this model, where the settings leave it open."""
     model = name.partition("/")[2]
     format = provider.format or find_format(provider.name, url, model)
-    returns = provider.returns or find_returns(provider.name, url, model)
+    plain = provider.local or format != "openai"
+    returns = provider.returns or ("" if plain else find_returns(provider.name, url, model))
     return replace(provider, format=format, returns=returns, origin=make_origin(name, format))
 
 

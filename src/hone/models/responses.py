@@ -31,6 +31,8 @@ from hone.models.http import Http
 from hone.models.providers import Provider
 
 ENCRYPTED = "reasoning.encrypted_content"
+NOTHING = "nothing"
+"""What goes back to a server that does not accept reasoning."""
 _FINISH = {"max_output_tokens": Finish.LENGTH, "content_filter": Finish.FILTERED}
 _RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 _TOO_MANY = ("rate_limit_exceeded", "insufficient_quota")
@@ -242,7 +244,7 @@ class ResponsesAssembly(Assembly):
         """Without its encrypted content, a server that stores nothing would not know the item again."""
         shown = [each.text for each in item.summary or item.content or ()]
         text = "\n\n".join(filter(None, shown))
-        if not item.encrypted_content:
+        if not item.encrypted_content or self._endpoint.returns == NOTHING:
             return Thinking(text)
         whole = self._decoded(bytes.decode, bytes(raw), "UTF-8")
         return Thinking(text, opaque=whole, origin=self._endpoint.origin)
@@ -271,7 +273,7 @@ class OpenAIResponses(WireModel):
         """The instructions stand before the input, so that the bytes of a conversation only grow at the end.
         Tools would be strict by default, and their schemas are not written for that."""
         fields: dict[str, Any] = {"model": prefix.name, "stream": True, "store": False}
-        if can_reason(prefix.name):
+        if can_reason(prefix.name) and self._endpoint.returns != NOTHING:
             fields["include"] = [ENCRYPTED]
         fields |= translate(prefix.settings)
         if self._cache_key:
@@ -288,11 +290,13 @@ class OpenAIResponses(WireModel):
 
     def _fragment(self, node: Node, before: Node | None) -> bytes:
         """Of a reply without a word, nothing is left to send."""
-        items = b",".join(map(_encode, _items(node.message, self._endpoint.origin)))
+        origin = "" if self._endpoint.returns == NOTHING else self._endpoint.origin
+        items = b",".join(map(_encode, _items(node.message, origin)))
         return b"," + items if before and items else items
 
 
 def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> OpenAIResponses:
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    endpoint = Endpoint(provider.name, f"{url}/responses", headers, provider.key, provider.origin)
+    place, wanted = f"{url}/responses", provider.returns
+    endpoint = Endpoint(provider.name, place, headers, provider.key, provider.origin, wanted)
     return OpenAIResponses(http, clock, endpoint, cache_key=provider.caches_by_key)
