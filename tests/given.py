@@ -10,6 +10,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import (
     Image,
     Message,
+    Part,
     Reminder,
     Role,
     SystemNote,
@@ -23,6 +24,7 @@ from hone.core.messages import (
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.features.templates.seeding import seeded
 from hone.features.templates.values import Example, Template, WorkKind
 
@@ -65,6 +67,32 @@ def replies(draw: st.DrawFn, number: int, *, calls: bool) -> Message:
         for index, name in enumerate(draw(st.lists(names, min_size=1, max_size=3)))
     ]
     return assistant(*thinking, *text, *made)
+
+
+def marked(messages: Iterable[Message], origin: str) -> list[Message]:
+    """The same conversation as a provider hands it out that wants something back with each part."""
+    return [
+        Message(
+            said.role, tuple(_marked(part, f"{at}_{index}", origin) for index, part in enumerate(said.parts))
+        )
+        if said.role is Role.ASSISTANT and not said.template
+        else said
+        for at, said in enumerate(messages)
+    ]
+
+
+def _marked(part: Part, name: str, origin: str) -> Part:
+    match part:
+        case Thinking(text):
+            summary = [{"type": "summary_text", "text": text}]
+            item = {"id": f"rs_{name}", "type": "reasoning", "summary": summary, "encrypted_content": "x=="}
+            return replace(part, opaque=json.dumps(item), origin=origin)
+        case Text():
+            return replace(part, opaque='"commentary"', origin=origin)
+        case ToolCall():
+            signature = {"google": {"thought_signature": name}}
+            return replace(part, opaque=json.dumps(signature), origin=origin)
+    return part
 
 
 @st.composite

@@ -13,15 +13,22 @@ from hone.sandbox.spec import SandboxAccess, find_system
 
 Network = Literal["ask", "allow", "never"]
 _MADE = {"PATH", "HOME", "TMPDIR", "TERM", "PAGER", "USER", "LOGNAME"}
-_RESERVED = {"messages", "model", "stream", "stream_options", "system", "tools"}
+_RESERVED = {
+    *("messages", "model", "stream", "stream_options", "system", "tools"),
+    *("include", "input", "instructions", "store"),
+}
+FORMATS = ("openai", "responses", "anthropic")
+RETURNS = ("nothing", "reasoning_content", "reasoning_details", "thought_signature")
 
 
 class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An endpoint of your own. `key` names the environment variable that holds its key."""
+    """An endpoint of your own. `key` names the environment variable that holds its key. `format`, and what it
+    wants back with each reply (`returns`), are found by name where they are empty."""
 
     url: str
-    format: str = "openai"
+    format: str = ""
     key: str = ""
+    returns: str = ""
 
 
 class PriceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -197,11 +204,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         clash = sorted(_RESERVED & set(self.sampling))
         if clash:
             raise ValueError(f"sampling cannot set {', '.join(clash)}")
-        wrong = sorted(
-            name for name, each in self.providers.items() if each.format not in ("openai", "anthropic")
-        )
-        if wrong:
-            raise ValueError(f"providers.{wrong[0]}.format must be openai or anthropic")
+        for name, each in self.providers.items():
+            _check_choice(f"providers.{name}.format", each.format, FORMATS)
+            _check_choice(f"providers.{name}.returns", each.returns, RETURNS)
         if min(self.memory.memory, self.memory.user, self.memory.project) < 0:
             raise ValueError("the limits of memory are characters: 0 or more")
         if self.memory.deadline <= 0:
@@ -232,6 +237,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     own.network or found.network,
                 )
         return found
+
+
+def _check_choice(key: str, value: str, known: tuple[str, ...]) -> None:
+    if value and value not in known:
+        raise ValueError(f"{key} must be one of {', '.join(known)}")
 
 
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:

@@ -14,7 +14,7 @@ DEFAULTS = Settings()
 
 
 def provider(format: Format, url: str, key: str = "") -> ProviderSettings:
-    return ProviderSettings(f"{url}/v1" if format == "openai" else url, format, key)
+    return ProviderSettings(url if format == "anthropic" else f"{url}/v1", format, key)
 
 
 def furnish(

@@ -1,20 +1,28 @@
 """What must hold of a conversation, however a turn ended."""
 
+from collections.abc import Callable
+
 from hone import Hone
-from hone.core.clock import ManualClock
+from hone.core.clock import Clock, ManualClock
 from hone.core.messages import user
 from hone.core.turn import Stop, Turn
 from hone.models.anthropic import AnthropicMessages
-from hone.models.endpoint import Endpoint
+from hone.models.endpoint import Endpoint, WireModel
 from hone.models.fake_provider.shapes import Format
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
+from hone.models.responses import OpenAIResponses
 from hone.runtime.session import Session
 from tests.doubles.requests import problems
 from tests.given import NOON
 from tests.rig import faults
 
-FORMATS: tuple[Format, ...] = ("openai", "anthropic")
+FORMATS: tuple[Format, ...] = ("openai", "anthropic", "responses")
+MODELS: dict[Format, Callable[[Http, Clock, Endpoint], WireModel]] = {
+    "openai": OpenAIChat,
+    "anthropic": AnthropicMessages,
+    "responses": OpenAIResponses,
+}
 LONGEST = 600
 
 
@@ -42,9 +50,7 @@ def unended(turn: Turn) -> list[str]:
 def next_body(format: Format, session: Session, words: str = "and now?") -> bytes:
     """What would be sent if the user went on."""
     endpoint, http, clock = Endpoint("stage", ""), Http(ManualClock()), ManualClock()
-    adapter: OpenAIChat | AnthropicMessages = (
-        OpenAIChat(http, clock, endpoint) if format == "openai" else AnthropicMessages(http, clock, endpoint)
-    )
+    adapter = MODELS[format](http, clock, endpoint)
     asked = session.transcript.then(user(words), session.transcript.trust, NOON)
     return adapter.body(session.agent.prefix, asked)
 

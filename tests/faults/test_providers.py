@@ -272,7 +272,7 @@ async def test_a_stream_that_falls_silent_ends_too_and_what_was_shown_is_kept(
     format: Format, home: Path, tmp_path: Path
 ) -> None:
     play = Play(format, home, tmp_path)
-    events = (500, 200)[format == "openai"]
+    events = {"openai": 200, "anthropic": 500, "responses": 1_600}[format]
     async with (
         FakeProvider(lines("one two three four five"), pace=3600, chunk=events + 400) as stage,
         play.hone(stage.url) as hone,

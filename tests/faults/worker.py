@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import get_args
 
 from hone.core.errors import HoneError
 from hone.core.loading import import_object
@@ -53,7 +54,7 @@ def main(*arguments: str) -> None:
                 import_object(name)
             os.setuid(NOBODY)
     home, folder, format, url, *session = arguments
-    wire: Format = "openai" if format == "openai" else "anthropic"
+    wire: Format = next(each for each in get_args(Format) if each == format)
     try:
         asyncio.run(work(Path(home), Path(folder), wire, url, *session))
     except HoneError as error:

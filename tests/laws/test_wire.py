@@ -13,16 +13,19 @@ from hone.core.clock import SystemClock
 from hone.core.messages import Message, Reminder, SystemNote, assistant, told, unreminded, untold, user
 from hone.core.prefix import Prefix
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.models.anthropic import AnthropicMessages
 from hone.models.cacherules import BREAKPOINT, MARKER, extend, find_rule, marks_of
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.marked_chat import MarkedChat
 from hone.models.openai import OpenAIChat
+from hone.models.responses import OpenAIResponses
 from tests.given import (
     NOON,
     begun,
     conversations,
+    marked,
     notes,
     prefixes,
     reminders,
@@ -34,7 +37,8 @@ from tests.given import (
 
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
-Format = OpenAIChat | AnthropicMessages
+ORIGIN = "nobody:openai"
+Format = OpenAIChat | AnthropicMessages | OpenAIResponses
 
 
 def openai() -> Format:
@@ -60,20 +64,25 @@ def newest_openai() -> Format:
     return MarkedChat(Http(CLOCK), CLOCK, ENDPOINT, marks, cache_key=True)
 
 
+def responses() -> Format:
+    return OpenAIResponses(Http(CLOCK), CLOCK, replace(ENDPOINT, origin=ORIGIN), cache_key=True)
+
+
 MARKING = [anthropic, openrouter]
-FORMATS = [openai, anthropic, openrouter]
+FORMATS = [openai, anthropic, openrouter, responses]
 HOUR = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
 MARK = re.compile(b"|".join(map(re.escape, (MARKER, BREAKPOINT, HOUR))))
+talks = conversations() | conversations().map(lambda said: marked(said, ORIGIN)) | begun()
 
 
 def cut(body: bytes) -> bytes:
-    """Before the closing bracket of `messages`, cache markers aside."""
+    """Before the closing bracket of `messages` or `input`, cache markers aside."""
     assert body.endswith(b"]}")
     return MARK.sub(b"", body[:-2])
 
 
 @pytest.mark.parametrize("make", FORMATS)
-@given(prefixes, conversations() | begun(), st.data())
+@given(prefixes, talks, st.data())
 def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], data: st.DataObject
 ) -> None:
@@ -87,7 +96,7 @@ def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
 
 
 @pytest.mark.parametrize("make", FORMATS)
-@given(prefixes, conversations() | begun(), words)
+@given(prefixes, talks, words)
 def test_a_fork_extends_its_parents_last_request(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], question: str
 ) -> None:
@@ -100,7 +109,7 @@ def test_a_fork_extends_its_parents_last_request(
 
 
 @pytest.mark.parametrize("make", FORMATS)
-@given(prefixes, conversations() | begun())
+@given(prefixes, talks)
 def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message]
 ) -> None:
@@ -110,6 +119,23 @@ def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     assert model.body(prefix, transcript(prefix, messages)) == make().body(
         prefix, transcript(prefix, messages)
     )
+
+
+@given(
+    prefixes, talks, words, st.sampled_from(["reasoning_content", "reasoning_details", "thought_signature"])
+)
+def test_what_goes_back_to_a_provider_keeps_both_laws(
+    prefix: Prefix, messages: list[Message], question: str, returns: str
+) -> None:
+    model = OpenAIChat(Http(CLOCK), CLOCK, replace(ENDPOINT, origin=ORIGIN, returns=returns))
+    parent = transcript(prefix, messages)
+    before = b""
+    for end in sendable(messages):
+        body = cut(model.body(prefix, parent.upto(end)))
+        assert body.startswith(before)
+        before = body
+    fork = parent.forked().then(user(question), Trust.AGENT, NOON)
+    assert cut(model.body(prefix, fork)).startswith(before)
 
 
 FORGERY = st.lists(
@@ -169,7 +195,8 @@ def test_no_text_of_a_reminder_can_close_its_frame_look_like_a_note_or_raise_its
 
 
 def last_of(body: bytes) -> str | list[dict[str, str]]:
-    content: str | list[dict[str, str]] = json.loads(body)["messages"][-1]["content"]
+    asked = json.loads(body)
+    content: str | list[dict[str, str]] = asked.get("messages", asked.get("input"))[-1]["content"]
     return content
 
 
@@ -183,7 +210,8 @@ def test_a_note_stands_before_the_users_words_and_takes_nothing_from_them(
     if not sent:
         assert all(make().body(prefix, noted) == make().body(prefix, plain) for make in FORMATS)
         return
-    assert last_of(openai().body(prefix, noted)) == f"{sent}\n\n{text}"
+    for make in (openai, responses):
+        assert last_of(make().body(prefix, noted)) == f"{sent}\n\n{text}"
     blocks = last_of(anthropic().body(prefix, noted))
     assert [block["text"] for block in blocks if isinstance(block, dict)] == [sent, text]
 
@@ -197,7 +225,8 @@ def test_a_reminder_stands_between_a_note_and_the_users_words(
     assert message.text == text
     expected = [*filter(None, (told(note), told(reminder))), text]
     chain = transcript(prefix, [message])
-    assert last_of(openai().body(prefix, chain)) == "\n\n".join(expected)
+    for make in (openai, responses):
+        assert last_of(make().body(prefix, chain)) == "\n\n".join(expected)
     blocks = last_of(anthropic().body(prefix, chain))
     assert [block["text"] for block in blocks if isinstance(block, dict)] == expected
     assert chain.trust is min(Trust.OWNER, reminder.trust)

@@ -10,6 +10,7 @@ from hone.core.errors import BackendError, ModelError, Overloaded, Unfit
 from hone.models.anthropic import AnthropicAssembly
 from hone.models.endpoint import Assembly, Endpoint, refusal
 from hone.models.openai import ChatAssembly
+from hone.models.responses import ResponsesAssembly
 from tests.core.secret_shapes import TOKEN_SHAPES, some
 
 KEY = "plain/words+as-a-key=nobody&knows"
@@ -39,7 +40,10 @@ def test_a_refusal_repeats_no_part_of_the_key(endpoint: Endpoint, body: str) -> 
         assert "2023-06-01" not in said
 
 
-@pytest.mark.parametrize(("assembly", "endpoint"), [(ChatAssembly, OPENAI), (AnthropicAssembly, ANTHROPIC)])
+@pytest.mark.parametrize(
+    ("assembly", "endpoint"),
+    [(ChatAssembly, OPENAI), (AnthropicAssembly, ANTHROPIC), (ResponsesAssembly, OPENAI)],
+)
 def test_an_error_within_a_stream_repeats_no_key(assembly: type[Assembly], endpoint: Endpoint) -> None:
     for kind in ("overloaded_error", "invalid_request_error"):
         event = json.dumps({"type": "error", "error": {"type": kind, "message": f"your key {KEY} failed"}})
@@ -52,6 +56,45 @@ def test_an_error_within_a_stream_repeats_no_key(assembly: type[Assembly], endpo
 def test_what_a_provider_says_beside_a_key_stays() -> None:
     said = refusal(OPENAI, 400, json.dumps({"error": {"message": "temperature must be at most 2, not 3"}}))
     assert str(said) == "openai refused the request (400): temperature must be at most 2, not 3."
+
+
+def test_a_model_that_wants_responses_says_what_to_set() -> None:
+    words = "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. To use "
+    words += "function tools, use /v1/responses or set reasoning_effort to 'none'."
+    said = str(refusal(OPENAI, 400, json.dumps({"error": {"message": words}})))
+    assert words.rstrip(".") in said
+    assert 'set format = "responses" in [providers.openai] of hone.toml' in said
+    there = Endpoint("openai", "http://x/v1/responses")
+    assert 'set format = "openai" in [providers.openai]' in str(refusal(there, 404, "Not Found"))
+    assert "format" not in str(refusal(there, 400, "no such thing in /v1/responses"))
+
+
+@pytest.mark.parametrize(
+    ("returns", "words", "value"),
+    [
+        (
+            "nothing",
+            "The reasoning_content in the thinking mode must be passed back to the API.",
+            "reasoning_content",
+        ),
+        (
+            "nothing",
+            "Function call is missing a thought_signature in functionCall parts.",
+            "thought_signature",
+        ),
+        ("reasoning_content", "'messages.2': property 'reasoning_content' is unsupported", "nothing"),
+    ],
+)
+def test_a_provider_that_misses_or_refuses_its_reasoning_says_what_to_set(
+    returns: str, words: str, value: str
+) -> None:
+    place = Endpoint("mine", "http://x/v1/chat/completions", returns=returns)
+    said = str(refusal(place, 400, json.dumps({"error": {"message": words}})))
+    assert f'set returns = "{value}" in [providers.mine] of hone.toml' in said
+    place = Endpoint("mine", "http://x/v1/responses", returns=returns)
+    words = "The encrypted content for item rs_1 could not be verified."
+    assert 'set returns = "nothing" in [providers.mine]' in str(refusal(place, 400, words))
+    assert "returns" not in str(refusal(place, 400, "temperature must be at most 2"))
 
 
 @pytest.mark.parametrize(("kind", "token"), TOKEN_SHAPES.items())

@@ -25,11 +25,12 @@ from hone.core.messages import (
 )
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
-from hone.models.endpoint import Endpoint
+from hone.models.endpoint import Endpoint, WireModel
 from hone.models.fake_provider.intake import parse
 from hone.models.fake_provider.shapes import Format
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
+from hone.models.responses import OpenAIResponses
 from tests.doubles.requests import problems
 from tests.given import begun, conversations, prefixes, sendable, transcript
 
@@ -193,7 +194,60 @@ ANTHROPIC_REFUSES = {
 }
 
 
+REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA-scripted-1"}
+RESPOND: dict[str, Any] = {
+    "model": "m",
+    "stream": True,
+    "store": False,
+    "tools": [{"type": "function", "name": "read_file", "parameters": {"type": "object"}, "strict": False}],
+    "input": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]},
+        REASONED,
+        {"type": "function_call", "call_id": "c1", "name": "read_file", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": ""},
+        {"type": "message", "role": "assistant", "content": "done", "phase": "final_answer"},
+        {"type": "message", "role": "user", "content": "thanks"},
+    ],
+}
+RESPONSES_REFUSES: dict[str, tuple[str, Any, str]] = {
+    "an output without its call": ("input.2", REASONED, "No tool call found for function call output"),
+    "a call without its output": (
+        "input.3",
+        RESPOND["input"][4],
+        "No tool output found for function call c1",
+    ),
+    "an output before its call": ("input.0", RESPOND["input"][3], "No tool call found"),
+    "a call twice": ("input.4", RESPOND["input"][2], "ids of calls must be unique"),
+    "reasoning that leads to nothing": ("input.4", REASONED, "without its required following item"),
+    "reasoning at the end": ("input.5", REASONED, "without its required following item"),
+    "reasoning that is not there": ("input.1.encrypted_content", ..., "Items are not persisted"),
+    "reasoning without an id": ("input.1.id", ..., "`id`"),
+    "a parameter of chat completions": ("max_tokens", 9, "`max_tokens`"),
+    "messages": ("messages", [], "`messages`"),
+    "too few tokens": ("max_output_tokens", 1, "max_output_tokens"),
+    "a tool of chat completions": ("tools.0", CHAT["tools"][0], "`function`"),
+    "a tool that leaves strict open": ("tools.0.strict", ..., "`strict`"),
+    "no tools": ("tools", [], "tools: an empty list"),
+    "an item of unknown type": ("input.0.type", "thing", "type"),
+    "a text of the wrong side": ("input.0.content.0.type", "output_text", "cannot be of type"),
+    "an empty text": ("input.0.content.0.text", "", "must not be empty"),
+    "an empty message": ("input.5.content", "", "is empty"),
+    "a phase of the user's": ("input.5.phase", "commentary", "belongs to the assistant"),
+    "arguments that are no JSON": ("input.2.arguments", "{", "not a JSON object"),
+    "a long id": ("input.2.call_id", "c" * 65, "1 to 64 letters"),
+    "no input": ("input", [], "at least one message"),
+}
+
+
+@pytest.mark.parametrize("name", RESPONSES_REFUSES)
+def test_responses_refuse(name: str) -> None:
+    path, value, sentence = RESPONSES_REFUSES[name]
+    found = problems("responses", changed(RESPOND, path, value))
+    assert any(sentence in problem for problem in found), found
+
+
 def test_what_a_provider_takes_has_no_problems() -> None:
+    assert problems("responses", json.dumps(RESPOND).encode()) == []
     assert problems("openai", json.dumps(CHAT).encode()) == []
     assert problems("anthropic", json.dumps(MESSAGES).encode()) == []
     four = [{"type": "text", "text": "x", **MARK}] * 2
@@ -214,7 +268,7 @@ def test_anthropic_refuses(name: str) -> None:
     assert any(sentence in problem for problem in found), found
 
 
-@pytest.mark.parametrize("format", ["openai", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "anthropic", "responses"])
 @pytest.mark.parametrize(
     "body",
     [
@@ -236,7 +290,10 @@ def test_a_body_that_is_not_strict_json_is_one_problem(format: Format, body: byt
 def encoded(format: Format, prefix: Prefix, messages: list[Message]) -> bytes:
     clock = ManualClock()
     endpoint = Endpoint("test", "http://127.0.0.1:9")
-    client = (OpenAIChat if format == "openai" else AnthropicMessages)(Http(clock), clock, endpoint)
+    kinds = {"openai": OpenAIChat, "anthropic": AnthropicMessages, "responses": OpenAIResponses}
+    if format == "responses" and "thinking" in prefix.sampling:  # a word that this provider does not know
+        prefix = Prefix(prefix.model, prefix.system, prefix.tools, '{"reasoning_effort":"low"}')
+    client: WireModel = kinds[format](Http(clock), clock, endpoint)
     return client.body(prefix, transcript(prefix, messages))
 
 
@@ -250,8 +307,8 @@ def returned(format: Format, message: Message) -> Message:
         parts = tuple(
             part for each in parts for part in ([back] if each is message.reminder else [each]) if part
         )
-    if format == "openai":
-        parts = tuple(part for part in parts if not isinstance(part, Thinking))
+    if format != "anthropic":
+        parts = tuple(part for part in parts if not isinstance(part, Thinking) or part.opaque)
         parts = tuple(
             ToolResult(each.call, each.text) if isinstance(each, ToolResult) else each for each in parts
         )
@@ -265,7 +322,7 @@ def returned(format: Format, message: Message) -> Message:
     return Message(message.role, parts)
 
 
-@pytest.mark.parametrize("format", ["openai", "anthropic"])
+@pytest.mark.parametrize("format", ["openai", "anthropic", "responses"])
 @given(prefix=prefixes, messages=conversations() | begun())
 def test_what_hone_sends_of_any_conversation_is_valid_and_understood(
     format: Format, prefix: Prefix, messages: list[Message]
@@ -278,9 +335,9 @@ def test_what_hone_sends_of_any_conversation_is_valid_and_understood(
         assert list(asked.messages) == [returned(format, message) for message in messages[:end]]
 
 
-@given(st.sampled_from(["openai", "anthropic"]), st.binary(max_size=60))
+@given(st.sampled_from(["openai", "anthropic", "responses"]), st.binary(max_size=60))
 def test_no_bytes_make_the_validator_raise(format: Format, noise: bytes) -> None:
-    good = json.dumps(CHAT if format == "openai" else MESSAGES).encode()
+    good = json.dumps({"openai": CHAT, "anthropic": MESSAGES, "responses": RESPOND}[format]).encode()
     middle = len(good) // 2
     for body in (noise, good[:middle] + noise + good[middle:], good[: -len(noise) - 1]):
         assert isinstance(problems(format, body), list)

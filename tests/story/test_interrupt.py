@@ -19,7 +19,7 @@ from hone.models.scripted import call
 from hone.settings import Settings
 from tests.conftest import requires
 from tests.rig import faults
-from tests.wire.test_fork import FORMATS, point
+from tests.wire.test_fork import FORMATS, name_model, point
 
 CHILDREN = (
     "trap '' TERM; (setsid sleep {mark} &) ; sleep {mark} & bash -c 'sleep {mark} & wait' & "
@@ -71,7 +71,7 @@ async def test_a_command_with_children_is_gone_after_an_interrupt(
 
     async with FakeProvider(speak) as stage:
         point(monkeypatch, wire, stage.url)
-        async with Hone(folder=tmp_path, settings=Settings(model=f"{wire}/scripted")) as hone:
+        async with Hone(folder=tmp_path, settings=Settings(model=name_model(wire))) as hone:
             session = await hone.session()
             sending = asyncio.create_task(session.send("begin"))
             assert await asyncio.to_thread(fifo.read_text) == "ready\n"

@@ -15,7 +15,7 @@ from hone.settings import Settings
 from hone.tools.todo import todos
 from tests.conftest import Figures, Tier
 from tests.doubles.requests import problems
-from tests.wire.test_fork import FORMATS, point
+from tests.wire.test_fork import FORMATS, name_model, point
 
 WINDOW = 32_000
 QUESTION = "about to be shortened"
@@ -53,7 +53,7 @@ async def test_a_long_conversation_never_overflows_and_loses_nothing(
     turns = tier.size(short=12, full=100)
     async with FakeProvider(worker(10, lambda: "Notes: rows were read."), recall=4) as stage:
         point(monkeypatch, wire, stage.url)
-        settings = Settings(model=f"{wire}/scripted", window=WINDOW)
+        settings = Settings(model=name_model(wire), window=WINDOW)
         async with Hone(folder=tmp_path, settings=settings) as hone:
             session = await hone.session()
             await session.send("begin: the secret word is zanzibar-0")

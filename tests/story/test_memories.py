@@ -24,7 +24,7 @@ from hone.models.scripted import Script, Scripted, call, rounds, rules
 from hone.settings import Memory, Settings
 from tests.doubles import odd
 from tests.doubles.odd import MOODS, ORDERS, Odd
-from tests.wire.test_fork import FORMATS, point
+from tests.wire.test_fork import FORMATS, name_model, point
 
 SQLITE = Settings(memory=Memory(backend="sqlite", owner="ann"))
 ODD = Settings(memory=Memory(backend="odd", owner="ann"), plugins=("tests.doubles.odd:register",))
@@ -55,7 +55,7 @@ async def test_what_was_stored_is_with_the_next_conversations_words_and_not_in_i
 ) -> None:
     async with FakeProvider(storing()) as stage:
         point(monkeypatch, wire, stage.url)
-        settings = Settings(model=f"{wire}/scripted", memory=SQLITE.memory)
+        settings = Settings(model=name_model(wire), memory=SQLITE.memory)
         async with Hone(folder=tmp_path, settings=settings) as hone:
             first = await hone.session()
             await first.send("keep which editor I use")
@@ -73,7 +73,7 @@ async def test_what_was_stored_is_with_the_next_conversations_words_and_not_in_i
         assert stored.transcript.nodes[0].trust is Trust.OWNER
         sent = json.loads(stage.requests[2].body)
         framed = f"<hone-memory>\n# From memory, label: agent\n{reminder.text}\n</hone-memory>"
-        assert json.dumps(framed)[1:-1] in json.dumps(sent["messages"])
+        assert json.dumps(framed)[1:-1] in json.dumps(sent.get("messages", sent.get("input")))
         assert "vim" not in session.agent.prefix.system
 
 

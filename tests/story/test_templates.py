@@ -24,7 +24,7 @@ from hone.runtime.session import Session
 from hone.settings import Settings
 from tests.given import NOON
 from tests.rig import Puppet, faults
-from tests.wire.test_fork import FORMATS, assert_extends, point
+from tests.wire.test_fork import FORMATS, assert_extends, name_model, point
 
 ASKED = "look back over this conversation"
 WORK = rounds(
@@ -313,14 +313,14 @@ async def test_the_review_of_a_seeded_session_begins_with_its_bytes_and_both_pro
     script = rules((ASKED, rounds(assistant(NOTE), "Saved.")), otherwise=WORK)
     async with FakeProvider(script) as stage:
         point(monkeypatch, wire, stage.url)
-        async with Hone(folder=tmp_path, settings=Settings(model=f"{wire}/scripted")) as hone:
+        async with Hone(folder=tmp_path, settings=Settings(model=name_model(wire))) as hone:
             await hone.part(TemplatesPart).create((await worked(hone, tmp_path)).id, TemplateOptions("rows"))
             first = len(stage.requests)
             session, _ = await begun(hone, "rows")
             seeded, parent = stage.requests[first].body, stage.requests[-1].body
             review = len(stage.requests)
             _, made = await reviewed(hone, session)
-        async with Hone(folder=tmp_path, settings=Settings(model=f"{wire}/scripted")) as hone:
+        async with Hone(folder=tmp_path, settings=Settings(model=name_model(wire))) as hone:
             resumed = await hone.resume(session.id)
             await resumed.send("and once more")
         assert stage.invalid == []

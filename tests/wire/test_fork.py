@@ -33,7 +33,8 @@ BUILT_IN = [
 KNOWING = ["memory", "skill_manage", "skill_view", "skills_list"]
 """What a review is for."""
 ALLOWED = ", ".join(["memory", "plugin_note", "skill_manage", "skill_view", "skills_list", "todo"])
-FORMATS = ["openai", "anthropic"]
+FORMATS = ["openai", "anthropic", "responses"]
+PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "responses": "/v1/responses"}
 LONG = "and more of the same, " * 3_000
 """So much that the blocks in which OpenAI counts are less than a hundredth of it."""
 RESUME = """
@@ -61,8 +62,14 @@ def assert_extends(longer: bytes, shorter: bytes) -> None:
     assert shared == len(other), f"differs at byte {shared}:\n{other[around]!r}\n{one[around]!r}"
 
 
+def name_model(wire: str) -> str:
+    """A model that Hone speaks to over this wire, at its own provider."""
+    return "openai/gpt-5-scripted" if wire == "responses" else f"{wire}/scripted"
+
+
 def point(monkeypatch: pytest.MonkeyPatch, wire: str, url: str) -> None:
-    monkeypatch.setenv("HONE_MODEL", f"{wire}/scripted")
+    monkeypatch.setenv("HONE_MODEL", name_model(wire))
+    wire = name_model(wire).partition("/")[0]
     monkeypatch.setenv(f"{wire.upper()}_API_KEY", "test")
     monkeypatch.setenv(f"{wire.upper()}_BASE_URL", url + "/v1" if wire == "openai" else url)
 
@@ -113,6 +120,7 @@ async def test_a_forks_first_request_starts_with_its_parents_last_one(
             fork = session.fork(REVIEW, Origin.REVIEW)
             turn = await fork.send(QUESTION)
         assert turn.text == "noted"
+        assert {request.path for request in stage.requests if request.method == "POST"} == {PATHS[wire]}
         assert_extends(stage.requests[-1].body, parent)
         assert fork.agent.prefix is session.agent.prefix
         assert session.transcript.head == before

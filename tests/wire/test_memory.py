@@ -13,7 +13,16 @@ from hone.core.turn import Origin
 from hone.features.backends.part import MemoryPart
 from hone.models.fake_provider import FakeProvider
 from hone.settings import Memory, Settings
-from tests.wire.test_fork import FORMATS, QUESTION, RESUME, assert_extends, converse, point, script
+from tests.wire.test_fork import (
+    FORMATS,
+    QUESTION,
+    RESUME,
+    assert_extends,
+    converse,
+    name_model,
+    point,
+    script,
+)
 from tests.wire.test_review import BOTH, NOW, learning
 
 MEMORY = Memory(backend="sqlite", owner="ann")
@@ -32,7 +41,7 @@ async def test_a_fork_and_a_review_extend_a_conversation_that_was_reminded(
 ) -> None:
     async with FakeProvider(learning(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
-        settings = Settings(model=f"{wire}/scripted", memory=MEMORY)
+        settings = Settings(model=name_model(wire), memory=MEMORY)
         async with Hone(folder=tmp_path, settings=settings) as hone:
             await remember(hone)
             session = await converse(hone, image)
@@ -57,7 +66,7 @@ async def test_forks_of_another_process_extend_it_too_also_when_the_memory_has_c
     monkeypatch.setenv("HONE_MEMORY_BACKEND", "sqlite")
     async with FakeProvider(script(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
-        settings = Settings(model=f"{wire}/scripted", memory=MEMORY)
+        settings = Settings(model=name_model(wire), memory=MEMORY)
         async with Hone(folder=tmp_path, settings=settings) as hone:
             await remember(hone)
             session = await converse(hone, image=True)
@@ -75,7 +84,7 @@ async def test_a_resumed_conversation_goes_on_on_its_own_prefix(
 ) -> None:
     async with FakeProvider(script(thinking=False)) as stage:
         point(monkeypatch, wire, stage.url)
-        settings = Settings(model=f"{wire}/scripted", memory=MEMORY)
+        settings = Settings(model=name_model(wire), memory=MEMORY)
         async with Hone(folder=tmp_path, settings=settings) as hone:
             await remember(hone)
             session = await converse(hone, image=False)

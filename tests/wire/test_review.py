@@ -21,7 +21,7 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call
 from hone.settings import Learning, Settings
 from tests.conftest import Figures
-from tests.wire.test_fork import FORMATS, PLUGIN, assert_extends, converse, point, script
+from tests.wire.test_fork import FORMATS, PLUGIN, assert_extends, converse, name_model, point, script
 
 BOTH = NAMES
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -96,7 +96,7 @@ async def test_a_review_by_another_process_begins_with_the_same_bytes(
 ) -> None:
     async with FakeProvider(learning(thinking=True)) as stage:
         point(monkeypatch, wire, stage.url)
-        settings = Settings(model=f"{wire}/scripted", learning=Learning(turns=2))
+        settings = Settings(model=name_model(wire), learning=Learning(turns=2))
         async with Hone(folder=tmp_path, settings=settings) as hone:
             await converse(hone, image=True)
             parent = stage.requests[-1].body

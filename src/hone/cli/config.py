@@ -79,7 +79,8 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'read = ["~/data"]\nwrite = []\nenv = ["DATABASE_URL"]\nnetwork = "never"',
     ),
     "providers": (
-        "An endpoint of your own: its address, openai or anthropic, and which variable holds its key.",
+        "An endpoint of your own: its address, its format (openai, responses or anthropic), and which "
+        "variable holds its key.",
         'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"',
     ),
     "prices": (

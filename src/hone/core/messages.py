@@ -20,7 +20,12 @@ class Role(StrEnum):
 
 
 class Text(Struct, frozen=True):
+    """`opaque` is JSON that the provider wants back unchanged with this part, and nobody else understands;
+    `origin` says who that is. See `hone.core.opaque`."""
+
     text: str
+    opaque: str = ""
+    origin: str = ""
 
 
 class Image(Struct, frozen=True):
@@ -30,19 +35,25 @@ class Image(Struct, frozen=True):
 
 
 class Thinking(Struct, frozen=True):
-    """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning it shows to nobody."""
+    """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning it shows to nobody;
+    `opaque` and `origin` are as in Text. Where there is an origin, the text goes back to it, too."""
 
     text: str
     signature: str = ""
     sealed: str = ""
+    opaque: str = ""
+    origin: str = ""
 
 
 class ToolCall(Struct, frozen=True):
-    """`arguments` is the text of one JSON object, in the bytes the model chose."""
+    """`arguments` is the text of one JSON object, in the bytes the model chose; `opaque` and `origin` are as
+    in Text."""
 
     id: str
     name: str
     arguments: str
+    opaque: str = ""
+    origin: str = ""
 
 
 class ToolResult(Struct, frozen=True):
@@ -85,6 +96,10 @@ _PARTS: Mapping[str, type[Part]] = {
     "reminder": Reminder,
 }
 _KINDS = {part: kind for kind, part in _PARTS.items()}
+_LATER = ("opaque", "origin")
+"""Fields that parts did not always have."""
+_MARKED = (Text, Thinking, ToolCall)
+_NAMES = {part: [name for name in part.__struct_fields__ if name not in _LATER] for part in _KINDS}
 
 
 class Message(Struct, frozen=True):
@@ -211,12 +226,18 @@ def digest(data: bytes) -> str:
 
 
 def encode(message: Message) -> bytes:
-    parts = [
-        {"kind": _KINDS[type(part)]} | {name: getattr(part, name) for name in part.__struct_fields__}
-        for part in message.parts
-    ]
+    parts = [_fields(part) for part in message.parts]
     marked = {"template": message.template} if message.template else {}
     return canonical({"role": message.role, "parts": parts, **marked}).encode()
+
+
+def _fields(part: Part) -> dict[str, Any]:
+    """Leave out what only some providers give, so that other messages keep the digests they always had."""
+    values: dict[str, Any] = {name: getattr(part, name) for name in _NAMES[type(part)]}
+    values["kind"] = _KINDS[type(part)]
+    if isinstance(part, _MARKED) and (part.opaque or part.origin):
+        values |= {name: value for name in _LATER if (value := getattr(part, name))}
+    return values
 
 
 def decode(data: bytes) -> Message:

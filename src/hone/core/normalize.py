@@ -37,9 +37,10 @@ def normalize(message: Message, taken: Collection[str], number: int) -> Normaliz
             if fault:
                 faults[call.id] = fault
         elif isinstance(part, Text):
-            parts += [Text(sound(part.text))] if part.text else []
+            parts += [replace(part, text=sound(part.text))] if part.text else []
         elif isinstance(part, Thinking):
-            parts += [replace(part, text=sound(part.text))] if part.text or part.sealed else []
+            kept = part.text or part.sealed or part.opaque
+            parts += [replace(part, text=sound(part.text))] if kept else []
         else:
             parts.append(part)
     return NormalizedReply(Message(message.role, tuple(parts)), faults)
@@ -59,7 +60,8 @@ def _normalize_call(call: ToolCall, used: Collection[str], fallback: str) -> tup
     if wrong:
         excerpt = sound(call.arguments)[:_EXCERPT]
         fault = fault or f"the arguments are {wrong}; send one JSON object. They were: {excerpt}"
-    return ToolCall(identity, name, "{}" if wrong or not call.arguments.strip() else call.arguments), fault
+    arguments = "{}" if wrong or not call.arguments.strip() else call.arguments
+    return replace(call, id=identity, name=name, arguments=arguments), fault
 
 
 def _unusable(arguments: str) -> str:

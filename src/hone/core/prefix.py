@@ -9,6 +9,12 @@ from msgspec.structs import force_setattr
 from hone.core.messages import canonical, digest
 
 
+def find_source(model: str) -> str:
+    """Return who is behind a model, given as provider/name. A router that names its models vendor/model
+    stands for many: there the vendor counts, too."""
+    return model.rpartition("/")[0]
+
+
 class Prefix(Struct, frozen=True):
     """`tools` and `sampling` are canonical JSON text, so that equal prefixes are equal bytes."""
 

@@ -50,8 +50,9 @@ def _tool(text: str) -> dict[str, Any]:
     }
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
-    blocks = [block for part in message.parts for block in _block(part)]
+def _blocks(message: Message, origin: str) -> list[dict[str, Any]]:
+    own = (part for part in message.parts if not isinstance(part, Thinking) or part.origin in ("", origin))
+    blocks = [block for part in own for block in _block(part)]
     while blocks and blocks[-1]["type"] in _THOUGHTS:
         blocks.pop()  # the provider takes a reply that ends with reasoning for one that is not over
     return blocks or [{"type": "text", "text": "(empty)"}]
@@ -196,9 +197,10 @@ class AnthropicAssembly(Assembly):
                 yield Text(block.text + grown.get("text", ""))
             case "thinking":
                 signature = block.signature + grown.get("signature", "")
-                yield Thinking(block.thinking + grown.get("thinking", ""), signature)
+                thought = block.thinking + grown.get("thinking", "")
+                yield Thinking(thought, signature, origin=self._endpoint.origin)
             case "redacted_thinking":
-                yield Thinking("", sealed=block.data)
+                yield Thinking("", sealed=block.data, origin=self._endpoint.origin)
             case "tool_use":
                 whole = bytes(block.input).decode("utf-8", "replace")
                 yield ToolCall(block.id, block.name, grown.get("partial_json") or whole)
@@ -246,7 +248,7 @@ class AnthropicMessages(WireModel):
     def _fragment(self, node: Node, before: Node | None) -> bytes:
         """The content blocks of a message, with what closes the one before: the next may still belong to it,
         for the results of one reply go into one user message."""
-        blocks = b",".join(map(_encode, _blocks(node.message)))
+        blocks = b",".join(map(_encode, _blocks(node.message, self._endpoint.origin)))
         role, last = node.message.role, before and before.message.role
         if role is last is Role.TOOL:
             return b"," + blocks
@@ -256,5 +258,5 @@ class AnthropicMessages(WireModel):
 
 def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> AnthropicMessages:
     headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-    endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
+    endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key, provider.origin)
     return AnthropicMessages(http, clock, endpoint, marks_of(provider.cache))

@@ -33,17 +33,21 @@ _OVERFLOW = regex(
 )
 _BODY, _EXCERPT = 64 * 1024, 300
 """Bytes of a refusal that are read, and characters of it that are shown."""
+_RETURNED = ("reasoning_content", "reasoning_details", "thought_signature")
 _MOST = 2**40
 _LIMIT = 32 * 1024 * 1024
 
 
 class Endpoint(Struct, frozen=True):
-    """`variable` is the environment variable that holds the key, for the sentence that asks for it."""
+    """`variable` is the environment variable that holds the key, for the sentence that asks for it; `origin`
+    marks the parts that only this provider gets back, and `returns` says what it wants back."""
 
     provider: str
     url: str
     headers: Mapping[str, str] = {}
     variable: str = ""
+    origin: str = ""
+    returns: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -111,17 +115,37 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
         ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
         return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
     if status == 404:
-        return Rejected(f"{who} does not know this model or address (404): {said}. Check the model's name.")
+        hint = f" Or {_set(who, 'openai')}" if endpoint.url.endswith("/responses") else ""
+        return Rejected(
+            f"{who} does not know this model or address (404): {said}. Check the model's name.{hint}"
+        )
     if _OVERFLOW.search(body) and status in (400, 413, 422, 500):
         return Overflow(
             f"The conversation is longer than the model's window: {said}. "
             "Start a new session, or branch this one at an earlier message."
         )
+    if status == 400 and "/v1/responses" in body and not endpoint.url.endswith("/responses"):
+        return Rejected(f"{who} has another format for this (400): {said}. Please {_set(who, 'responses')}")
     if status == 429 and "quota" in body:
         return Rejected(f"{who} says the quota is used up: {said}.")
     if status in (408, 409, 425, 429) or status >= 500:
         return Overloaded(f"{who} is not able to answer now ({status}): {said}.", after)
-    return Rejected(f"{who} refused the request ({status}): {said}.")
+    hint = _wanted(endpoint, body) if status in (400, 422) else ""
+    return Rejected(f"{who} refused the request ({status}): {said}.{hint}")
+
+
+def _set(provider: str, value: str, key: str = "format") -> str:
+    return f'set {key} = "{value}" in [providers.{provider}] of hone.toml, beside its url and key.'
+
+
+def _wanted(endpoint: Endpoint, body: str) -> str:
+    """Say what to set where a provider misses what it gave, or does not accept it."""
+    named = next((each for each in _RETURNED if each in body), "")
+    if endpoint.url.endswith("/responses"):
+        value = "nothing" if "encrypted" in body else ""
+    else:
+        value = "nothing" if named and endpoint.returns == named else named
+    return f" If this goes on, {_set(endpoint.provider, value, 'returns')}" if value else ""
 
 
 def excerpt(body: str, keys: Iterable[str] = ()) -> str:

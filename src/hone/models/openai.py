@@ -32,9 +32,12 @@ _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_cal
 _encode = msgspec.json.encode
 MARKED = "hone.models.marked_chat:MarkedChat"
 """Loaded for models that cache what is marked."""
+NOTHING = ("", "nothing")
+RETURN, KEPT = "hone.models.returned:return_to", "hone.models.returned:KeptParts"
+"""Loaded for providers that want something back with each reply."""
 
 
-def _wire(message: Message) -> dict[str, Any]:
+def _wire(message: Message, endpoint: Endpoint) -> dict[str, Any]:
     result = message.result
     if result:
         return {"role": "tool", "tool_call_id": result.call, "content": result.text}
@@ -45,11 +48,15 @@ def _wire(message: Message) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role.value, "content": "\n\n".join(filter(None, said))}
     if message.calls:
         wire["content"] = message.text or None
-        wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.calls
-        ]
+        wire["tool_calls"] = [_call(call) for call in message.calls]
+    if message.role is Role.ASSISTANT and endpoint.returns not in NOTHING:
+        import_object(RETURN)(endpoint, message, wire)
     return wire
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def _is_mute(part: Part) -> bool:
@@ -73,12 +80,14 @@ class _Call(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    extra_content: msgspec.Raw = msgspec.Raw()
 
 
 class _Delta(msgspec.Struct):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
 
@@ -126,6 +135,7 @@ class ChatAssembly(Assembly):
         super().__init__(endpoint)
         self._text: list[str] = []
         self._thinking: list[str] = []
+        self._kept = import_object(KEPT)(endpoint) if endpoint.returns not in NOTHING else None
         self._calls: dict[int, _Growing] = {}
         self._usage = Usage()
 
@@ -155,6 +165,8 @@ class ChatAssembly(Assembly):
         if thought:
             self._thinking.append(thought)
             yield ThinkingPiece(thought)
+        if self._kept:
+            self._kept.add_details(delta.reasoning_details or ())
         said = delta.content or delta.refusal
         if said:
             self._text.append(said)
@@ -173,17 +185,26 @@ class ChatAssembly(Assembly):
         known.id = known.id or call.id or ""
         known.name += function.name or ""
         known.arguments.append(arguments)
+        if self._kept and call.extra_content:
+            self._kept.add_extra(index, call.extra_content)
 
     def reply(self) -> Reply:
         if not self.is_over and self._stop is None:
             raise self._cut_off()
         finish = _FINISH.get(self._stop or "", Finish.DONE)
-        parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
-        parts += [Text("".join(self._text))] if self._text else []
-        parts += [self._calls[index].whole() for index in sorted(self._calls)]
+        parts = [*self._reasoned(), *([Text("".join(self._text))] if self._text else []), *self._called()]
         if finish is Finish.FILTERED and not parts:
             raise Rejected(f"{self._endpoint.provider}'s content filter stopped the answer.")
         return Reply(Message(Role.ASSISTANT, tuple(parts)), finish, self._usage)
+
+    def _reasoned(self) -> list[Part]:
+        text = "".join(self._thinking)
+        thinking = self._kept.mark_thinking(text) if self._kept else Thinking(text) if text else None
+        return [thinking] if thinking else []
+
+    def _called(self) -> Iterator[Part]:
+        for index, call in sorted(self._calls.items()):
+            yield self._kept.mark_call(index, call.whole()) if self._kept else call.whole()
 
 
 def _usage(usage: _Usage) -> Usage:
@@ -221,12 +242,13 @@ class OpenAIChat(WireModel):
         return (self._messages.join(transcript.nodes, transcript.shared), b"]}")
 
     def _fragment(self, node: Node, _: Node | None) -> bytes:
-        return b"," + _encode(_wire(node.message))
+        return b"," + _encode(_wire(node.message, self._endpoint))
 
 
 def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> OpenAIChat:
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
+    place, wanted = f"{url}/chat/completions", provider.returns
+    endpoint = Endpoint(provider.name, place, headers, provider.key, provider.origin, wanted)
     if provider.cache.marks_parts:
         marked: Callable[..., OpenAIChat] = import_object(MARKED)
         return marked(http, clock, endpoint, marks_of(provider.cache), cache_key=provider.caches_by_key)

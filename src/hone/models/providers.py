@@ -12,20 +12,24 @@ from hone.core.loading import import_object
 from hone.core.model import Model
 from hone.core.value import replace
 from hone.models.cacherules import UNKNOWN, CacheMarking, CacheRule, extend, find_rule
+from hone.models.dialects import find_format, find_returns, make_origin
 from hone.models.http import Http
 
 
 class Provider(Struct, frozen=True):
-    """`key` and `address` name environment variables; `default` is the model when only the key is there."""
+    """`key` and `address` name environment variables; `default` is the model when only the key is there.
+    `format` and `returns` are found by name where they are empty; `origin` marks what goes back to it."""
 
     name: str
     url: str
-    format: str = "openai"
+    format: str = ""
     key: str = ""
     address: str = ""
     default: str = ""
     local: bool = False
     """A server of one's own: found by asking it, and taken to have a small window."""
+    returns: str = ""
+    origin: str = ""
     cache: CacheRule = UNKNOWN
     """How prompts of the chosen model are cached."""
 
@@ -68,15 +72,32 @@ KNOWN = (
 )
 
 
-ADAPTERS = {"anthropic": "hone.models.anthropic:connect", "openai": "hone.models.openai:connect"}
+ADAPTERS = {
+    "anthropic": "hone.models.anthropic:connect",
+    "openai": "hone.models.openai:connect",
+    "responses": "hone.models.responses:connect",
+}
 """Wire formats by name, and what connects to them. Only the one that is used is loaded."""
 
 
-def connect(provider: Provider, environ: Mapping[str, str], http: Http, clock: Clock) -> Model:
-    """Make a model that speaks the provider's wire format."""
+def connect(
+    provider: Provider, environ: Mapping[str, str], http: Http, clock: Clock, name: str = ""
+) -> Model:
+    """Make a model that speaks the provider's wire format. `name` is the model's, as provider/name."""
     adapter: Callable[[Provider, str, str, Http, Clock], Model]
-    adapter = import_object(ADAPTERS[provider.format])
-    return adapter(provider, address(provider, environ), environ.get(provider.key, ""), http, clock)
+    url = address(provider, environ)
+    spoken = settle(provider, url, name)
+    adapter = import_object(ADAPTERS[spoken.format])
+    return adapter(spoken, url, environ.get(provider.key, ""), http, clock)
+
+
+def settle(provider: Provider, url: str, name: str) -> Provider:
+    """Fill in how to speak to this model, where the settings leave it open."""
+    model = name.partition("/")[2]
+    format = provider.format or find_format(provider.name, url, model)
+    plain = provider.local or format != "openai"
+    returns = provider.returns or ("" if plain else find_returns(provider.name, url, model))
+    return replace(provider, format=format, returns=returns, origin=make_origin(name, format))
 
 
 class _Entry(Struct):

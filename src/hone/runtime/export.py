@@ -97,7 +97,7 @@ def _message(number: int, node: Node, clean: Clean) -> dict[str, Any]:
 
 
 def _part(part: Part, clean: Clean) -> dict[str, Any]:
-    values = asdict(part)
+    values = {name: value for name, value in asdict(part).items() if name not in ("opaque", "origin")}
     if isinstance(part, ToolCall):
         values["arguments"] = cleaned(part.arguments, clean)
     elif not isinstance(part, Image):

@@ -22,8 +22,11 @@ Connector = Callable[[str], Connect | None]
 
 def list_providers(settings: Settings) -> tuple[Provider, ...]:
     """Return the endpoints of the settings, then the known providers. The first of a name counts."""
-    own = settings.providers.items()
-    return (*(Provider(name, each.url, each.format, each.key) for name, each in own), *KNOWN)
+    own = (
+        Provider(name, each.url, each.format, each.key, returns=each.returns)
+        for name, each in settings.providers.items()
+    )
+    return (*own, *KNOWN)
 
 
 class ModelFactory:
@@ -83,5 +86,5 @@ class ModelFactory:
 
     def _adapter(self, provider: Provider, name: str) -> Model:
         ruled = replace(provider, cache=self.cache_rule(name))
-        adapter = connect(ruled, self._environ, self.http, self._clock)
+        adapter = connect(ruled, self._environ, self.http, self._clock, name)
         return self.patient(adapter, self.price(name))

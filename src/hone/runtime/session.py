@@ -17,6 +17,7 @@ from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreErro
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
 from hone.core.jobs import Look, Topic, Topics, TurnSummary
+from hone.core.loading import import_object
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
@@ -42,6 +43,8 @@ CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
 TAIL = 0.25
 """The share of a conversation that stays as it is at its end."""
+LEFT_OUT = "hone.core.opaque:describe_left_out"
+"""Loaded with the first change of models."""
 TASKS = "todo"
 """The tool whose last call is the state of the task."""
 
@@ -136,6 +139,8 @@ class Session:
         self._queued = False
         self._turn: asyncio.Task[object] | None = None
         self._interrupts = 0
+        self._untold = ""
+        """What a change of models left out, until the user has been told."""
 
     @property
     def id(self) -> SessionId:
@@ -169,6 +174,7 @@ class Session:
             said = user(message) if isinstance(message, str) else message
             await self._receive(said, self._voice if voice is None else voice, aside, emit)
             emit(Heard(len(self.transcript)))
+            self._tell(emit)
             turn = await self._take_turn(emit)
         finally:
             self._busy, self._turn, self._cancelled = False, None, False
@@ -178,6 +184,11 @@ class Session:
             self._queued = False
             self._deps.beside.notify()
         return turn
+
+    def _tell(self, emit: Emit) -> None:
+        untold, self._untold = self._untold, ""
+        if untold:
+            emit(Notice(untold))
 
     def _occupy(self, busy: bool) -> None:
         if self._deps.beside and self.header.origin is Origin.USER:
@@ -249,6 +260,8 @@ class Session:
 
     async def switch(self, agent: Agent) -> None:
         """Another model or tool set: the same contents go on under a new prefix."""
+        describe: Callable[[Transcript, str, str], str] = import_object(LEFT_OUT)
+        self._untold = describe(self.transcript, self.agent.prefix.model, agent.prefix.model)
         await uninterrupted(self._move(agent, self.transcript.rooted(agent.prefix.digest)))
 
     async def _move(self, agent: Agent, moved: Transcript) -> None:
@@ -306,6 +319,7 @@ class Session:
         if spare:
             await self.switch(spare)
             emit(Notice(f"{error} Going on with {spare.prefix.model}."))
+            self._tell(emit)
         return spare
 
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:

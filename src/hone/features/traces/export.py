@@ -233,6 +233,8 @@ class Wash:
 
 
 def _washed(part: Part, clean: Clean) -> Part:
+    if isinstance(part, Text | Thinking | ToolCall) and cleaned(part.opaque, clean) != part.opaque:
+        part = replace(part, opaque="", origin="")  # what only its provider understands is not rewritten
     match part:
         case Text(text) | ToolResult(text=text) | SystemNote(text) | Reminder(text):
             return replace(part, text=clean(text))

@@ -1,4 +1,4 @@
-"""A scripted model behind real HTTP on loopback, in the wire formats of both providers.
+"""A scripted model behind real HTTP on loopback, in every wire format.
 
 async with FakeProvider(lines("Good morning.")) as fake: …           fake.url, fake.requests, fake.invalid
 python -m hone.models.fake_provider --script FILE --latency 0.05     prints its URL on the first line

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hone.core.errors import SettingsError
 from hone.models.fake_provider.faults import Choice, first
+from hone.models.fake_provider.returning import RULES
 from hone.models.fake_provider.server import FakeProvider
 from hone.models.scripted import SCRIPTS, load
 
@@ -33,6 +34,9 @@ def main() -> None:
     parser.add_argument("--script", default="hello", help=f"a JSON file or one of {', '.join(SCRIPTS)}")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before an answer begins")
     parser.add_argument("--recall", type=int, default=64, help="how many requests the cache remembers")
+    parser.add_argument(
+        "--returns", default="", choices=RULES, help="what chat completions want back with each reply"
+    )
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--key", help="the API key to insist on")
     parser.add_argument("--record", type=Path, help="append each request body to this file as a line of JSON")

@@ -63,7 +63,7 @@ Choice = Callable[[int], str | None]
 def error(format: Format, status: int, message: str, code: str | None = None) -> bytes:
     """A sentence in the provider's shape."""
     type_, usual, kind = _KINDS[status]
-    if format == "openai":
+    if format != "anthropic":
         shape = {"message": message, "type": type_, "param": None, "code": code or usual}
         return dump({"error": shape})
     return dump({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_scripted"})
@@ -74,6 +74,7 @@ def refuse(status: int, message: str, other: str = "", **headers: str) -> Refusa
     bodies: dict[Format, bytes] = {
         "openai": error("openai", status, message),
         "anthropic": error("anthropic", status, other or message),
+        "responses": error("responses", status, message),
     }
     return Refusal(status, bodies, {name.replace("_", "-"): value for name, value in headers.items()})
 
@@ -132,9 +133,12 @@ def _nonsense(format: Format, events: list[Event]) -> list[Event]:
 
 
 def _interjection(format: Format, events: list[Event]) -> list[Event]:
-    """Both providers report trouble that comes after the 200 as an event."""
+    """Providers report trouble that comes after the 200 as an event."""
     data = error(format, 529, "Overloaded")
-    line = b"event: error\ndata: %s\n\n" if format == "anthropic" else b"data: %s\n\n"
+    if format == "responses":
+        shape = {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}
+        data = dump({**shape, "sequence_number": 0})
+    line = b"data: %s\n\n" if format == "openai" else b"event: error\ndata: %s\n\n"
     return [*_cut(Beat.TEXT, 0.5)(format, events), (Beat.FRAME, line % data)]
 
 
@@ -147,6 +151,12 @@ _OVERFLOW: Mapping[Format, bytes] = {
         "context_length_exceeded",
     ),
     "anthropic": error("anthropic", 400, "prompt is too long: 204308 tokens > 200000 maximum"),
+    "responses": error(
+        "responses",
+        400,
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        "context_length_exceeded",
+    ),
 }
 _GATEWAY = (
     b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1>"
@@ -168,7 +178,9 @@ FAULTS: Mapping[str, Fault] = {
     "429-after": refuse(429, _LIMIT, "This request would exceed your rate limit.", retry_after="1"),
     "429-plain": refuse(429, _LIMIT, "This request would exceed your rate limit."),
     "500": refuse(500, "The server had an error while processing your request.", "Internal server error"),
-    "502-html": Refusal(502, {"openai": _GATEWAY, "anthropic": _GATEWAY}, media_type="text/html"),
+    "502-html": Refusal(
+        502, {"openai": _GATEWAY, "anthropic": _GATEWAY, "responses": _GATEWAY}, media_type="text/html"
+    ),
     "503": refuse(503, _BUSY, "Service unavailable"),
     "529": refuse(529, _BUSY, "Overloaded"),
     "refused": Absence("refused"),

@@ -1,7 +1,7 @@
-"""Encode replies and refusals in the formats of both providers: as a stream of events or as one JSON body."""
+"""Encode replies and refusals in every format: as a stream of events or as one JSON body."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from typing import Any
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from hone.core.messages import Part, Text, Thinking, ToolCall, digest
 from hone.core.model import Finish, Reply, Usage
 from hone.core.value import replace
+from hone.models.fake_provider.response_playback import make_events, make_response
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import words
 
@@ -55,6 +56,8 @@ def dump(value: Any) -> bytes:
 def stream(format: Format, reply: Reply, framing: Framing) -> list[Event]:
     if format == "openai":
         return list(_chunks(reply, framing))
+    if format == "responses":
+        return list(_response_events(reply, framing))
     return [
         (beat, b"event: %s\ndata: %s\n\n" % (data["type"].encode(), dump(data)))
         for beat, data in _events(reply, framing)
@@ -62,7 +65,23 @@ def stream(format: Format, reply: Reply, framing: Framing) -> list[Event]:
 
 
 def whole(format: Format, reply: Reply, framing: Framing) -> bytes:
+    if format == "responses":
+        return dump(make_response(reply, framing.model))
     return dump(_completion(reply, framing) if format == "openai" else _message(reply, framing))
+
+
+_BEATS: Mapping[type[Part] | type[None], Beat] = {
+    Text: Beat.TEXT,
+    ToolCall: Beat.CALL,
+    Thinking: Beat.THINKING,
+}
+
+
+def _response_events(reply: Reply, framing: Framing) -> Iterator[Event]:
+    for number, (part, data) in enumerate(make_events(reply, framing.model)):
+        kind, whole = data["type"].encode(), dump({**data, "sequence_number": number})
+        beat = _BEATS.get(type(part), Beat.FRAME) if kind.endswith(b".delta") else Beat.FRAME
+        yield beat, b"event: %s\ndata: %s\n\n" % (kind, whole)
 
 
 def pieces(arguments: str) -> list[str]:
@@ -85,26 +104,46 @@ def _chunks(reply: Reply, framing: Framing) -> Iterator[Event]:
 def _deltas(reply: Reply) -> Iterator[tuple[Beat, dict[str, Any]]]:
     yield Beat.FRAME, {"role": "assistant", "content": "", "refusal": None}
     parts = reply.message.parts
-    for thought in (part.text for part in parts if isinstance(part, Thinking)):
-        yield from ((Beat.THINKING, {"reasoning_content": word}) for word in words(thought))
+    for part in parts:
+        if isinstance(part, Thinking):
+            yield from ((Beat.THINKING, delta) for delta in _thoughts(part))
     yield from ((Beat.TEXT, {"content": word}) for word in words(reply.message.text))
     for index, call in enumerate(reply.message.calls):
         named = {"name": call.name, "arguments": ""}
-        opening = {"index": index, "id": call.id, "type": "function", "function": named}
+        opening = {"index": index, "id": call.id, "type": "function", "function": named} | _extra(call)
         yield Beat.CALL, {"tool_calls": [opening]}
         for piece in pieces(call.arguments):
             yield Beat.CALL, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
     yield Beat.FRAME, {}
 
 
+def _thoughts(part: Thinking) -> Iterator[dict[str, Any]]:
+    """Reasoning that a router hands out in pieces comes as such: its text bit by bit, then the rest."""
+    if not part.opaque:
+        yield from ({"reasoning_content": word} for word in words(part.text))
+        return
+    for piece in json.loads(part.opaque):
+        same = {"type": piece["type"], "index": piece["index"]}
+        for word in words(piece.get("text", "")):
+            yield {"reasoning": word, "reasoning_details": [{**same, "text": word}]}
+        yield {"reasoning_details": [{name: value for name, value in piece.items() if name != "text"}]}
+
+
+def _extra(call: ToolCall) -> dict[str, Any]:
+    return {"extra_content": msgspec.Raw(call.opaque.encode())} if call.opaque else {}
+
+
 def _completion(reply: Reply, framing: Framing) -> dict[str, Any]:
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        | _extra(call)
         for call in reply.message.calls
     ]
+    sealed = [part.opaque for part in reply.message.parts if isinstance(part, Thinking) and part.opaque]
     thoughts = "".join(part.text for part in reply.message.parts if isinstance(part, Thinking))
     message: dict[str, Any] = {"role": "assistant", "content": reply.message.text or None, "refusal": None}
-    message |= {"reasoning_content": thoughts} if thoughts else {}
+    message |= {"reasoning_content": thoughts} if thoughts and not sealed else {}
+    message |= {"reasoning_details": msgspec.Raw(sealed[0].encode())} if sealed else {}
     message |= {"tool_calls": calls} if calls else {}
     finish = _FINISH[reply.finish][0]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}

@@ -20,6 +20,7 @@ from hone.models.fake_provider.caching import Billing, is_misordered
 from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error, refuse
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
+from hone.models.fake_provider.returning import Returns, Rule
 from hone.models.fake_provider.serving import (
     END,
     STREAM,
@@ -34,7 +35,11 @@ from hone.models.fake_provider.shapes import Chat, Format
 from hone.models.fake_provider.validity import objections
 from hone.models.scripted import Script, say, weigh
 
-_ROUTES: dict[str, Format] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
+_ROUTES: dict[str, Format] = {
+    "/v1/chat/completions": "openai",
+    "/v1/messages": "anthropic",
+    "/v1/responses": "responses",
+}
 _MODEL = {"id": "scripted", "object": "model", "type": "model", "created": 0, "owned_by": "hone"}
 _MODELS = dump({"object": "list", "data": [_MODEL], "has_more": False})
 _SHOWN = 5
@@ -59,6 +64,7 @@ class FakeProvider:
     latency   seconds before the first byte of an answer
     pace      seconds between the pieces of a stream
     recall    how many requests the cache remembers
+    returns   what chat completions want back with each reply: see `returning`
     key       the API key that callers must have
     fault     a name of FAULTS for all model calls, or a function from their number, counted from 0
     chunk     bytes of a stream that are sent together; 0 sends each event as one chunk, and all at once
@@ -75,6 +81,7 @@ class FakeProvider:
     pace: float = 0.0
     recall: int = 64
     port: int = 0
+    returns: Rule = ""
     key: str | None = None
     fault: str | Choice | None = None
     chunk: int = 0
@@ -89,6 +96,7 @@ class FakeProvider:
     """What was wrong with requests, also with those that met a fault."""
     _calls: int = field(default=0, init=False)
     _billing: Billing = field(init=False)
+    _returns: Returns = field(init=False)
     _server: asyncio.Server | None = field(default=None, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _errors: list[BaseException] = field(default_factory=list, init=False)
@@ -98,6 +106,7 @@ class FakeProvider:
         if isinstance(self.fault, str) and (self.fault not in FAULTS or self.fault == "refused"):
             raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
         self._billing = Billing(self.recall, self.clock, self.rule)
+        self._returns = Returns(self.returns)
 
     @property
     def url(self) -> str:
@@ -191,7 +200,7 @@ class FakeProvider:
             return refuse(401, "The API key is missing or wrong.")
         try:
             asked = parse(format, request.body)
-            wrong = objections(asked)
+            wrong = [*objections(asked), *self._returns.check(asked)]
             wrong += ["cache_control: a ttl of 1h must come before 5m"] if is_misordered(request.body) else []
         except Malformed as malformed:
             asked, wrong = None, [str(malformed)]
@@ -214,7 +223,8 @@ class FakeProvider:
     def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
         head, format = asked.head, asked.format
         tokens = self._billing.count(format, head.model, body)
-        reply = twist.alter(say(self.script, asked.messages))
+        messages = asked.messages
+        reply = self._returns.seal(format, twist.alter(say(self.script, messages)), len(messages))
         if reply.usage == Usage():
             usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
             reply = replace(reply, usage=usage, extended=tokens.extended)

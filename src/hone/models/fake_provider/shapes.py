@@ -1,10 +1,10 @@
-"""The JSON shapes of requests to both providers. Messages stay raw here and are decoded one by one."""
+"""The JSON shapes of requests in every format. Messages stay raw here and are decoded one by one."""
 
 from typing import Any, Literal
 
 import msgspec
 
-Format = Literal["openai", "anthropic"]
+Format = Literal["openai", "anthropic", "responses"]
 
 
 class TextPart(msgspec.Struct, tag_field="type", tag="text"):
@@ -28,6 +28,7 @@ class Call(msgspec.Struct):
     id: str
     type: Literal["function"]
     function: Function
+    extra_content: msgspec.Raw = msgspec.Raw()
 
 
 class SystemSaid(msgspec.Struct, tag_field="role", tag="system"):
@@ -46,6 +47,7 @@ class AssistantSaid(msgspec.Struct, tag_field="role", tag="assistant"):
     content: str | list[TextPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: msgspec.Raw = msgspec.Raw()
     tool_calls: list[Call] | None = None
 
 
@@ -155,3 +157,87 @@ class Messages(msgspec.Struct):
     stream: bool = False
     system: str | list[TextBlock] = ""
     tools: list[Offer] = []
+
+
+class InputText(msgspec.Struct, tag_field="type", tag="input_text", forbid_unknown_fields=True):
+    text: str
+    prompt_cache_breakpoint: Any = None
+
+
+class InputImage(msgspec.Struct, tag_field="type", tag="input_image", forbid_unknown_fields=True):
+    image_url: str
+    detail: Literal["low", "high", "auto", "original"] = "auto"
+    prompt_cache_breakpoint: Any = None
+
+
+class OutputText(msgspec.Struct, tag_field="type", tag="output_text", forbid_unknown_fields=True):
+    text: str
+    annotations: list[Any] = []
+
+
+class MessageItem(msgspec.Struct, tag_field="type", tag="message", forbid_unknown_fields=True):
+    role: Literal["user", "assistant", "system", "developer"]
+    content: str | list[InputText | InputImage | OutputText]
+    phase: Literal["commentary", "final_answer"] | None = None
+
+
+class CallItem(msgspec.Struct, tag_field="type", tag="function_call", forbid_unknown_fields=True):
+    call_id: str
+    name: str
+    arguments: str
+
+
+class ResultItem(msgspec.Struct, tag_field="type", tag="function_call_output", forbid_unknown_fields=True):
+    call_id: str
+    output: str | list[InputText | InputImage]
+
+
+class SummaryText(msgspec.Struct, tag_field="type", tag="summary_text", forbid_unknown_fields=True):
+    text: str
+
+
+class ReasoningItem(msgspec.Struct, tag_field="type", tag="reasoning", forbid_unknown_fields=True):
+    id: str
+    summary: list[SummaryText]
+    encrypted_content: str | None = None
+
+
+Given = MessageItem | CallItem | ResultItem | ReasoningItem
+
+
+class FunctionOffer(msgspec.Struct, forbid_unknown_fields=True):
+    type: Literal["function"]
+    name: str
+    parameters: dict[str, Any]
+    strict: bool | None
+    description: str | None = None
+
+
+class Respond(msgspec.Struct, forbid_unknown_fields=True):
+    """A request for OpenAI Responses. Like the real service, it refuses what it does not know."""
+
+    model: str
+    input: list[msgspec.Raw]
+    stream: bool | None = False
+    store: bool | None = True
+    include: list[str] | None = None
+    instructions: str | None = None
+    tools: list[FunctionOffer] | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: Any = None
+    prompt_cache_retention: Any = None
+    safety_identifier: str | None = None
+    service_tier: str | None = None
+    metadata: dict[str, str] | None = None
+    truncation: str | None = None
+
+    @property
+    def messages(self) -> list[msgspec.Raw]:
+        return self.input

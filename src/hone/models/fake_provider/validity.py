@@ -14,8 +14,8 @@ from hone.models.fake_provider.intake import InputItem, ParsedRequest
 MARKERS = 4
 _NAME = regex(r"[A-Za-z0-9_-]{1,64}")
 _ID = regex(r"[A-Za-z0-9_-]+")
-_LONGEST_ID = 40
-"""OpenAI refuses longer ids of calls."""
+_LONGEST_ID, _LONGEST_CALL_ID = 40, 64
+"""OpenAI refuses longer ids of calls, in chat completions and in Responses."""
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -31,9 +31,71 @@ class RequestFacts(Struct, frozen=True):
 def objections(asked: ParsedRequest) -> list[str]:
     if not asked.items:
         return ["messages: at least one message is needed"]
+    if isinstance(asked.head, shapes.Respond):
+        return [*_about_respond(asked.head), *_about_input(asked.head, asked.items)]
     if isinstance(asked.head, shapes.Chat):
         return [*_about_chat(asked.head), *_about_dialogue(asked.items)]
     return [*_about_messages(asked.head, asked.items), *_about_entries(asked.items)]
+
+
+def _about_respond(head: shapes.Respond) -> Iterator[str]:
+    if head.tools is not None and not head.tools:
+        yield "tools: an empty list is not allowed"
+    for index, offer in enumerate(head.tools or ()):
+        yield from _about_offer(f"tools[{index}]", offer.name, offer.parameters)
+    if head.max_output_tokens is not None and head.max_output_tokens < 16:
+        yield "max_output_tokens: must be at least 16"
+    if head.prompt_cache_options and head.prompt_cache_retention:
+        yield "prompt_cache_options and prompt_cache_retention exclude each other"
+
+
+def _about_input(head: shapes.Respond, items: Sequence[InputItem]) -> Iterator[str]:
+    """Each output has its call before it, each call its output after it, and reasoning what it led to."""
+    called: list[str] = []
+    answered: list[str] = []
+    following = [*(item.sent for item in items[1:]), None]
+    for index, (item, after) in enumerate(zip(items, following, strict=True)):
+        place, sent = f"input[{index}]", item.sent
+        match sent:
+            case shapes.CallItem(identity, name, arguments):
+                called.append(identity)
+                if not 0 < len(identity) <= _LONGEST_CALL_ID:
+                    yield f"{place}: the id {identity!r} of a call must have 1 to {_LONGEST_CALL_ID} letters"
+                yield from _about_call(name, arguments.encode())
+            case shapes.ResultItem(identity):
+                answered.append(identity)
+                if identity not in called:
+                    yield f"No tool call found for function call output with call_id {identity}."
+            case shapes.ReasoningItem(identity):
+                yield from _about_reasoning(head, sent, after)
+            case shapes.MessageItem():
+                yield from (f"{place}: {sentence}" for sentence in _about_message(sent))
+    yield from (f"No tool output found for function call {each}." for each in called if each not in answered)
+    yield from _about_repeats("ids of calls", called)
+    yield from _about_repeats("outputs of calls", answered)
+
+
+def _about_reasoning(head: shapes.Respond, item: shapes.ReasoningItem, after: object) -> Iterator[str]:
+    if not item.encrypted_content and not head.store:
+        yield f"Item with id '{item.id}' not found. Items are not persisted when `store` is set to false."
+    is_reply = isinstance(after, shapes.CallItem | shapes.ReasoningItem) or (
+        isinstance(after, shapes.MessageItem) and after.role == "assistant"
+    )
+    if not is_reply:
+        yield f"Item '{item.id}' of type 'reasoning' was provided without its required following item."
+
+
+def _about_message(item: shapes.MessageItem) -> Iterator[str]:
+    if not item.content:
+        yield "the message is empty"
+    if item.phase and item.role != "assistant":
+        yield "phase belongs to the assistant"
+    own = shapes.OutputText if item.role == "assistant" else shapes.InputText | shapes.InputImage
+    for part in item.content if isinstance(item.content, list) else ():
+        if not isinstance(part, own):
+            yield f"a part of {item.role} cannot be of type {type(part).__name__}"
+        if isinstance(part, shapes.InputText | shapes.OutputText) and not part.text:
+            yield "a text part must not be empty"
 
 
 def _facts(item: InputItem) -> RequestFacts:
@@ -43,6 +105,8 @@ def _facts(item: InputItem) -> RequestFacts:
 @lru_cache(maxsize=4096)
 def _gather(item: InputItem) -> RequestFacts:
     sent = item.sent
+    if isinstance(sent, shapes.Given):
+        return RequestFacts()
     if isinstance(sent, shapes.Entry):
         blocks = sent.blocks
         return RequestFacts(

@@ -1,0 +1,118 @@
+"""Take from a chat completion what its provider wants back with the next request, and put it there.
+
+Providers differ. Some want the reasoning back as the text it was, some a list of its pieces, some a signature
+on each call. `Endpoint.returns` says which; what is kept goes back to its own origin only.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from hone.core.messages import Message, Thinking, ToolCall
+from hone.core.opaque import find_returned
+from hone.core.value import replace
+from hone.models.endpoint import Endpoint
+
+_GROWING = ("text", "summary")
+"""What arrives bit by bit; anything else of a piece is whole when it comes."""
+
+
+def return_to(endpoint: Endpoint, message: Message, wire: dict[str, Any]) -> None:
+    """Add to a reply, in its wire form, what goes back with it."""
+    put = _PUTS.get(endpoint.returns)
+    if put:
+        put(wire, message, endpoint.origin)
+
+
+def _put_text(wire: dict[str, Any], message: Message, origin: str) -> None:
+    """Every reply must have the field, and so must those of other models."""
+    thoughts = (part for part in message.parts if isinstance(part, Thinking) and part.origin == origin)
+    wire["reasoning_content"] = "".join(part.text for part in thoughts)
+
+
+def _put_details(wire: dict[str, Any], message: Message, origin: str) -> None:
+    for part in message.parts:
+        raw = find_returned(part, origin) if isinstance(part, Thinking) else None
+        if raw:
+            wire["reasoning_details"] = raw
+
+
+def _put_signatures(wire: dict[str, Any], message: Message, origin: str) -> None:
+    """The first call of a reply must be signed. The provider has a word for calls that others made."""
+    for index, call in enumerate(message.calls):
+        raw = find_returned(call, origin)
+        if raw or not index:
+            wire["tool_calls"][index]["extra_content"] = raw or _UNSIGNED
+
+
+_UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+_PUTS: Mapping[str, Callable[[dict[str, Any], Message, str], None]] = {
+    "reasoning_content": _put_text,
+    "reasoning_details": _put_details,
+    "thought_signature": _put_signatures,
+}
+
+
+class KeptParts:
+    """What one reply brings that its provider wants back."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._details: list[dict[str, Any]] = []
+        self._signatures: dict[int, str] = {}
+
+    def add_details(self, deltas: Iterable[dict[str, Any]]) -> None:
+        """Pieces of a reasoning; those of one type and index belong together."""
+        for delta in deltas:
+            known = next((piece for piece in self._details if _belongs(delta, piece)), None)
+            if known is None:
+                self._details.append(dict(delta))
+            else:
+                _grow(known, delta)
+
+    def add_extra(self, index: int, extra: msgspec.Raw) -> None:
+        """What came with the call of this index, if there is a signature in it, in the bytes it came in."""
+        try:
+            if msgspec.json.decode(extra, type=_Extra).google.thought_signature:
+                self._signatures[index] = bytes(extra).decode()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
+
+    def mark_thinking(self, text: str) -> Thinking | None:
+        """Return the reasoning with what goes back of it; None if there is none."""
+        origin, returns = self._endpoint.origin, self._endpoint.returns
+        if self._details and returns == "reasoning_details":
+            return Thinking(text, opaque=msgspec.json.encode(self._details).decode(), origin=origin)
+        if not text:
+            return None
+        return Thinking(text, origin=origin if returns == "reasoning_content" else "")
+
+    def mark_call(self, index: int, call: ToolCall) -> ToolCall:
+        opaque = self._signatures.get(index, "")
+        if not opaque or self._endpoint.returns != "thought_signature":
+            return call
+        return replace(call, opaque=opaque, origin=self._endpoint.origin)
+
+
+class _Google(Struct):
+    thought_signature: str
+
+
+class _Extra(Struct):
+    google: _Google
+
+
+def _belongs(delta: dict[str, Any], piece: dict[str, Any]) -> bool:
+    if (delta.get("type"), delta.get("index")) != (piece.get("type"), piece.get("index")):
+        return False
+    return any(name in delta or name in piece for name in _GROWING) or delta.get("id") == piece.get("id")
+
+
+def _grow(piece: dict[str, Any], delta: dict[str, Any]) -> None:
+    for name, value in delta.items():
+        if name in _GROWING and isinstance(value, str) and isinstance(piece.get(name), str):
+            piece[name] += value
+        elif value is not None:
+            piece[name] = value
