@@ -34,6 +34,7 @@ REQUESTS: dict[str, tuple[Callable[..., WireModel], TypeAdapter[Any]]] = {
     "responses": (OpenAIResponses, TypeAdapter(ResponseCreateParamsStreaming)),
     "anthropic": (AnthropicMessages, TypeAdapter(MessageCreateParamsStreaming)),
 }
+MESSAGES: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
 EVENTS: TypeAdapter[sdk.ResponseStreamEvent] = TypeAdapter(sdk.ResponseStreamEvent)
 
 
@@ -232,7 +233,6 @@ def test_what_the_scripted_server_streams_is_what_the_official_types_describe(
     sdk.Response.model_validate_json(whole("responses", reply, Framing("m")), strict=True)
     read = decoded(iter(data))[0]
     assert (read.message.text, read.message.calls, read.usage) == (said.text, said.calls, reply.usage)
-    messages: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
     for _, event in stream("anthropic", Reply(said, finish, Usage(9, 3, 2, 4)), Framing("m")):
         if b'"type":"ping"' not in event:
-            messages.validate_json(event.partition(b"data: ")[2])
+            MESSAGES.validate_json(event.partition(b"data: ")[2])
