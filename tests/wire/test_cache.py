@@ -41,6 +41,8 @@ class Case(NamedTuple):
 CASES = {
     "OpenAI chat": Case("openai/gpt-5.4", 300),
     "OpenAI chat, newest": Case("openai/gpt-5.6", 1_800),
+    "Responses": Case("openai/gpt-5.4", 300, format="responses"),
+    "Responses, newest": Case("openai/gpt-5.6", 1_800, format="responses"),
     "Anthropic, 5 minutes": Case(f"anthropic/{SONNET}", 300, format="anthropic"),
     "Anthropic, 1 hour": Case(f"anthropic/{SONNET}", 300, "1h", format="anthropic"),
     "OpenRouter with Anthropic": Case("openrouter/anthropic/claude-sonnet-5.5", 300),
@@ -90,7 +92,8 @@ async def test_a_review_within_the_window_finds_its_first_request_in_the_cache(
 async def test_past_the_window_a_review_reads_a_digest(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     first, _, (body, _), shared = await reviewed(case, tmp_path, case.lasts + 1)
-    messages = [each for each in json.loads(body)["messages"] if each["role"] != "system"]
+    sent = json.loads(body)
+    messages = [each for each in sent.get("messages") or sent["input"] if each["role"] != "system"]
     assert (len(messages), shared) == (1, 0)
     if case.cache == "1h":  # the system text and the tools are still there
         assert first.cached > 1_024
