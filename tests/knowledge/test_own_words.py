@@ -105,3 +105,15 @@ async def test_a_replacement_in_doubt_is_made_in_the_words_of_the_owner(tmp_path
         made = await it.note(ReplaceEntry("The staging server is heron.", new), "#4")
         assert is_active(made), made
         assert await it.active() == [said]
+
+
+async def test_an_undone_lesson_counts_as_said_again_with_a_remark_beside_it(tmp_path: Path) -> None:
+    async with lessons(tmp_path) as it:
+        it.say("Use the office line everywhere.")
+        made = await it.note(Add("Use the office line everywhere."), "#1")
+        assert isinstance(made, Entry)
+        await it.keeper.undo(made.id)
+        it.say("Why the office line everywhere?")
+        assert not is_active(await it.note(Add("The office line everywhere"), "#2"))
+        it.say("And yes, the office line everywhere, I told you.")
+        assert is_active(await it.note(Add("The office line everywhere"), "#3"))

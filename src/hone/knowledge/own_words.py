@@ -49,6 +49,14 @@ def check_words(edits: Edits, author: Author) -> None:
             )
 
 
+def states(entry: str, owner: Sequence[str]) -> bool:
+    """Whether the owner's words are the entry, or have a sentence that it was made of."""
+    if quotes(entry, owner):
+        return True
+    sentence = _find_sentence(entry, owner)
+    return bool(sentence) and quotes(sentence, owner)
+
+
 def _find_sentence(entry: str, owner: Sequence[str]) -> str:
     """Return the owner's sentence that the entry was made of; empty if there is none. An entry with a word
     that the sentence lacks was made of something else as well."""

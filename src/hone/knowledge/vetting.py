@@ -17,6 +17,7 @@ from hone.knowledge import journal, places, validity
 from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_steps, steps
+from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
 from hone.knowledge.reasons import find_cue, tells_of_owner
 from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, shares_any
@@ -201,7 +202,7 @@ class Vetting:
 
     async def _check_withdrawn(self, target: Target, entry: str, author: Author) -> str:
         known = await self.withdrawals.all()
-        if found := find_repeated(known, target, _wording(entry), author, quotes):
+        if found := find_repeated(known, target, _wording(entry), author, states):
             raise Refused(_withdrawn(found))
         if any(is_same(_wording(entry), each) for each in self._replaced):
             raise Refused(REPLACED)
