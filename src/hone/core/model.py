@@ -1,7 +1,8 @@
 """The Protocol of a model: one method that streams the pieces of a reply and ends with the whole reply."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from enum import StrEnum
+from io import StringIO
 from typing import Protocol
 
 from msgspec import Struct
@@ -42,6 +43,26 @@ def total(usages: Iterable[Usage]) -> Usage:
         sum(usage.output for usage in each),
         sum(costs) if len(costs) == len(each) else None,
     )
+
+
+class TextBuffer:
+    """A text that grows by pieces and takes little more memory than its characters, however small the pieces.
+    `count` is told the length of each."""
+
+    def __init__(self, count: Callable[[int], None] | None = None) -> None:
+        self._held = StringIO()
+        self._count = count
+
+    def append(self, text: str) -> None:
+        self._held.write(text)
+        if self._count:
+            self._count(len(text))
+
+    def __bool__(self) -> bool:
+        return self._held.tell() > 0
+
+    def __str__(self) -> str:
+        return self._held.getvalue()
 
 
 class TextPiece(Struct, frozen=True):
