@@ -100,6 +100,8 @@ async def exchange(
             for data in events.end():
                 spoken = True
                 yield data
+            if not watch.has_ended:
+                reply.distrust()
         if not spoken:
             raise import_object(EXPLAIN_MUTE)(endpoint, start.decode("utf-8", "replace"))
 

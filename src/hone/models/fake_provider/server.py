@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +12,21 @@ from typing import Self
 
 from msgspec import Struct
 
-from hone.core.model import Usage
+from hone.core.model import Reply, Usage
 from hone.core.value import replace
 from hone.models.fake_provider.caching import Breakpoints, Prefixes
-from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error, refuse
+from hone.models.fake_provider.disorder import DISORDER
+from hone.models.fake_provider.faults import (
+    FAULTS,
+    Absence,
+    Choice,
+    Fault,
+    Raw,
+    Refusal,
+    Twist,
+    error,
+    refuse,
+)
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
 from hone.models.fake_provider.serving import (
@@ -38,6 +49,13 @@ _MODELS = dump({"object": "list", "data": [_MODEL], "has_more": False})
 _SHOWN = 5
 
 
+class Outpour(Struct, frozen=True):
+    """A response in raw bytes."""
+
+    fault: Raw
+    pieces: Iterator[bytes]
+
+
 class Performance(Struct, frozen=True):
     """A reply on its way out. Where `torn`, the connection ends before the response does."""
 
@@ -46,7 +64,7 @@ class Performance(Struct, frozen=True):
     torn: bool = False
 
 
-Answer = Performance | Refusal | Absence
+Answer = Performance | Outpour | Refusal | Absence
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +82,7 @@ class FakeProvider:
     raw       sent as the stream in place of what the script says
     record    a file that gets each body as a line of JSON, before it is answered
     keep      whether `requests` grows
+    sleep     how time passes between pieces
     """
 
     script: Script = field(kw_only=False)
@@ -78,6 +97,7 @@ class FakeProvider:
     raw: bytes | None = None
     record: Path | None = None
     keep: bool = True
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     requests: list[HttpRequest] = field(default_factory=list, init=False)
     invalid: list[str] = field(default_factory=list, init=False)
     """What was wrong with requests, also with those that met a fault."""
@@ -89,7 +109,9 @@ class FakeProvider:
     _file: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.fault, str) and (self.fault not in FAULTS or self.fault == "refused"):
+        if isinstance(self.fault, str) and (
+            self.fault not in {*FAULTS, *DISORDER} or self.fault == "refused"
+        ):
             raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
         self._caches = {"openai": Prefixes(self.recall), "anthropic": Breakpoints(self.recall)}
 
@@ -162,6 +184,8 @@ class FakeProvider:
         match answer:
             case Performance():
                 await self._play(answer, caller)
+            case Outpour():
+                await self._pour(answer, caller)
             case Refusal():
                 await caller.answer(answer.status, answer.bodies[format], answer.headers, answer.media_type)
             case Absence("silent"):
@@ -190,11 +214,14 @@ class FakeProvider:
             asked, wrong = None, [str(malformed)]
         self.invalid += wrong
         name = self.fault(number) if callable(self.fault) else self.fault
-        fault = FAULTS[name] if name else Twist()
-        if not isinstance(fault, Twist):
+        fault = _find_fault(name) if name else Twist()
+        if not isinstance(fault, Twist | Raw):
             return fault
         if asked is None or wrong:
             return refuse(400, "; ".join(wrong[:_SHOWN]))
+        if isinstance(fault, Raw):
+            reply, framing = self._reply(asked, request.body, Twist())
+            return Outpour(fault, fault.make(format, stream(format, reply, framing)))
         return self._perform(asked, request.body, fault)
 
     def _perform(self, asked: ParsedRequest, body: bytes, twist: Twist) -> Performance:
@@ -204,20 +231,35 @@ class FakeProvider:
             parts, torn = [b"".join(parts)[: self.cut_at]], True
         return Performance(parts, streamed, torn)
 
-    def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
-        head, format = asked.head, asked.format
-        tokens = self._caches[format].count(body)
+    def _reply(self, asked: ParsedRequest, body: bytes, twist: Twist) -> tuple[Reply, Framing]:
+        head = asked.head
+        tokens = self._caches[asked.format].count(body)
         reply = twist.alter(say(self.script, asked.messages))
         if reply.usage == Usage():
             usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
             reply = replace(reply, usage=usage)
         options = head.stream_options if isinstance(head, Chat) else None
-        framing = Framing(head.model, counted=bool(options and options.include_usage))
+        return reply, Framing(head.model, counted=bool(options and options.include_usage))
+
+    def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
+        head, format = asked.head, asked.format
+        reply, framing = self._reply(asked, body, twist)
         if not head.stream:
             data = whole(format, reply, framing)
             return [data[: len(data) // 2] if twist.bend else data]
         events = stream(format, reply, framing)
         return [data for _, data in (twist.bend(format, events) if twist.bend else events)]
+
+    async def _pour(self, outpour: Outpour, caller: Caller) -> None:
+        """Until the end, or until the caller has had enough."""
+        fault, caller.persistent = outpour.fault, False
+        for piece in outpour.pieces:
+            await caller.send(piece)
+            await self.sleep(fault.pace)
+            if caller.has_left:
+                return
+        while fault.hangs and not caller.has_left:
+            await self.sleep(1.0)
 
     async def _play(self, performance: Performance, caller: Caller) -> None:
         parts = recut(performance.parts, self.chunk) if self.chunk else performance.parts
@@ -237,6 +279,10 @@ class FakeProvider:
             await caller.send(part)
             await asyncio.sleep(self.pace)
         await caller.send(end)
+
+
+def _find_fault(name: str) -> Fault:
+    return FAULTS[name] if name in FAULTS else DISORDER[name]
 
 
 def _format(request: HttpRequest) -> Format | None:

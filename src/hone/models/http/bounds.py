@@ -87,6 +87,10 @@ class ReplyWatch:
         if size > self.bounds.event:
             raise _describe(self.name, "event", self.bounds)
 
+    @property
+    def has_ended(self) -> bool:
+        return self._over is not None
+
     def end(self) -> None:
         """Note that the content is complete. The response may end a moment later, so that the connection can
         be used again."""

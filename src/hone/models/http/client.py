@@ -76,6 +76,10 @@ class Exchange:
             size += len(part)
         return b"".join(parts)[:limit]
 
+    def distrust(self) -> None:
+        """Do not use the connection again: what comes next may still belong to this answer."""
+        self._persistent = False
+
     @property
     def complete(self) -> bool:
         """The body was read to its end, and the connection is fit for another request."""
