@@ -12,11 +12,13 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.disorder import DISORDER
 from hone.models.fake_provider.faults import FAULTS
 from hone.models.fake_provider.shapes import Format
+from hone.models.scripted import lines
 from hone.settings import BoundSettings, Settings
 from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider
-from tests.faults.house import FORMATS, unended
+from tests.faults.house import FORMATS, unended, unsound
 from tests.faults.test_providers import KEY, Play, meet, recover
+from tests.models.loopback import turn as turn_loop
 
 SIZE = 20_000
 ADDRESS = "Check the address in use: http://127.0.0.1:"
@@ -87,7 +89,7 @@ class Bounded(Play):
     """The server's pauses move the clock, so that an hour of trickling takes a moment."""
 
     async def sleep(self, seconds: float) -> None:
-        for _ in range(3):
+        for _ in range(5):
             await asyncio.sleep(0)
         self.clock.advance(seconds)
 
@@ -138,3 +140,20 @@ def test_disorder_ends_within_its_bounds_and_leaves_a_valid_history(
     note = f"disorder, {format}: {len(DISORDER)} kinds, at the first and the second call"
     figures.tally(len(drawn), got_in=len(failures), lost=lost, note=note, at=failures)
     assert failures == {}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_a_reply_that_keeps_coming_is_waited_for(format: Format, home: Path, tmp_path: Path) -> None:
+    """A piece of content every 30 seconds, for half an hour."""
+    words = " ".join(str(number) for number in range(60))
+    play = Bounded(format, home, tmp_path, lines(words))
+
+    async def sleep(seconds: float) -> None:
+        await turn_loop()
+        play.clock.advance(seconds)
+
+    async with FakeProvider(play.script, pace=30.0, sleep=sleep) as stage, play.hone(stage.url) as hone:
+        session, turn = await meet(play, hone)
+        assert (turn.stop, turn.text) == (Stop.ANSWERED, words)
+        assert play.clock.monotonic() > 1_500
+        assert await unsound(format, hone, session) + stage.invalid == []

@@ -277,7 +277,7 @@ class FakeProvider:
         await caller.send(start)
         for part in parts:
             await caller.send(part)
-            await asyncio.sleep(self.pace)
+            await self.sleep(self.pace)
         await caller.send(end)
 
 

@@ -1,0 +1,119 @@
+"""The bounds of a reply, and the watch that measures it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.core.errors import Overlong
+from hone.models.anthropic import AnthropicAssembly
+from hone.models.endpoint import Endpoint, Events
+from hone.models.http import LOCAL, REMOTE, ReplyBounds, ReplyWatch
+from hone.models.openai import ChatAssembly
+from hone.runtime.model_factory import bound
+from hone.settings import BoundSettings, Settings
+
+BOUNDS = ReplyBounds(first_byte=10, first_content=100, silence=20, reply=1_000, size=5_000)
+
+
+class Time:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def now(self) -> float:
+        return self.passed
+
+
+def test_each_part_of_a_reply_has_its_deadline() -> None:
+    time = Time()
+    watch = ReplyWatch(BOUNDS, time.now, "it")
+    time.passed = 4
+    assert watch.left() == 6
+    watch.read(1)
+    assert watch.left() == 100
+    time.passed = 90
+    watch.progress(0, 1)
+    assert watch.left() == 14
+    watch.progress(1, 1)
+    assert watch.left() == 20
+    time.passed = 995
+    watch.progress(2, 1)
+    assert watch.left() == 5
+    assert isinstance(watch.overdue(), Overlong)
+
+
+def test_time_that_the_reader_spends_elsewhere_does_not_count() -> None:
+    time = Time()
+    watch = ReplyWatch(BOUNDS, time.now, "it")
+    watch.read(1)
+    watch.progress(1, 0)
+    watch.pause()
+    time.passed = 5_000
+    watch.resume()
+    assert watch.left() == 20
+
+
+def test_a_response_gets_a_moment_to_end_after_its_content() -> None:
+    time = Time()
+    watch = ReplyWatch(BOUNDS, time.now, "it")
+    watch.progress(1, 0)
+    watch.end()
+    assert 0 < watch.left() < 10
+
+
+def test_many_empty_blocks_meet_the_bound_on_size() -> None:
+    watch = ReplyWatch(LOCAL, Time().now, "it")
+    watch.progress(0, 1_000)
+    with pytest.raises(Overlong, match="more than 4,000,000 characters"):
+        watch.progress(0, 100_000)
+
+
+def test_settings_move_a_bound_and_a_local_server_gets_more_time() -> None:
+    assert bound(Settings(), REMOTE) == REMOTE
+    assert bound(Settings(), LOCAL) == LOCAL
+    for name in ("first_byte", "first_content", "silence", "reply"):
+        assert getattr(LOCAL, name) > getattr(REMOTE, name)
+    own = Settings(first_byte=1, bounds=BoundSettings(2, 3, 4, 5, 0.5))
+    assert bound(own, LOCAL) == bound(own, REMOTE) == ReplyBounds(2, 1, 3, 4, 5, 500_000)
+    with pytest.raises(ValueError, match="silence of bounds"):
+        BoundSettings(silence=-1)
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\r\n"), min_size=1), max_size=5),
+    st.lists(st.integers(1, 9)),
+)
+def test_events_are_the_same_however_their_bytes_are_cut(texts: list[str], sizes: list[int]) -> None:
+    whole = b"".join(b": note\n\ndata: %b\r\n\r\n" % text.encode() for text in texts)
+    got: list[bytes] = []
+    events, at = Events(lambda _: None), 0
+    for size in sizes:
+        got += events.feed(whole[at : at + size])
+        at += size
+    got += [*events.feed(whole[at:]), *events.end()]
+    assert got == [text.encode() for text in texts]
+
+
+NAMES = ["prompt_tokens", "completion_tokens", "prompt_tokens_details", "cached_tokens", "cost"]
+NAMES += ["input_tokens", "output_tokens", "cache_read_input_tokens"]
+NUMBERS = st.integers() | st.integers(10**17, 10**40) | st.floats(allow_nan=False, allow_infinity=False)
+ODD = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.sampled_from(["", "7", "many", "1e999"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner),
+)
+
+
+@given(ODD)
+def test_no_report_of_usage_costs_an_answer(usage: object) -> None:
+    chat, message = ChatAssembly(Endpoint("it", "")), AnthropicAssembly(Endpoint("it", ""))
+    said = json.dumps({"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}], "usage": usage})
+    block = {"type": "text", "text": "yes"}
+    whole = json.dumps({"content": [block], "stop_reason": "end_turn", "usage": usage})
+    assert len([*chat.feed(said.encode()), *message.feed(whole.encode())]) == 2
+    for reply in (chat.reply(), message.reply()):
+        counts = reply.usage
+        assert reply.message.text == "yes"
+        assert min(counts.input, counts.cached, counts.written, counts.output, counts.cost or 0) >= 0
