@@ -1,4 +1,4 @@
-"""Compare Hone's transport with HTTP libraries: import time, and CPU per streamed request, 1 and 100 at once.
+"""Compare Hone's transport with HTTP libraries: start, and CPU per streamed request, 1 and 100 at once.
 
 Libraries that are not installed are left out. Hone does not depend on them, so use a separate environment:
 `pip install -e . aiohttp pyreqwest 'httpx2[http2]'`.
@@ -19,7 +19,7 @@ from hone.core.clock import SystemClock
 from hone.models.http import Http
 
 BODY = b'{"model":"scripted","messages":[]}'
-EVENTS, PACE = 20, 0.002
+EVENTS, PACE, DEADLINE = 20, 0.002, 60
 EVENT = b'data: {"choices":[{"delta":{"content":"word"}}]}\n\n'
 CHUNK, END = b"%x\r\n%b\r\n" % (len(EVENT), EVENT), b"0\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -92,9 +92,12 @@ async def pyreqwest(url: str, clients: int, stack: AsyncExitStack) -> list[Ask]:
         size = 0
         request = client.post(url).headers(HEADERS).body_bytes(BODY).build_streamed()
         async with request as response:
-            while chunk := await response.body_reader.read_chunk():
+            while True:
+                async with asyncio.timeout(DEADLINE):
+                    chunk = await response.body_reader.read_chunk()
+                if not chunk:
+                    return size
                 size += len(chunk)
-        return size
 
     return [ask] * clients
 
@@ -105,8 +108,14 @@ async def aiohttp(url: str, clients: int, stack: AsyncExitStack) -> list[Ask]:
     client = await stack.enter_async_context(library.ClientSession(connector=connector))
 
     async def ask() -> int:
+        size = 0
         async with client.post(url, data=BODY, headers=HEADERS) as response:
-            return sum([len(chunk) async for chunk in response.content.iter_any()])
+            while True:
+                async with asyncio.timeout(DEADLINE):
+                    chunk = await response.content.readany()
+                if not chunk:
+                    return size
+                size += len(chunk)
 
     return [ask] * clients
 
@@ -118,20 +127,35 @@ async def httpx2(url: str, clients: int, stack: AsyncExitStack) -> list[Ask]:
     client = await stack.enter_async_context(made)
 
     async def ask() -> int:
+        size = 0
         async with client.stream("POST", url, content=BODY, headers=HEADERS) as response:
-            return sum([len(chunk) async for chunk in response.aiter_bytes()])
+            chunks = response.aiter_bytes()
+            while True:
+                async with asyncio.timeout(DEADLINE):
+                    chunk = await anext(chunks, b"")
+                if not chunk:
+                    return size
+                size += len(chunk)
 
     return [ask] * clients
 
 
-CLIENTS: Mapping[str, tuple[Client, str]] = {
-    "asyncio streams": (streams, "asyncio"),
-    "hone": (hone, "hone.models.http"),
-    "pyreqwest": (pyreqwest, "pyreqwest.client"),
-    "aiohttp": (aiohttp, "aiohttp"),
-    "httpx2": (httpx2, "httpx2"),
+CLIENTS: Mapping[str, tuple[Client, str, str]] = {
+    "asyncio streams": (streams, "asyncio", ""),
+    "hone": (
+        hone,
+        "hone",
+        "from hone.core.clock import SystemClock; from hone.models.http import Http; Http(SystemClock())",
+    ),
+    "pyreqwest": (
+        pyreqwest,
+        "pyreqwest",
+        "from pyreqwest.client import ClientBuilder; ClientBuilder().no_proxy().build()",
+    ),
+    "aiohttp": (aiohttp, "aiohttp", "import aiohttp"),
+    "httpx2": (httpx2, "httpx2", "import httpx2; httpx2.AsyncClient()"),
 }
-"""Each client, and the module that a program has to import for it."""
+"""Each client, its module, and what a program does before its first request."""
 
 
 async def measure(client: Client, url: str, clients: int, rounds: int) -> float:
@@ -147,24 +171,24 @@ async def measure(client: Client, url: str, clients: int, rounds: int) -> float:
         return (time.process_time() - begun) * 1000 / (rounds * clients)
 
 
-def importing(module: str, rounds: int) -> float:
-    """Milliseconds that a fresh interpreter takes to import a module after what is there anyway."""
-    code = f"{BESIDE}, time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+def starting(statement: str, rounds: int) -> float:
+    """Milliseconds that a fresh interpreter takes to make a client, after what is there anyway."""
+    code = f"{BESIDE}, time; t = time.perf_counter(); {statement or 0}; print(time.perf_counter() - t)"
     took = (subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(rounds))
     return min(map(float, took)) * 1000
 
 
 def report(url: str, rounds: int) -> None:
     """Print the best of five, taken in turn, so that a busy machine slows all of them down alike."""
-    found = {name: each for name, each in CLIENTS.items() if find_spec(each[1].partition(".")[0])}
+    found = {name: each for name, each in CLIENTS.items() if find_spec(each[1])}
     best = {name: [math.inf, math.inf, math.inf] for name in found}
     for _ in range(5):
-        for name, (client, module) in found.items():
+        for name, (client, _, statement) in found.items():
             one = asyncio.run(measure(client, url, 1, 10 * rounds))
             many = asyncio.run(measure(client, url, 100, rounds))
-            best[name] = list(map(min, best[name], (one, many, importing(module, 3))))
+            best[name] = list(map(min, best[name], (one, many, starting(statement, 3))))
     print(f"{EVENTS} events a reply, {PACE * 1000:g} ms apart, best of 5; in brackets: times Hone's figure")
-    print(f"{'':16}{'CPU ms, 1 at once':>22}{'CPU ms, 100 at once':>22}{'import ms':>12}")
+    print(f"{'':16}{'CPU ms, 1 at once':>22}{'CPU ms, 100 at once':>22}{'start ms':>12}")
     for name, (one, many, load) in best.items():
         ours = best["hone"]
         cells = f"{one:.2f} ({one / ours[0]:.2f})", f"{many:.2f} ({many / ours[1]:.2f})"
