@@ -6,69 +6,64 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.clock import ManualClock
 from hone.core.errors import Overlong
 from hone.models.anthropic import AnthropicAssembly
 from hone.models.endpoint import Endpoint, Events
-from hone.models.http import LOCAL, REMOTE, ReplyBounds, ReplyWatch
+from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds, ReplyWatch
 from hone.models.openai import ChatAssembly
 from hone.runtime.model_factory import bound
 from hone.settings import BoundSettings, Settings
+from tests.models.loopback import HELLO, STREAM, Reader, Writer, request, serving
 
 BOUNDS = ReplyBounds(first_byte=10, first_content=100, silence=20, reply=1_000, size=5_000)
 
 
-class Time:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.passed = 0.0
-
-    def now(self) -> float:
-        return self.passed
-
-
 def test_each_part_of_a_reply_has_its_deadline() -> None:
-    time = Time()
-    watch = ReplyWatch(BOUNDS, time.now, "it")
-    time.passed = 4
+    watch = ReplyWatch(BOUNDS, "it")
+    watch.wait(4)
     assert watch.left() == 6
     watch.read(1)
     assert watch.left() == 100
-    time.passed = 90
+    watch.wait(86)
     watch.progress(0, 1)
     assert watch.left() == 14
     watch.progress(1, 1)
     assert watch.left() == 20
-    time.passed = 995
+    watch.wait(905)
     watch.progress(2, 1)
     assert watch.left() == 5
     assert isinstance(watch.overdue(), Overlong)
 
 
-def test_time_that_the_reader_spends_elsewhere_does_not_count() -> None:
-    time = Time()
-    watch = ReplyWatch(BOUNDS, time.now, "it")
-    watch.read(1)
-    watch.progress(1, 0)
-    watch.pause()
-    time.passed = 5_000
-    watch.resume()
-    assert watch.left() == 20
-
-
 def test_a_response_gets_a_moment_to_end_after_its_content() -> None:
-    time = Time()
-    watch = ReplyWatch(BOUNDS, time.now, "it")
+    watch = ReplyWatch(BOUNDS, "it")
     watch.progress(1, 0)
     watch.end()
     assert 0 < watch.left() < 10
 
 
 def test_many_empty_blocks_meet_the_bound_on_size() -> None:
-    watch = ReplyWatch(LOCAL, Time().now, "it")
+    watch = ReplyWatch(LOCAL, "it")
     watch.progress(0, 1_000)
     with pytest.raises(Overlong, match="more than 4,000,000 characters"):
         watch.progress(0, 100_000)
+
+
+async def test_a_reader_who_is_busy_elsewhere_loses_nothing() -> None:
+    clock = ManualClock()
+
+    async def script(reader: Reader, writer: Writer) -> None:
+        await request(reader)
+        writer.write(STREAM + HELLO)
+        await reader.read()
+
+    async with serving(script) as site:
+        http = Http(clock, BOUNDS)
+        async with http.post(site.url, {}, b"") as exchange:
+            clock.advance(5_000)
+            assert await anext(exchange) == b"hello"
+        await http.close()
 
 
 def test_settings_move_a_bound_and_a_local_server_gets_more_time() -> None:

@@ -213,7 +213,7 @@ async def test_content_starts_the_deadline_anew() -> None:
 
     async with serving(script) as site:
         http = Http(clock)
-        watch, size = ReplyWatch(http.bounds, clock.monotonic, "it"), 0
+        watch, size = ReplyWatch(http.bounds, "it"), 0
         async with http.post(site.url, {}, b"", watch) as exchange:
             async for chunk in exchange:
                 size += len(chunk)

@@ -1,6 +1,6 @@
 """The Protocol of a model: one method that streams the pieces of a reply and ends with the whole reply."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from enum import StrEnum
 from io import StringIO
 from typing import Protocol
@@ -46,17 +46,14 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 class TextBuffer:
-    """A text that grows by pieces and takes little more memory than its characters, however small the pieces.
-    `count` is told the length of each."""
+    """A text that grows piece by piece and takes little more memory than its characters."""
 
-    def __init__(self, count: Callable[[int], None] | None = None) -> None:
+    def __init__(self) -> None:
         self._held = StringIO()
-        self._count = count
+        self._write = self._held.write
 
     def append(self, text: str) -> None:
-        self._held.write(text)
-        if self._count:
-            self._count(len(text))
+        self._write(text)
 
     def __bool__(self) -> bool:
         return self._held.tell() > 0

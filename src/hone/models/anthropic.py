@@ -185,7 +185,7 @@ class AnthropicAssembly(Assembly):
     def _begin(self, index: int, block: _Block) -> Iterator[Piece]:
         self._blocks[index] = block
         self._open(block.text, block.thinking, block.signature, block.data, block.id, block.name)
-        self._count(len(bytes(block.input)) if bytes(block.input) != b"{}" else 0)
+        self.content += len(bytes(block.input)) if bytes(block.input) != b"{}" else 0
         if block.type == "text" and block.text:
             yield TextPiece(block.text)
 

@@ -132,12 +132,9 @@ class Assembly(ABC):
     @abstractmethod
     def reply(self) -> Reply: ...
 
-    def _count(self, size: int) -> None:
-        self.content += size
-
     def _collect(self) -> TextBuffer:
         """Make a buffer for one text of the reply. What is appended to it counts as content."""
-        return TextBuffer(self._count)
+        return CountedBuffer(self)
 
     def _open(self, *texts: str) -> None:
         """Count the beginning of a block or call, and what it brings. An empty one is no content, but endless
@@ -154,6 +151,18 @@ class Assembly(ABC):
 
     def _cut_off(self) -> Unreachable:
         return Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
+
+
+class CountedBuffer(TextBuffer):
+    """A text of a reply, counted as its content."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        super().__init__()
+        self._assembly = assembly
+
+    def append(self, text: str) -> None:
+        self._write(text)
+        self._assembly.content += len(text)
 
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
@@ -242,15 +251,18 @@ class Events:
         if lines and self._rest:
             lines[0] = bytes(self._rest) + lines[0]
             self._rest.clear()
-        self._rest += rest
+        kept = len(self._data)
         for line in (each.rstrip(b"\r") for each in lines):
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
-                self._size += len(line) + _LINE
             elif not line and self._data:
-                data, self._data, self._size = b"\n".join(self._data), [], 0
-                yield data
-        self._hold(len(self._rest) + self._size)
+                yield b"\n".join(self._data)
+                self._data.clear()
+                kept = self._size = 0
+        if rest or self._data:
+            self._rest += rest
+            self._size += sum(len(line) + _LINE for line in self._data[kept:])
+            self._hold(len(self._rest) + self._size)
 
     def end(self) -> Iterator[bytes]:
         """A last event without its blank line, as some servers end."""
@@ -271,14 +283,12 @@ class WireModel(ABC):
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         body, assembly = self.body(prefix, transcript), self.assembly(self._endpoint)
-        watch = ReplyWatch(self._http.bounds, self._clock.monotonic, self._endpoint.provider)
+        watch = ReplyWatch(self._http.bounds, self._endpoint.provider)
         async with aclosing(exchange(self._http, self._clock, self._endpoint, body, watch)) as events:
             try:
                 async for data in events:
                     for piece in assembly.feed(data):
-                        watch.pause()
                         yield piece
-                        watch.resume()
                     watch.progress(assembly.content, assembly.opened)
                     if assembly.is_over:
                         watch.end()

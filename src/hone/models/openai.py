@@ -165,7 +165,7 @@ class ChatAssembly(Assembly):
         arguments = function.arguments or ""
         if isinstance(arguments, dict):
             arguments = _encode(arguments).decode()
-        self._count(len(function.name or ""))
+        self.content += len(function.name or "")
         if index not in self._calls:
             self._open(call.id or "")
             self._calls[index] = _Growing(arguments=self._collect())

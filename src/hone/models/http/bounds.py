@@ -1,6 +1,6 @@
 """Bounds of one reply: how long it may take, how long nothing may come, and how large it may grow."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -42,13 +42,13 @@ LOCAL = ReplyBounds(first_byte=600.0, first_content=1_800.0, silence=600.0, repl
 
 
 class ReplyWatch:
-    """Measures one reply against its bounds. Time that the reader spends elsewhere does not count."""
+    """Measures one reply against its bounds. Only time that is spent waiting counts, so that a reader who is
+    busy elsewhere does not run out of it; a flood that keeps the reader busy meets the bounds on size."""
 
-    def __init__(self, bounds: ReplyBounds, now: Callable[[], float], name: str) -> None:
+    def __init__(self, bounds: ReplyBounds, name: str) -> None:
         self.bounds = bounds
         self.name = name
-        self._now = now
-        self._begun = self._last = self._paused = now()
+        self._waited = self._last = 0.0
         self._heard = False
         self._content = 0
         self._room = bounds.wire
@@ -62,14 +62,18 @@ class ReplyWatch:
         """Return the error of the deadline that comes first."""
         return _describe(self.name, self._next()[1], self.bounds)
 
+    def wait(self, seconds: float) -> None:
+        """Note the time that passed before something came."""
+        self._waited += seconds
+
     def send(self) -> None:
         """Note that the request moves: as long as it does, the server is not the slow one."""
-        self._last = self._now()
+        self._last = self._waited
 
     def read(self, size: int) -> None:
         """Note bytes that came in. Raises Overlong if they are too many."""
         if not self._heard:
-            self._heard, self._last = True, self._now()
+            self._heard, self._last = True, self._waited
         self._room -= size
         if self._room < 0:
             raise _describe(self.name, "wire", self.bounds)
@@ -78,7 +82,7 @@ class ReplyWatch:
         """Note how many characters of content there are by now, and in how many blocks. Raises Overlong if
         they are too many."""
         if content > self._content:
-            self._content, self._last = content, self._now()
+            self._content, self._last = content, self._waited
         if content + _BLOCK * blocks > self.bounds.size:
             raise _describe(self.name, "size", self.bounds)
 
@@ -95,27 +99,19 @@ class ReplyWatch:
         """Note that the content is complete. The response may end a moment later, so that the connection can
         be used again."""
         if self._over is None:
-            self._over, self._room = self._now() + _LINGER, _FAREWELL
-
-    def pause(self) -> None:
-        self._paused = self._now()
-
-    def resume(self) -> None:
-        away = self._now() - self._paused
-        self._begun += away
-        self._last += away
+            self._over, self._room = self._waited + _LINGER, _FAREWELL
 
     def _next(self) -> tuple[float, str]:
-        now, bounds = self._now(), self.bounds
+        bounds, waited = self.bounds, self._waited
         if self._over is not None:
-            return self._over - now, "reply"
+            return self._over - waited, "reply"
         if self._content:
             wait, name = bounds.silence, "silence"
         elif self._heard:
             wait, name = bounds.first_content, "first_content"
         else:
             wait, name = bounds.first_byte, "first_byte"
-        return min((self._last + wait - now, name), (self._begun + bounds.reply - now, "reply"))
+        return min((self._last + wait - waited, name), (bounds.reply - waited, "reply"))
 
 
 _MET: Mapping[str, tuple[type[ModelError], str, str]] = {

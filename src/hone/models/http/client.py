@@ -185,7 +185,7 @@ class Http:
         used = connection is not None
         if connection is None:
             connection = await connect(place.route, self._clock, self.bounds, self._line)
-        watch = watch or ReplyWatch(self.bounds, self._clock.monotonic, place.route.authority)
+        watch = watch or ReplyWatch(self.bounds, place.route.authority)
         try:
             try:
                 exchange = await self._ask(connection, request, watch)

@@ -57,18 +57,18 @@ class HttpConnection(asyncio.Protocol):
 
     async def read(self, watch: ReplyWatch) -> bytes:
         """Return the next bytes, b"" at the end. Raises what the watch says if they come too late."""
-        while True:
-            unsent, left = self._unsent(), watch.left()
+        while not self._parts and not self._over:
+            unsent, begun, left = self._unsent(), self._clock.monotonic(), watch.left()
             if left <= 0:
                 raise watch.overdue()
-            if self._parts or self._over:
-                break
             try:
                 async with self._clock.timeout(left):
                     await self.wait()
             except TimeoutError:
                 if self._unsent() >= unsent:
                     raise watch.overdue() from None
+            watch.wait(self._clock.monotonic() - begun)
+            if self._unsent() < unsent:
                 watch.send()
         data = self.take()
         watch.read(len(data))
