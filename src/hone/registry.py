@@ -137,7 +137,7 @@ FEATURES = (
         {
             "models": (
                 "hone.features.local_models.commands:models",
-                "Models that run on this machine: list, add, remove.",
+                "Show what applies to a model; add small ones to this machine.",
             )
         },
         part="hone.features.local_models.part:LocalModelsPart",

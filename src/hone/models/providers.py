@@ -10,6 +10,8 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, SettingsError
 from hone.core.loading import import_object
 from hone.core.model import Model
+from hone.core.value import replace
+from hone.models.cacherules import UNKNOWN, CacheMarking, CacheRule, extend, find_rule
 from hone.models.http import Http
 
 
@@ -24,7 +26,17 @@ class Provider(Struct, frozen=True):
     default: str = ""
     local: bool = False
     """A server of one's own: found by asking it, and taken to have a small window."""
-    caches_by_key: bool = False
+    cache: CacheRule = UNKNOWN
+    """How prompts of the chosen model are cached."""
+
+    @property
+    def caches_by_key(self) -> bool:
+        return self.cache.marking in (CacheMarking.KEY, CacheMarking.BREAKPOINTS)
+
+    def with_rule(self, model: str, window: str = "") -> "Provider":
+        """Return the provider with the cache rule of a model; `window` names the longer one, to buy it."""
+        rule = find_rule(self.name, model, self.format, local=bool(self.local))
+        return replace(self, cache=extend(rule, window))
 
 
 KNOWN = (
@@ -42,7 +54,6 @@ KNOWN = (
         key="OPENAI_API_KEY",
         address="OPENAI_BASE_URL",
         default="gpt-5.4",
-        caches_by_key=True,
     ),
     Provider(
         "openrouter",

@@ -7,9 +7,10 @@ from hone.core.clock import Clock
 from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
+from hone.models.cacherules import UNKNOWN, CacheRule
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds
 from hone.models.providers import KNOWN, Provider, choose, connect
-from hone.models.wrappers import PRICES, Patience, Price, Priced, Retrying
+from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, price_by
 from hone.settings import Settings
 
 MILLION = 1_000_000
@@ -18,6 +19,12 @@ LARGE, SMALL = 200_000, 32_000
 
 Connector = Callable[[str], Connect | None]
 """Finds how to reach a provider that a plugin or a feature brings; None: it is none of theirs."""
+
+
+def list_providers(settings: Settings) -> tuple[Provider, ...]:
+    """Return the endpoints of the settings, then the known providers. The first of a name counts."""
+    own = settings.providers.items()
+    return (*(Provider(name, each.url, each.format, each.key) for name, each in own), *KNOWN)
 
 
 class ModelFactory:
@@ -48,27 +55,37 @@ class ModelFactory:
         provider, _, rest = wanted.partition("/")
         if connect := self._connector(provider):
             return replace(connect(rest), name=wanted)
-        own = [
-            Provider(name, each.url, each.format, each.key) for name, each in self._settings.providers.items()
-        ]
-        chosen, name = await choose(wanted, (*own, *KNOWN), self._environ, self.http)
+        chosen, name = await choose(wanted, list_providers(self._settings), self._environ, self.http)
         window = SMALL if chosen.local and not self._settings.window else 0
         return Connection(self._adapter(chosen, name), name, window, local=chosen.local)
 
     def price(self, name: str) -> Price | None:
+        """Return what a model costs: as set in hone.toml, else as published; None if neither says."""
         own = self._settings.prices.get(name)
         if own is None:
             return PRICES.get(name)
-        cached = own.input if own.cached is None else own.cached
-        return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
+        found = price_by(self.cache_rule(name), own.input, own.output)
+        cached = found.cached if own.cached is None else own.cached
+        return replace(found, cached=cached, written=found.written if own.written is None else own.written)
+
+    def cache_rule(self, name: str) -> CacheRule:
+        """Return how prompts of a model are cached."""
+        provider, _, model = name.partition("/")
+        known = next((each for each in list_providers(self._settings) if each.name == provider), None)
+        return known.with_rule(model, self._settings.cache).cache if known else UNKNOWN
+
+    def terms(self, name: str) -> ModelTerms:
+        """Return how prompts of a model are cached, and what it costs."""
+        return ModelTerms(self.cache_rule(name), self.price(name))
 
     def patient(self, model: Model, price: Price | None) -> Model:
         """Wrap a model so that its calls are priced and retried as the settings say."""
         return Retrying(Priced(model, price), self._clock, Patience(tries=self._settings.tries))
 
     def _adapter(self, provider: Provider, name: str) -> Model:
+        ruled = replace(provider, cache=self.cache_rule(name))
         http = self.http.within(bound(self._settings, LOCAL if provider.local else REMOTE))
-        adapter = connect(provider, self._environ, http, self._clock)
+        adapter = connect(ruled, self._environ, http, self._clock)
         return self.patient(adapter, self.price(name))
 
 

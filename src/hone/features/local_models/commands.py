@@ -2,19 +2,23 @@
 
 import click
 
+from hone.cli.model_facts import show
 from hone.cli.options import FAILED, Options, confirm
 from hone.core.visible import visible
 from hone.features.local_models.weights import ModelCache, Weights, megabytes
 from hone.settings import home_folder
 
 
-@click.group(short_help="Models that run on this machine: list, add, remove.")
+@click.group(short_help="Show what applies to a model; add small ones to this machine.")
 def models() -> None:
-    """List, add and remove models that run on this machine.
+    """Show what applies to a model, and manage models that run on this machine.
 
-    They need no key and no server. They are small: good for plain chat and for trying things out, not for
-    work with tools.
+    Models on this machine need no key and no server. They are small: good for plain chat and for trying
+    things out, not for work with tools.
     """
+
+
+models.add_command(show)
 
 
 @models.command("list")

@@ -12,9 +12,11 @@ from typing import Self
 
 from msgspec import Struct
 
+from hone.core.clock import Clock, SystemClock
 from hone.core.model import Reply, Usage
 from hone.core.value import replace
-from hone.models.fake_provider.caching import Breakpoints, Prefixes
+from hone.models.cacherules import CacheRule
+from hone.models.fake_provider.caching import Billing, is_misordered
 from hone.models.fake_provider.disorder import DISORDER
 from hone.models.fake_provider.faults import (
     FAULTS,
@@ -83,6 +85,8 @@ class FakeProvider:
     record    a file that gets each body as a line of JSON, before it is answered
     keep      whether `requests` grows
     sleep     how time passes between pieces
+    clock     by which the cache forgets
+    rule      how the cache works; else as the provider documents it for the model
     """
 
     script: Script = field(kw_only=False)
@@ -98,11 +102,13 @@ class FakeProvider:
     record: Path | None = None
     keep: bool = True
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Clock = field(default_factory=SystemClock)
+    rule: CacheRule | None = None
     requests: list[HttpRequest] = field(default_factory=list, init=False)
     invalid: list[str] = field(default_factory=list, init=False)
     """What was wrong with requests, also with those that met a fault."""
     _calls: int = field(default=0, init=False)
-    _caches: dict[Format, Prefixes | Breakpoints] = field(default_factory=dict, init=False)
+    _billing: Billing = field(init=False)
     _server: asyncio.Server | None = field(default=None, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _errors: list[BaseException] = field(default_factory=list, init=False)
@@ -113,7 +119,7 @@ class FakeProvider:
             self.fault not in {*FAULTS, *DISORDER} or self.fault == "refused"
         ):
             raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
-        self._caches = {"openai": Prefixes(self.recall), "anthropic": Breakpoints(self.recall)}
+        self._billing = Billing(self.recall, self.clock, self.rule)
 
     @property
     def url(self) -> str:
@@ -210,6 +216,7 @@ class FakeProvider:
         try:
             asked = parse(format, request.body)
             wrong = objections(asked)
+            wrong += ["cache_control: a ttl of 1h must come before 5m"] if is_misordered(request.body) else []
         except Malformed as malformed:
             asked, wrong = None, [str(malformed)]
         self.invalid += wrong
@@ -233,11 +240,11 @@ class FakeProvider:
 
     def _reply(self, asked: ParsedRequest, body: bytes, twist: Twist) -> tuple[Reply, Framing]:
         head = asked.head
-        tokens = self._caches[asked.format].count(body)
+        tokens = self._billing.count(asked.format, head.model, body)
         reply = twist.alter(say(self.script, asked.messages))
         if reply.usage == Usage():
             usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
-            reply = replace(reply, usage=usage)
+            reply = replace(reply, usage=usage, extended=tokens.extended)
         options = head.stream_options if isinstance(head, Chat) else None
         return reply, Framing(head.model, counted=bool(options and options.include_usage))
 
