@@ -6,15 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.clock import ManualClock
-from hone.core.errors import Overlong
+from hone.core.clock import ManualClock, SystemClock
+from hone.core.errors import Overlong, Unreachable
+from hone.core.model import TextPiece
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
 from hone.models.anthropic import AnthropicAssembly
 from hone.models.endpoint import Endpoint, Events
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds, ReplyWatch
-from hone.models.openai import ChatAssembly
+from hone.models.openai import ChatAssembly, OpenAIChat
 from hone.runtime.model_factory import bound
 from hone.settings import BoundSettings, Settings
-from tests.models.loopback import HELLO, STREAM, Reader, Writer, request, serving
+from tests.models.loopback import HELLO, STREAM, Reader, Writer, answering, request, serving
 
 BOUNDS = ReplyBounds(first_byte=10, first_content=100, silence=20, reply=1_000, size=5_000)
 
@@ -63,6 +66,23 @@ async def test_a_reader_who_is_busy_elsewhere_loses_nothing() -> None:
         async with http.post(site.url, {}, b"") as exchange:
             clock.advance(5_000)
             assert await anext(exchange) == b"hello"
+        await http.close()
+
+
+async def test_an_answer_that_did_not_end_leaves_no_connection_to_the_next_request() -> None:
+    """The announced length was reached, so what still comes could pass for the next answer."""
+    half = b'data: {"choices":[{"delta":{"content":"half"}}]}\n\n'
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(half), half)
+    prefix = Prefix("it/model", "")
+    async with serving(answering(answer)) as site:
+        http = Http(SystemClock(), BOUNDS)
+        model = OpenAIChat(http, SystemClock(), Endpoint("it", site.url))
+        for _ in range(2):
+            pieces = model.stream(prefix, Transcript(prefix.digest))
+            assert await anext(pieces) == TextPiece("half")
+            with pytest.raises(Unreachable, match="broke off in the middle"):
+                await anext(pieces)
+        assert site.accepted == 2
         await http.close()
 
 
