@@ -17,7 +17,7 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
-from hone.core.model import Finish, Reply, Restart, TextPiece, Usage
+from hone.core.model import Finish, Reply, Restart, TextBuffer, TextPiece, Usage
 from hone.core.normalize import normalize
 from hone.core.permissions import NoPermissions, Permissions
 from hone.core.ports import Header
@@ -131,17 +131,17 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
 
 async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
     """Streams one reply. What was shown of it is kept in case it never ends."""
-    record.partial = []
+    record.partial = TextBuffer()
     async with aclosing(agent.model.stream(agent.prefix, transcript)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Reply):
-                record.partial = []
+                record.partial = TextBuffer()
                 record.context.emit(Spent(piece.usage))
                 return piece
             if isinstance(piece, TextPiece):
                 record.partial.append(piece.text)
             elif isinstance(piece, Restart):
-                record.partial = []
+                record.partial = TextBuffer()
             record.context.emit(piece)
     raise Unusable("The model's stream ended without a reply.")
 
@@ -229,7 +229,7 @@ class Record:
         self.transcript = transcript
         self.turn = turn
         self.context = context
-        self.partial: list[str] = []
+        self.partial = TextBuffer()
         self.results: dict[str, Said] = {}
         self.tainted = self.doubtful = is_tainted(transcript, agent.toolbox)
         self.call_ids = {call.id for message in transcript for call in message.calls}
@@ -268,6 +268,6 @@ class Record:
             if message.result:
                 yield self.results.get(message.result.call, (message, self.agent_trust))
             elif self.partial:
-                yield assistant(f"{sound(''.join(self.partial))}\n\n(cut short: {reason})"), self.agent_trust
+                yield assistant(f"{sound(str(self.partial))}\n\n(cut short: {reason})"), self.agent_trust
             else:
                 yield message, self.agent_trust

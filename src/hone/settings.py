@@ -56,6 +56,26 @@ class PermissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     deny: tuple[str, ...] = ()
 
 
+class BoundSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a reply is given up, in seconds. 0 takes the default, which is longer for a local server."""
+
+    connect: float = 0.0
+    """To a connection; 15."""
+    first_content: float = 0.0
+    """To the first piece of an answer: 300, or 1,800 with a local server."""
+    silence: float = 0.0
+    """Between two pieces of an answer, keep-alives aside: 120, or 600 with a local server."""
+    reply: float = 0.0
+    """To the end of the answer: 3,600, or 14,400 with a local server."""
+    size: float = 0.0
+    """Million characters of an answer: 4."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} of bounds must be 0 or more")
+
+
 class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Characters each part of the journal may take (0: off), when a conversation hears of changes, and what
     keeps memories by key: null, sqlite, postgres, honcho or a plugin's."""
@@ -164,8 +184,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The model to go on with when the first one fails."""
     calls: int = 90
     """Model calls a turn."""
-    first_byte: float = 60.0
-    """Seconds a provider may be silent before the turn ends."""
+    first_byte: float = 0.0
+    """Seconds a provider may be silent before the turn ends; 0: 60, or 600 with a local server."""
+    certificates: str = ""
+    """A file with certificates that are trusted beside the system's, for a provider or proxy with its own."""
     window: int = 0
     """Tokens a conversation may take; 0: 200,000, or 32,000 with a local server."""
     compact_at: float = 0.75
@@ -186,6 +208,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The address of a SearXNG-compatible server, for web_search."""
     plugins: tuple[str, ...] = ()
     """package.module:function, each called with the Hone and returning a Part."""
+    bounds: BoundSettings = BoundSettings()
     permissions: PermissionSettings = PermissionSettings()
     guardrails: Guardrails = Guardrails()
     memory: Memory = Memory()
@@ -219,9 +242,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
-        if self.calls < 1 or self.tries < 1 or self.first_byte <= 0 or self.result_limit < 1_000:
+        if self.calls < 1 or self.tries < 1 or self.first_byte < 0 or self.result_limit < 1_000:
             raise ValueError(
-                "calls and tries must be at least 1, first_byte above 0, result_limit at least 1000"
+                "calls and tries must be at least 1, first_byte 0 or more, result_limit at least 1000"
             )
 
     def sandbox_in(self, folder: Path) -> SandboxSettings:

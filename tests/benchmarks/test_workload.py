@@ -33,7 +33,7 @@ def test_a_canned_answer_calls_with_one_less_until_none_is_left(path: bytes, lef
     assembly = openai.ChatAssembly(ENDPOINT) if b"chat" in path else anthropic.AnthropicAssembly(ENDPOINT)
     _, _, body = Can().answer(path, left, number).partition(b"\r\n\r\n")
     chunked = Chunked()
-    for data in Events().feed(b"".join(chunked.feed(body))):
+    for data in Events(lambda _: None).feed(b"".join(chunked.feed(body))):
         list(assembly.feed(data))
     said = assembly.reply().message
     assert chunked.done

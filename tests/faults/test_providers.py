@@ -286,7 +286,7 @@ async def test_a_stream_that_falls_silent_ends_too_and_what_was_shown_is_kept(
 
         turn = await session.send("go", emit)
         assert turn.stop is Stop.FAILED
-        assert "sent nothing for 120 seconds." in turn.error
+        assert "sent no more of its answer for 120 seconds." in turn.error
         assert turn.text.startswith("one ")
         assert turn.text.endswith(f"(cut short: {turn.error})")
         assert await unsound(format, hone, session) == []

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from hone.core.clock import SystemClock
-from hone.models.http import Http
+from hone.models.http import Http, ReplyBounds
 from hone.models.http.connection import trust
 from tests.conftest import requires
 
@@ -116,7 +116,8 @@ def once(answer: bytes) -> Script:
 
 @asynccontextmanager
 async def client(first_byte: float = 60.0, idle: float = 120.0, connect: float = 15.0) -> AsyncIterator[Http]:
-    http = Http(SystemClock(), first_byte=first_byte, idle=idle, connect=connect)
+    bounds = ReplyBounds(first_byte=first_byte, first_content=idle, silence=idle, connect=connect)
+    http = Http(SystemClock(), bounds)
     try:
         yield http
     finally:
@@ -186,16 +187,15 @@ def free_port() -> int:
         return port
 
 
-class Resolving(asyncio.SelectorEventLoop):
-    """An event loop that knows the addresses of two names, and no other name."""
-
-    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
-        hosts = {"two.test": ["127.0.0.1", "127.0.0.2"], "secure.test": ["127.0.0.1"]}.get(host)
-        if hosts is None:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in hosts]
+def find_addresses(host: str, port: int, **_: Any) -> list[Any]:
+    """Know the addresses of two names, and no other name."""
+    hosts = {"two.test": ["127.0.0.1", "127.0.0.2"], "secure.test": ["127.0.0.1"]}.get(host)
+    if hosts is None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in hosts]
 
 
 def resolving(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with asyncio.Runner(loop_factory=Resolving) as runner:
-        runner.run(story())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hone.models.http.connection.look_up", find_addresses)
+        asyncio.run(story())

@@ -88,8 +88,8 @@ async def test_words_from_before_the_handshake_are_not_taken_for_an_answer(certi
 
     async with serving(script) as site:
         with pytest.raises(Unreachable, match="does not speak TLS"):
-            await connect(Route(True, "127.0.0.1", site.port), SystemClock(), 15)
-        connection = await connect(Route(False, "127.0.0.1", site.port), SystemClock(), 15)
+            await connect(Route(True, "127.0.0.1", site.port), SystemClock())
+        connection = await connect(Route(False, "127.0.0.1", site.port), SystemClock())
         await connection.wait()
         with pytest.raises(Unreachable, match="spoke before it was secure"):
             await connection.secure("127.0.0.1")

@@ -1056,4 +1056,28 @@ MUTATIONS = (
         "",
         CHECKPOINT_TESTS,
     ),
+    of(
+        "bounds: what is content",
+        "keep-alives and empty pieces count as content",
+        "models/http/bounds.py",
+        "if content > self._content:",
+        "if True:",
+        "tests/models/test_bounds.py",
+    ),
+    of(
+        "bounds: size",
+        "a reply may grow without end",
+        "models/http/bounds.py",
+        "if content + _BLOCK * blocks > self.bounds.size:",
+        "if False:",
+        "tests/models/test_bounds.py",
+    ),
+    of(
+        "bounds: an answer that did not end",
+        "its connection is used for the next request",
+        "models/endpoint.py",
+        "if not watch.has_ended:",
+        "if False:",
+        "tests/models/test_bounds.py",
+    ),
 )

@@ -145,7 +145,13 @@ SUITES = (
         "faults of a provider, at the first and the second call",
         (
             "tests/faults/test_providers.py::test_every_provider_fault_ends_in_an_answer_or_one_plain_sentence",
+            "tests/faults/test_disorder.py::test_disorder_ends_within_its_bounds_and_leaves_a_valid_history",
         ),
+    ),
+    Suite(
+        "floods",
+        "endless replies that take 100 MB or more",
+        ("tests/faults/test_memory.py",),
     ),
     Suite(
         "malformed",

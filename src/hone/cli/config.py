@@ -26,7 +26,8 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "model": ("The model, as provider/name. Empty: found by the keys and local servers present.", '""'),
     "fallback": ("The model to go on with when the first one fails.", '""'),
     "calls": ("Model calls a turn may take.", "90"),
-    "first_byte": ("Seconds a provider may be silent before the turn ends.", "60.0"),
+    "first_byte": ("Seconds until a provider's first byte. 0: 60, or 600 with a local server.", "0"),
+    "certificates": ("A file with certificates to trust beside the system's.", '""'),
     "tries": ("How often a request is sent when the provider is overloaded or out of reach.", "4"),
     "result_limit": (
         "Characters of a result that the model gets; the rest is kept in a file.",
@@ -41,6 +42,11 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "mode": ("How much is done without a question: plan, ask, auto or full.", '"auto"'),
     "search": ("The address of a SearXNG-compatible server, for web_search.", '""'),
     "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),
+    "bounds": (
+        "When a reply is given up: seconds to the connection, to the first piece, between two pieces and to "
+        "the end, and million characters. 0: 15, 300, 120, 3600 and 4; a local server gets more time.",
+        "connect = 0\nfirst_content = 0\nsilence = 0\nreply = 0\nsize = 0",
+    ),
     "permissions": (
         "What is never asked about, and what is always refused; `hone permissions --help` explains rules.",
         'allow = ["terminal: make test"]\ndeny = ["write_file: migrations/**"]',
@@ -91,6 +97,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
 """Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
 
 TABLES = {
+    "bounds": "bounds",
     "permissions": "permissions",
     "sampling": "sampling",
     "guardrails": "guardrails",
@@ -218,7 +225,7 @@ async def model_rows(options: Options, settings: Settings) -> list[str]:
     own = [Provider(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
     providers = (*own, *KNOWN)
     wanted = options.model or settings.model
-    http = Http(SystemClock(), first_byte=settings.first_byte)
+    http = Http(SystemClock(), certificates=settings.certificates)
     try:
         if Hone(home=options.home, settings=settings).is_from_plugin(wanted):
             found = [f"model in use: {wanted}", f"    {_reason(options, wanted)}, made by a plugin"]

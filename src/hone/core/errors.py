@@ -6,7 +6,8 @@ HoneError
 ├── ModelError               the provider did not answer                             (redacted)
 │   ├── Unreachable          connection refused, reset or cut off, or invalid bytes  (retried)
 │   ├── Overloaded           408, 429 or 5xx, perhaps with a Retry-After             (retried)
-│   ├── Silent               no byte arrived before the deadline
+│   ├── Silent               no byte, or no content, arrived before the deadline
+│   ├── Overlong             the reply took too long or grew too large
 │   ├── Unusable             the reply is empty                                      (retried)
 │   ├── Unauthorised         the key is missing or was refused
 │   ├── Overflow             the conversation exceeds the model's context window
@@ -73,7 +74,11 @@ class Overloaded(ModelError):
 
 
 class Silent(ModelError):
-    """No byte arrived before the deadline."""
+    """No byte, or no content, arrived before the deadline."""
+
+
+class Overlong(ModelError):
+    """The reply took longer, or grew larger, than the settings allow."""
 
 
 class Unusable(ModelError):

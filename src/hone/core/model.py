@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterable
 from enum import StrEnum
+from io import StringIO
 from typing import Protocol
 
 from msgspec import Struct
@@ -42,6 +43,23 @@ def total(usages: Iterable[Usage]) -> Usage:
         sum(usage.output for usage in each),
         sum(costs) if len(costs) == len(each) else None,
     )
+
+
+class TextBuffer:
+    """A text that grows piece by piece and takes little more memory than its characters."""
+
+    def __init__(self) -> None:
+        self._held = StringIO()
+        self._write = self._held.write
+
+    def append(self, text: str) -> None:
+        self._write(text)
+
+    def __bool__(self) -> bool:
+        return self._held.tell() > 0
+
+    def __str__(self) -> str:
+        return self._held.getvalue()
 
 
 class TextPiece(Struct, frozen=True):

@@ -21,11 +21,11 @@ from hone.core.messages import (
     ToolResult,
     told,
 )
-from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import CONTROLLED, CacheMarks, breakpoints, marks_of
-from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, convert_usage, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -112,7 +112,7 @@ class _Usage(msgspec.Struct):
 
 
 class _Start(msgspec.Struct):
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class _Event(msgspec.Struct):
@@ -123,7 +123,7 @@ class _Event(msgspec.Struct):
     message: _Start | None = None
     content_block: _Block | None = None
     delta: _Delta | None = None
-    usage: _Usage | None = None
+    usage: Any = None
     error: Any = None
     content: list[_Block] | None = None
     stop_reason: str | None = None
@@ -136,7 +136,7 @@ class AnthropicAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self._blocks: dict[int, _Block] = {}
-        self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+        self._grown: defaultdict[tuple[int, str], TextBuffer] = defaultdict(self._collect)
         self._usage = _Usage()
 
     def feed(self, data: bytes) -> Iterator[Piece]:
@@ -146,7 +146,7 @@ class AnthropicAssembly(Assembly):
             raise self._failure(data)
         for usage in (event.message and event.message.usage, event.usage):
             if usage:
-                self._count(usage)
+                self._take_usage(convert_usage(_Usage, usage))
         for index, block in enumerate(event.content or ()):
             yield from self._begin(index, block)
         if event.content_block:
@@ -161,7 +161,7 @@ class AnthropicAssembly(Assembly):
             return Overloaded(f"{self._endpoint.provider} broke off: {self._endpoint.quote(text)}.")
         return refusal(self._endpoint, 400, text)
 
-    def _count(self, usage: _Usage) -> None:
+    def _take_usage(self, usage: _Usage) -> None:
         for name in _Usage.__struct_fields__:
             value = getattr(usage, name)
             if value is not None:
@@ -169,12 +169,15 @@ class AnthropicAssembly(Assembly):
 
     def _begin(self, index: int, block: _Block) -> Iterator[Piece]:
         self._blocks[index] = block
+        self._open(block.text, block.thinking, block.signature, block.data, block.id, block.name)
+        self.content += len(bytes(block.input)) if bytes(block.input) != b"{}" else 0
         if block.type == "text" and block.text:
             yield TextPiece(block.text)
 
     def _extend(self, index: int, delta: _Delta) -> Iterator[Piece]:
         for name in ("text", "thinking", "signature", "partial_json"):
-            self._grown[index, name].append(getattr(delta, name))
+            if text := getattr(delta, name):
+                self._grown[index, name].append(text)
         if delta.text:
             yield TextPiece(delta.text)
         if delta.thinking:
@@ -191,7 +194,7 @@ class AnthropicAssembly(Assembly):
 
     def _part(self, index: int) -> Iterator[Part]:
         block = self._blocks[index]
-        grown = {name: "".join(pieces) for (at, name), pieces in self._grown.items() if at == index}
+        grown = {name: str(pieces) for (at, name), pieces in self._grown.items() if at == index}
         match block.type:
             case "text":
                 yield Text(block.text + grown.get("text", ""))

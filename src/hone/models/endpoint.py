@@ -3,26 +3,38 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
 
 from hone.core.clock import Clock
-from hone.core.errors import ModelError, Overflow, Overloaded, Rejected, Unauthorised, Unreachable
+from hone.core.errors import (
+    ModelError,
+    Overflow,
+    Overloaded,
+    Overlong,
+    Rejected,
+    Silent,
+    Unauthorised,
+    Unreachable,
+)
 from hone.core.loading import import_object
-from hone.core.model import Piece, Reply
+from hone.core.model import Piece, Reply, TextBuffer
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.secrets import conceal, redact
 from hone.core.transcript import Node, Transcript
-from hone.models.http import Http
+from hone.models.http import Http, ReplyWatch, Response
 
 Value = TypeVar("Value")
+Counts = TypeVar("Counts", bound=Struct)
 
+EXPLAIN, EXPLAIN_MUTE = "hone.models.oddities:explain", "hone.models.oddities:explain_mute"
+"""Loaded with the first response that is no answer and no refusal."""
 READ_DATE = "email.utils:parsedate_to_datetime"
 """Loaded with the first Retry-After that is a date."""
 _OVERFLOW = regex(
@@ -34,8 +46,9 @@ _OVERFLOW = regex(
 _BODY, _EXCERPT = 64 * 1024, 300
 """Bytes of a refusal that are read, and characters of it that are shown."""
 _RETURNED = ("reasoning_content", "reasoning_details", "thought_signature")
-_MOST = 2**40
-_LIMIT = 32 * 1024 * 1024
+_MOST, _DEAREST = 2**40, 1e6
+_LINE = 64
+"""What an empty line weighs: about the memory it takes."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -64,30 +77,56 @@ class Endpoint(Struct, frozen=True):
         return f"Endpoint(provider={self.provider!r}, url={self.url!r}, variable={self.variable!r})"
 
 
-async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) -> AsyncGenerator[bytes, None]:
-    """The data of each event, or the whole body if the server does not stream."""
+async def exchange(
+    http: Http, clock: Clock, endpoint: Endpoint, body: bytes, watch: ReplyWatch
+) -> AsyncGenerator[bytes, None]:
+    """Yield the data of each event, or the whole body if the server does not stream."""
     headers = {"content-type": "application/json", **endpoint.headers}
-    async with http.post(endpoint.url, headers, body) as reply:
-        response = reply.response
-        if response.status != 200:
+    async with http.post(endpoint.url, headers, body, watch) as reply:
+        response, start, spoken = reply.response, b"", False
+        media_type = response.headers.get("content-type", "")
+        if response.status != 200 or "html" in media_type:
             text = (await reply.read(_BODY)).decode("utf-8", "replace")
-            raise refusal(endpoint, response.status, text, retry_after(response.headers, clock.now()))
-        if "json" in response.headers.get("content-type", ""):
-            yield await reply.read(None)
-            return
-        events = Events()
-        async for chunk in reply:
-            for data in events.feed(chunk):
+            after = retry_after(response.headers, clock.now())
+            raise _odd(endpoint, response, text) or refusal(endpoint, response.status, text, after)
+        if "json" in media_type:
+            start = await reply.read(watch.bounds.event + 1)
+            watch.hold(len(start))
+            if spoken := start.lstrip()[:1] in (b"{", b"["):
+                yield start
+        else:
+            events = Events(watch.hold)
+            async for chunk in reply:
+                start = start or chunk[:_BODY]
+                for data in events.feed(chunk):
+                    spoken = True
+                    yield data
+            for data in events.end():
+                spoken = True
                 yield data
-        for data in events.end():
-            yield data
+            if not watch.has_ended:
+                reply.distrust()
+        if not spoken:
+            raise import_object(EXPLAIN_MUTE)(endpoint, start.decode("utf-8", "replace"))
+
+
+def _odd(endpoint: Endpoint, response: Response, text: str) -> ModelError | None:
+    """Return the error for a response that is neither an answer nor a provider's refusal."""
+    status = response.status
+    if status == 511 or status < 400 or response.headers.get("content-encoding"):
+        error: ModelError | None = import_object(EXPLAIN)(endpoint, response, text)
+        return error
+    return None
 
 
 class Assembly(ABC):
-    """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it."""
+    """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it.
+    `content`: how many characters were received, which must grow with all that is kept; `opened`: in how many
+    blocks and calls."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.is_over = False
+        self.content = self.opened = 0
         self._endpoint = endpoint
         self._stop: str | None = None
 
@@ -96,6 +135,16 @@ class Assembly(ABC):
 
     @abstractmethod
     def reply(self) -> Reply: ...
+
+    def _collect(self) -> TextBuffer:
+        """Make a buffer for one text of the reply. What is appended to it counts as content."""
+        return CountedBuffer(self)
+
+    def _open(self, *texts: str) -> None:
+        """Count the beginning of a block or call, and what it brings. An empty one is no content, but endless
+        ones meet the bound as well."""
+        self.opened += 1
+        self.content += sum(map(len, texts))
 
     def _decoded(self, decode: Callable[[bytes], Value], data: bytes, what: str) -> Value:
         try:
@@ -106,6 +155,18 @@ class Assembly(ABC):
 
     def _cut_off(self) -> Unreachable:
         return Unreachable(f"{self._endpoint.provider} broke off in the middle of its answer.")
+
+
+class CountedBuffer(TextBuffer):
+    """A text of a reply, counted as its content."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        super().__init__()
+        self._assembly = assembly
+
+    def append(self, text: str) -> None:
+        self._write(text)
+        self._assembly.content += len(text)
 
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
@@ -168,6 +229,23 @@ def count(tokens: int | None) -> int:
     return tokens if tokens is not None and 0 <= tokens <= _MOST else 0
 
 
+def amount(dollars: float | None) -> float | None:
+    """A cost as a provider gave it; None where it cannot be one."""
+    return dollars if dollars is not None and 0 <= dollars <= _DEAREST else None
+
+
+def convert_usage(kind: type[Counts], given: object) -> Counts:
+    """Convert what a provider reports about usage, without the fields that cannot be read. An answer does not
+    fail for its bill."""
+    known: dict[str, Any] = {}
+    if not isinstance(given, dict):
+        return kind()
+    for field in msgspec.structs.fields(kind):
+        with suppress(msgspec.ValidationError, KeyError, OverflowError):
+            known[field.name] = msgspec.convert(given[field.encode_name], field.type, strict=False)
+    return kind(**known)
+
+
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Seconds, from a number or a date."""
     value = headers.get("retry-after", "").strip()
@@ -183,22 +261,32 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 class Events:
-    """Fed with bytes as they come, gives the data of every event that is complete."""
+    """Fed with bytes as they come, gives the data of every event that is complete. `hold` is asked whether so
+    many bytes may be kept for an event that is not."""
 
-    def __init__(self) -> None:
-        self._rest = b""
+    def __init__(self, hold: Callable[[int], None]) -> None:
+        self._hold = hold
+        self._rest = bytearray()
         self._data: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        if len(self._rest) > _LIMIT:
-            raise Unreachable("The provider sent an endless line.")
+        *lines, rest = chunk.split(b"\n")
+        if lines and self._rest:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        kept = len(self._data)
         for line in (each.rstrip(b"\r") for each in lines):
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
             elif not line and self._data:
                 yield b"\n".join(self._data)
                 self._data.clear()
+                kept = self._size = 0
+        if rest or self._data:
+            self._rest += rest
+            self._size += sum(len(line) + _LINE for line in self._data[kept:])
+            self._hold(len(self._rest) + self._size)
 
     def end(self) -> Iterator[bytes]:
         """A last event without its blank line, as some servers end."""
@@ -219,12 +307,16 @@ class WireModel(ABC):
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         body, assembly = self.body(prefix, transcript), self.assembly(self._endpoint)
-        async with aclosing(exchange(self._http, self._clock, self._endpoint, body)) as events:
+        watch = ReplyWatch(self._http.bounds, self._endpoint.provider)
+        async with aclosing(exchange(self._http, self._clock, self._endpoint, body, watch)) as events:
             try:
                 async for data in events:
                     for piece in assembly.feed(data):
                         yield piece
-            except Unreachable:
+                    watch.progress(assembly.content, assembly.opened)
+                    if assembly.is_over:
+                        watch.end()
+            except (Unreachable, Silent, Overlong):
                 if not assembly.is_over:
                     raise
         yield assembly.reply()

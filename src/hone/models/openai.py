@@ -20,11 +20,11 @@ from hone.core.messages import (
     ToolCall,
     told,
 )
-from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import marks_of
-from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, amount, convert_usage, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -112,7 +112,7 @@ class _Usage(msgspec.Struct):
 
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: Any = None
     error: Any = None
 
 
@@ -124,17 +124,17 @@ class _Growing(msgspec.Struct):
 
     id: str = ""
     name: str = ""
-    arguments: list[str] = []
+    arguments: TextBuffer = msgspec.field(default_factory=TextBuffer)
 
     def whole(self) -> ToolCall:
-        return ToolCall(self.id, self.name, "".join(self.arguments))
+        return ToolCall(self.id, self.name, str(self.arguments))
 
 
 class ChatAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
-        self._text: list[str] = []
-        self._thinking: list[str] = []
+        self._text = self._collect()
+        self._thinking = self._collect()
         self._kept = import_object(KEPT)(endpoint) if endpoint.returns not in NOTHING else None
         self._calls: dict[int, _Growing] = {}
         self._usage = Usage()
@@ -147,7 +147,7 @@ class ChatAssembly(Assembly):
         if chunk.error:
             raise self._failure(chunk.error, data)
         if chunk.usage:
-            self._usage = _usage(chunk.usage)
+            self._usage = _usage(convert_usage(_Usage, chunk.usage))
         for choice in (chunk.choices or ())[:1]:
             self._stop = choice.finish_reason or self._stop
             delta = choice.delta or choice.message
@@ -165,8 +165,9 @@ class ChatAssembly(Assembly):
         if thought:
             self._thinking.append(thought)
             yield ThinkingPiece(thought)
-        if self._kept:
-            self._kept.add_details(delta.reasoning_details or ())
+        if self._kept and delta.reasoning_details:
+            self.content += len(_encode(delta.reasoning_details))
+            self._kept.add_details(delta.reasoning_details)
         said = delta.content or delta.refusal
         if said:
             self._text.append(said)
@@ -181,7 +182,11 @@ class ChatAssembly(Assembly):
         arguments = function.arguments or ""
         if isinstance(arguments, dict):
             arguments = _encode(arguments).decode()
-        known = self._calls.setdefault(index, _Growing())
+        self.content += len(function.name or "")
+        if index not in self._calls:
+            self._open(call.id or "")
+            self._calls[index] = _Growing(arguments=self._collect())
+        known = self._calls[index]
         known.id = known.id or call.id or ""
         known.name += function.name or ""
         known.arguments.append(arguments)
@@ -192,13 +197,14 @@ class ChatAssembly(Assembly):
         if not self.is_over and self._stop is None:
             raise self._cut_off()
         finish = _FINISH.get(self._stop or "", Finish.DONE)
-        parts = [*self._reasoned(), *([Text("".join(self._text))] if self._text else []), *self._called()]
+        said = [Text(str(self._text))] if self._text else []
+        parts = [*self._reasoned(), *said, *self._called()]
         if finish is Finish.FILTERED and not parts:
             raise Rejected(f"{self._endpoint.provider}'s content filter stopped the answer.")
         return Reply(Message(Role.ASSISTANT, tuple(parts)), finish, self._usage)
 
     def _reasoned(self) -> list[Part]:
-        text = "".join(self._thinking)
+        text = str(self._thinking)
         thinking = self._kept.mark_thinking(text) if self._kept else Thinking(text) if text else None
         return [thinking] if thinking else []
 
@@ -214,7 +220,7 @@ def _usage(usage: _Usage) -> Usage:
         cached=count(details.cached_tokens),
         written=count(details.cache_write_tokens),
         output=count(usage.completion_tokens),
-        cost=usage.cost,
+        cost=amount(usage.cost),
     )
 
 

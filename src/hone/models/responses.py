@@ -26,7 +26,7 @@ from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
 from hone.models.dialects import can_reason
-from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, convert_usage, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -159,7 +159,7 @@ class _Whole(msgspec.Struct):
     error: Any = None
     incomplete_details: _Why | None = None
     output: list[msgspec.Raw] | None = None
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class _Event(_Whole):
@@ -183,6 +183,7 @@ class ResponsesAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self._items: dict[int, msgspec.Raw] = {}
+        self._pieces = 0
         self._end: _Whole | None = None
 
     def feed(self, data: bytes) -> Iterator[Piece]:
@@ -191,6 +192,9 @@ class ResponsesAssembly(Assembly):
         event = self._decoded(_decode, data, "an event")
         if event.type == "error" or (event.error and not event.response):
             raise self._failure(event.code, event.error, data)
+        if isinstance(event.delta, str):
+            self.content += len(event.delta)
+            self._pieces += len(event.delta)
         if event.type in _SAID and isinstance(event.delta, str):
             yield TextPiece(event.delta)
         elif event.type in _THOUGHT and isinstance(event.delta, str):
@@ -198,9 +202,16 @@ class ResponsesAssembly(Assembly):
         elif event.type == "response.reasoning_summary_part.added" and event.summary_index:
             yield ThinkingPiece("\n\n")
         elif event.type == "response.output_item.done":
-            self._items[event.output_index] = event.item
+            self._take(event.output_index, event.item)
         elif event.type in _ENDS or event.object == "response":
             self._finish(event.response or event, data)
+
+    def _take(self, index: int, item: msgspec.Raw) -> None:
+        """Keep a whole item. It repeats what came in pieces, which counts once."""
+        self.opened += 1
+        self.content += max(0, len(bytes(item)) - self._pieces)
+        self._pieces = 0
+        self._items[index] = item
 
     def _finish(self, whole: _Whole, data: bytes) -> None:
         """The last event repeats all items; they count where some did not come by themselves."""
@@ -226,7 +237,7 @@ class ResponsesAssembly(Assembly):
         finish = _FINISH.get(why.reason or "" if why else "", Finish.CALLS if calls else Finish.DONE)
         if finish is Finish.FILTERED and not parts:
             raise Rejected(f"{self._endpoint.provider}'s content filter stopped the answer.")
-        return Reply(Message(Role.ASSISTANT, parts), finish, _usage(self._end.usage or _Usage()))
+        return Reply(Message(Role.ASSISTANT, parts), finish, _usage(convert_usage(_Usage, self._end.usage)))
 
     def _part(self, raw: msgspec.Raw) -> Iterator[Part]:
         item = self._decoded(_decode_item, bytes(raw), "an item of a response")

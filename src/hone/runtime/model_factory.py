@@ -8,11 +8,12 @@ from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
 from hone.models.cacherules import UNKNOWN, CacheRule
-from hone.models.http import Http
+from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds
 from hone.models.providers import KNOWN, Provider, choose, connect
 from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, price_by
 from hone.settings import Settings
 
+MILLION = 1_000_000
 LARGE, SMALL = 200_000, 32_000
 """Tokens. Many models take more, at a price that grows with every call."""
 
@@ -33,7 +34,7 @@ class ModelFactory:
     """`is_local` tells whether a server on this machine is in use, which does one thing at a time."""
 
     def __init__(self, settings: Settings, clock: Clock, model: str | Model, connector: Connector) -> None:
-        self.http = Http(clock, first_byte=settings.first_byte)
+        self.http = Http(clock, bound(settings, REMOTE), certificates=settings.certificates)
         self.is_local = False
         self._settings = settings
         self._clock = clock
@@ -86,5 +87,19 @@ class ModelFactory:
 
     def _adapter(self, provider: Provider, name: str) -> Model:
         ruled = replace(provider, cache=self.cache_rule(name))
-        adapter = connect(ruled, self._environ, self.http, self._clock, name)
+        http = self.http.within(bound(self._settings, LOCAL if provider.local else REMOTE))
+        adapter = connect(ruled, self._environ, http, self._clock, name)
         return self.patient(adapter, self.price(name))
+
+
+def bound(settings: Settings, default: ReplyBounds) -> ReplyBounds:
+    """Return the bounds of a reply: those that the settings name, the others by default."""
+    own = settings.bounds
+    return ReplyBounds(
+        connect=own.connect or default.connect,
+        first_byte=settings.first_byte or default.first_byte,
+        first_content=own.first_content or default.first_content,
+        silence=own.silence or default.silence,
+        reply=own.reply or default.reply,
+        size=int(own.size * MILLION) or default.size,
+    )

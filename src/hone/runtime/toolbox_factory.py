@@ -10,7 +10,7 @@ from hone.core.clock import Clock
 from hone.core.secrets import redact
 from hone.core.tool import Tool, Toolbox
 from hone.core.work import Work
-from hone.models.http import Http
+from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
 from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
@@ -26,8 +26,8 @@ from hone.tools.todo import todo
 from hone.tools.web import web_tools
 from hone.tools.wrappers import Capped, Permitted, SafeTool
 
-PAGE_DEADLINE = 20.0
-"""Seconds a web server may be silent."""
+PAGE_BOUNDS = ReplyBounds(first_byte=20.0, settable=False)
+"""How long a web server may be silent."""
 
 
 class Enclosure(Struct, frozen=True):
@@ -56,7 +56,7 @@ class ToolboxFactory:
     def __init__(self, deps: ToolboxDeps) -> None:
         self.sandbox = deps.sandbox
         self._ground = deps
-        self._pages = Http(deps.clock, first_byte=PAGE_DEADLINE, admit=public_only)
+        self._pages = Http(deps.clock, PAGE_BOUNDS, admit=public_only)
         self._lent: list[tuple[Toolbox, Shell]] = []
 
     def lend(self, folder: Path) -> Toolbox:

@@ -18,14 +18,15 @@ from hone.core.errors import Rejected, Unreachable
 from hone.core.model import Model, Piece
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
+from hone.core.value import replace
 from hone.features.local_models.weights import ModelFiles
 from hone.models.endpoint import Endpoint, excerpt
-from hone.models.http import Http
+from hone.models.http import LOCAL, Http
 from hone.models.openai import OpenAIChat
 
 PROVIDER = "local"
-PATIENCE = 600.0
-"""Seconds to the first byte, and between bytes: a busy machine reads a few tokens a second."""
+BOUNDS = replace(LOCAL, settable=False)
+"""A busy machine reads a few tokens a second."""
 STARTING, ENDING = 120.0, 5.0
 _ENGINE = str(Path(__file__).with_name("engine.py"))
 _PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "SYSTEMROOT", "TMPDIR")
@@ -43,7 +44,7 @@ class Local:
     def __init__(self, files: ModelFiles, clock: Clock) -> None:
         self.files = files
         self._clock = clock
-        self._http = Http(clock, first_byte=PATIENCE, idle=PATIENCE)
+        self._http = Http(clock, BOUNDS)
         self._starting = asyncio.Lock()
         self._running: _Running | None = None
 

@@ -55,7 +55,19 @@ class Twist(Struct, frozen=True):
     torn: bool = False
 
 
-Fault = Refusal | Absence | Twist
+Make = Callable[[Format, list[Event]], Iterator[bytes]]
+"""The format and the events of an honest reply → the pieces of a response, from its first byte on."""
+
+
+class Raw(Struct, frozen=True):
+    """Bytes as they stand, `pace` seconds between the pieces. Where it `hangs`, the connection stays open."""
+
+    make: Make
+    pace: float = 0.0
+    hangs: bool = False
+
+
+Fault = Refusal | Absence | Twist | Raw
 Choice = Callable[[int], str | None]
 """The number of a model call, from 0 → the fault that meets it."""
 

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,22 @@ from typing import Self
 from msgspec import Struct
 
 from hone.core.clock import Clock, SystemClock
-from hone.core.model import Usage
+from hone.core.model import Reply, Usage
 from hone.core.value import replace
 from hone.models.cacherules import CacheRule
 from hone.models.fake_provider.caching import Billing, is_misordered
-from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error, refuse
+from hone.models.fake_provider.disorder import DISORDER
+from hone.models.fake_provider.faults import (
+    FAULTS,
+    Absence,
+    Choice,
+    Fault,
+    Raw,
+    Refusal,
+    Twist,
+    error,
+    refuse,
+)
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
 from hone.models.fake_provider.returning import Returns, Rule
@@ -45,6 +56,13 @@ _MODELS = dump({"object": "list", "data": [_MODEL], "has_more": False})
 _SHOWN = 5
 
 
+class Outpour(Struct, frozen=True):
+    """A response in raw bytes."""
+
+    fault: Raw
+    pieces: Iterator[bytes]
+
+
 class Performance(Struct, frozen=True):
     """A reply on its way out. Where `torn`, the connection ends before the response does."""
 
@@ -53,7 +71,7 @@ class Performance(Struct, frozen=True):
     torn: bool = False
 
 
-Answer = Performance | Refusal | Absence
+Answer = Performance | Outpour | Refusal | Absence
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +90,7 @@ class FakeProvider:
     raw       sent as the stream in place of what the script says
     record    a file that gets each body as a line of JSON, before it is answered
     keep      whether `requests` grows
+    sleep     how time passes between pieces
     clock     by which the cache forgets
     rule      how the cache works; else as the provider documents it for the model
     """
@@ -89,6 +108,7 @@ class FakeProvider:
     raw: bytes | None = None
     record: Path | None = None
     keep: bool = True
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Clock = field(default_factory=SystemClock)
     rule: CacheRule | None = None
     requests: list[HttpRequest] = field(default_factory=list, init=False)
@@ -103,7 +123,9 @@ class FakeProvider:
     _file: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.fault, str) and (self.fault not in FAULTS or self.fault == "refused"):
+        if isinstance(self.fault, str) and (
+            self.fault not in {*FAULTS, *DISORDER} or self.fault == "refused"
+        ):
             raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
         self._billing = Billing(self.recall, self.clock, self.rule)
         self._returns = Returns(self.returns)
@@ -177,6 +199,8 @@ class FakeProvider:
         match answer:
             case Performance():
                 await self._play(answer, caller)
+            case Outpour():
+                await self._pour(answer, caller)
             case Refusal():
                 await caller.answer(answer.status, answer.bodies[format], answer.headers, answer.media_type)
             case Absence("silent"):
@@ -206,11 +230,14 @@ class FakeProvider:
             asked, wrong = None, [str(malformed)]
         self.invalid += wrong
         name = self.fault(number) if callable(self.fault) else self.fault
-        fault = FAULTS[name] if name else Twist()
-        if not isinstance(fault, Twist):
+        fault = _find_fault(name) if name else Twist()
+        if not isinstance(fault, Twist | Raw):
             return fault
         if asked is None or wrong:
             return refuse(400, "; ".join(wrong[:_SHOWN]))
+        if isinstance(fault, Raw):
+            reply, framing = self._reply(asked, request.body, Twist())
+            return Outpour(fault, fault.make(format, stream(format, reply, framing)))
         return self._perform(asked, request.body, fault)
 
     def _perform(self, asked: ParsedRequest, body: bytes, twist: Twist) -> Performance:
@@ -220,21 +247,36 @@ class FakeProvider:
             parts, torn = [b"".join(parts)[: self.cut_at]], True
         return Performance(parts, streamed, torn)
 
-    def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
-        head, format = asked.head, asked.format
-        tokens = self._billing.count(format, head.model, body)
+    def _reply(self, asked: ParsedRequest, body: bytes, twist: Twist) -> tuple[Reply, Framing]:
+        head = asked.head
+        tokens = self._billing.count(asked.format, head.model, body)
         messages = asked.messages
-        reply = self._returns.seal(format, twist.alter(say(self.script, messages)), len(messages))
+        reply = self._returns.seal(asked.format, twist.alter(say(self.script, messages)), len(messages))
         if reply.usage == Usage():
             usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
             reply = replace(reply, usage=usage, extended=tokens.extended)
         options = head.stream_options if isinstance(head, Chat) else None
-        framing = Framing(head.model, counted=bool(options and options.include_usage))
+        return reply, Framing(head.model, counted=bool(options and options.include_usage))
+
+    def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
+        head, format = asked.head, asked.format
+        reply, framing = self._reply(asked, body, twist)
         if not head.stream:
             data = whole(format, reply, framing)
             return [data[: len(data) // 2] if twist.bend else data]
         events = stream(format, reply, framing)
         return [data for _, data in (twist.bend(format, events) if twist.bend else events)]
+
+    async def _pour(self, outpour: Outpour, caller: Caller) -> None:
+        """Until the end, or until the caller has had enough."""
+        fault, caller.persistent = outpour.fault, False
+        for piece in outpour.pieces:
+            await caller.send(piece)
+            await self.sleep(fault.pace)
+            if caller.has_left:
+                return
+        while fault.hangs and not caller.has_left:
+            await self.sleep(1.0)
 
     async def _play(self, performance: Performance, caller: Caller) -> None:
         parts = recut(performance.parts, self.chunk) if self.chunk else performance.parts
@@ -252,8 +294,12 @@ class FakeProvider:
         await caller.send(start)
         for part in parts:
             await caller.send(part)
-            await asyncio.sleep(self.pace)
+            await self.sleep(self.pace)
         await caller.send(end)
+
+
+def _find_fault(name: str) -> Fault:
+    return FAULTS[name] if name in FAULTS else DISORDER[name]
 
 
 def _format(request: HttpRequest) -> Format | None:

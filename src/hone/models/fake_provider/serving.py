@@ -71,6 +71,10 @@ class Caller:
     ) -> None:
         await self.send(opening(status, len(body), headers, media_type), body)
 
+    @property
+    def has_left(self) -> bool:
+        return self._reader.at_eof() or self._writer.transport.is_closing()
+
     async def gone(self) -> None:
         """Returns when the caller closes the connection."""
         while await self._reader.read(_HEAD):

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
 from functools import lru_cache, partial
 from typing import Self, TypeAlias
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ from weakref import WeakKeyDictionary
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Unreachable
 from hone.core.regex import regex
+from hone.models.http.bounds import REMOTE, ReplyBounds, ReplyWatch
 from hone.models.http.connection import (
     Admit,
     Dial,
@@ -39,13 +41,13 @@ Keeper: TypeAlias = AsyncGenerator[None, None]
 class Exchange:
     """An answer on its way in: the head is here, iteration gives the body as it arrives."""
 
-    def __init__(self, connection: HttpConnection, head: Head, rest: bytes, idle: float) -> None:
+    def __init__(self, connection: HttpConnection, head: Head, rest: bytes, watch: ReplyWatch) -> None:
         self.response = head.response
         self._connection = connection
         self._persistent = head.persistent
         self._body = body_of(head.response)
         self._rest = rest
-        self._idle = idle
+        self._watch = watch
 
     def __aiter__(self) -> Self:
         return self
@@ -53,7 +55,7 @@ class Exchange:
     async def __anext__(self) -> bytes:
         body = self._body
         while not body.done:
-            data, self._rest = self._rest or await self._connection.read(self._idle), b""
+            data, self._rest = self._rest or await self._connection.read(self._watch), b""
             try:
                 payload = b"".join(body.feed(data) if data else body.end())
             except Garbled as garbled:
@@ -73,6 +75,10 @@ class Exchange:
             parts.append(part)
             size += len(part)
         return b"".join(parts)[:limit]
+
+    def distrust(self) -> None:
+        """Do not use the connection again: what comes next may still belong to this answer."""
+        self._persistent = False
 
     @property
     def complete(self) -> bool:
@@ -130,31 +136,35 @@ class Http:
     def __init__(
         self,
         clock: Clock,
+        bounds: ReplyBounds = REMOTE,
         *,
-        first_byte: float = 60.0,
-        idle: float = 120.0,
-        connect: float = 15.0,
+        certificates: str = "",
         admit: Admit | None = None,
         resolve: Resolve = resolve,
         dial: Dial = dial,
     ) -> None:
+        self.bounds = bounds
         self._clock = clock
-        self._first_byte = first_byte
-        self._idle = idle
-        self._connect = connect
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Pool, Keeper]] = WeakKeyDictionary()
-        self._line = HeldConnection(resolve, dial, admit)
+        self._line = HeldConnection(resolve, dial, admit, certificates)
         proxies = read_proxies(os.environ) if admit is None else Proxies()
         subject = "The address of the model server" if admit is None else "The address"
         self._locate = lru_cache(maxsize=64)(partial(locate, proxies=proxies, subject=subject))
 
+    def within(self, bounds: ReplyBounds) -> "Http":
+        """Return a client with other bounds that shares the connections of this one."""
+        other = copy(self)
+        other.bounds = bounds
+        return other
+
     def post(
-        self, url: str, headers: Mapping[str, str], body: bytes
+        self, url: str, headers: Mapping[str, str], body: bytes, watch: ReplyWatch | None = None
     ) -> AbstractAsyncContextManager[Exchange]:
-        return self._exchange("POST", url, headers, body)
+        """A caller that can tell content from other bytes brings the watch, and tells it."""
+        return self._exchange("POST", url, headers, body, watch)
 
     def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Exchange]:
-        return self._exchange("GET", url, headers, b"")
+        return self._exchange("GET", url, headers, b"", None)
 
     async def close(self) -> None:
         """Close what rests in this event loop; a later request opens a connection again."""
@@ -165,7 +175,7 @@ class Http:
 
     @asynccontextmanager
     async def _exchange(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, watch: ReplyWatch | None
     ) -> AsyncIterator[Exchange]:
         place = self._locate(url)
         request = encode(method, place, headers, body)
@@ -174,16 +184,17 @@ class Http:
         connection = pool.take(place.route, self._clock.monotonic())
         used = connection is not None
         if connection is None:
-            connection = await connect(place.route, self._clock, self._connect, self._line)
+            connection = await connect(place.route, self._clock, self.bounds, self._line)
+        watch = watch or ReplyWatch(self.bounds, place.route.authority)
         try:
             try:
-                exchange = await self._ask(connection, request)
+                exchange = await self._ask(connection, request, watch)
             except Unreachable:
                 if not used or connection.heard:
                     raise
                 connection.abandon()
-                connection = await connect(place.route, self._clock, self._connect, self._line)
-                exchange = await self._ask(connection, request)
+                connection = await connect(place.route, self._clock, self.bounds, self._line)
+                exchange = await self._ask(connection, request, watch)
             yield exchange
         finally:
             if exchange is not None and exchange.complete:
@@ -191,19 +202,18 @@ class Http:
             else:
                 connection.abandon()
 
-    async def _ask(self, connection: HttpConnection, request: list[bytes]) -> Exchange:
+    async def _ask(self, connection: HttpConnection, request: list[bytes], watch: ReplyWatch) -> Exchange:
         connection.send(*request)
+        watch.send()
         opening = ResponseStart()
-        within = self._first_byte
         try:
             while True:
-                data = await connection.read(within)
+                data = await connection.read(watch)
                 if not data:
                     opening.end()
                 head = opening.feed(data)
                 if head is not None:
-                    return Exchange(connection, head, opening.rest, self._idle)
-                within = self._idle
+                    return Exchange(connection, head, opening.rest, watch)
         except Garbled as garbled:
             raise Unreachable(f"{connection.name} {garbled}.") from None
 

@@ -5,13 +5,16 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import cache
+from threading import Thread
 from typing import cast
 
 from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Rejected, Silent, Unreachable
+from hone.models.http.bounds import REMOTE, ReplyBounds, ReplyWatch
 from hone.models.http.framing import Garbled, ResponseStart
 from hone.models.http.route import Proxy, Route, spell
 
@@ -26,12 +29,13 @@ class HttpConnection(asyncio.Protocol):
     that receives anything, be it only its end, must not be used again.
     """
 
-    def __init__(self, name: str, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock, certificates: str = "") -> None:
         self.name = name
         self.heard = False
         self.resting = False
         self.rested = 0.0
         self._clock = clock
+        self._certificates = certificates
         self._transport: asyncio.Transport | None = None
         self._parts: list[bytes] = []
         self._size = 0
@@ -51,19 +55,24 @@ class HttpConnection(asyncio.Protocol):
             for part in parts:
                 self._transport.write(part)
 
-    async def read(self, within: float) -> bytes:
-        """The next bytes, b"" at the end; Silent if there are none in time."""
+    async def read(self, watch: ReplyWatch) -> bytes:
+        """Return the next bytes, b"" at the end. Raises what the watch says if they come too late."""
         while not self._parts and not self._over:
-            unsent = self._unsent()
+            unsent, begun, left = self._unsent(), self._clock.monotonic(), watch.left()
+            if left <= 0:
+                raise watch.overdue()
             try:
-                async with self._clock.timeout(within):
+                async with self._clock.timeout(left):
                     await self.wait()
             except TimeoutError:
-                # As long as the request is still moving out, it is not the server who is slow.
-                if self._unsent() < unsent:
-                    continue
-                raise Silent(f"{self.name} sent nothing for {within:g} seconds.") from None
-        return self.take()
+                if self._unsent() >= unsent:
+                    raise watch.overdue() from None
+            watch.wait(self._clock.monotonic() - begun)
+            if self._unsent() < unsent:
+                watch.send()
+        data = self.take()
+        watch.read(len(data))
+        return data
 
     async def wait(self) -> None:
         """Until there is something to take."""
@@ -98,7 +107,8 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is None or not self.quiet:
             raise Unreachable(f"{self.name} closed the connection or spoke before it was secure.")
         loop = asyncio.get_running_loop()
-        self._transport = await loop.start_tls(self._transport, self, trust(), server_hostname=host)
+        context = trust(self._certificates)
+        self._transport = await loop.start_tls(self._transport, self, context, server_hostname=host)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -131,12 +141,41 @@ class HttpConnection(asyncio.Protocol):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
 
+look_up = socket.getaddrinfo
+
+
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a name, as the system knows them."""
+    """Return the addresses of a name, as the system knows them.
+
+    The thread is a daemon, not one of the loop's pool: a loop that ends waits for its pool, and a name server
+    that does not answer would keep the user's Ctrl-C waiting for half a minute.
+    """
     if host == "localhost":
         return ["127.0.0.1", "::1"]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(addresses: list[str] | None, error: Exception | None) -> None:
+        if found.done():
+            return
+        if error is not None:
+            found.set_exception(error)
+        else:
+            found.set_result(addresses or [])
+
+    def ask() -> None:
+        addresses: list[str] | None = None
+        failure: Exception | None = None
+        try:
+            infos = look_up(host, port, type=socket.SOCK_STREAM)
+            addresses = [str(address[0]) for *_, address in infos]
+        except (OSError, UnicodeError) as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, addresses, failure)
+
+    Thread(target=ask, name="hone-resolver", daemon=True).start()
+    return await found
 
 
 async def dial(connection: HttpConnection, address: str, port: int) -> None:
@@ -155,13 +194,18 @@ class HeldConnection(Struct, frozen=True):
     resolve: Resolve = resolve
     dial: Dial = dial
     admit: Admit | None = None
+    certificates: str = ""
+    """A file with certificates that are trusted beside the system's."""
 
 
 DIRECT = HeldConnection()
 
 
-async def connect(route: Route, clock: Clock, within: float, line: HeldConnection = DIRECT) -> HttpConnection:
-    connection = HttpConnection(route.authority, clock)
+async def connect(
+    route: Route, clock: Clock, bounds: ReplyBounds = REMOTE, line: HeldConnection = DIRECT
+) -> HttpConnection:
+    connection = HttpConnection(route.authority, clock, line.certificates)
+    within = bounds.connect
     hop: Route | Proxy = route.proxy or route
     ready = False
     try:
@@ -175,7 +219,8 @@ async def connect(route: Route, clock: Clock, within: float, line: HeldConnectio
                 await connection.secure(route.host)
         ready = True
     except TimeoutError:
-        raise Silent(f"{_label(hop)} did not take the connection within {within:g} seconds.") from None
+        hint = " To wait longer, raise connect of [bounds] in hone.toml." if bounds.settable else ""
+        raise Silent(f"{_label(hop)} did not take the connection within {within:g} seconds.{hint}") from None
     except OSError as error:
         raise Unreachable(_explain(error, hop)) from error
     finally:
@@ -216,10 +261,18 @@ def _check(line: HeldConnection, hop: Route | Proxy, address: str) -> None:
 
 
 @cache
-def trust() -> ssl.SSLContext:
-    """The system's certificates, or those of SSL_CERT_FILE: 25 ms that only https:// has to pay, once."""
+def trust(certificates: str = "") -> ssl.SSLContext:
+    """Load the system's certificates, or those of SSL_CERT_FILE, and those of a file that the settings name.
+    Only https:// has to pay the 25 ms, once."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
+    if certificates:
+        try:
+            context.load_verify_locations(certificates)
+        except OSError as error:
+            raise Rejected(
+                f"{certificates}, which `certificates` in hone.toml names, cannot be used: {error}."
+            ) from error
     return context
 
 

@@ -104,7 +104,7 @@ def body_of(response: Response) -> Body:
         return Sized(0)
     packing = response.headers.get("content-encoding", "identity").lower()
     if packing != "identity" and response.status < 300:
-        raise Garbled("packed its answer although it was asked not to")
+        raise Garbled(f"compressed its answer ({packing[:20]}) although it was asked not to")
     coding = response.headers.get("transfer-encoding", "identity").lower()
     if coding == "chunked":
         return Chunked()
