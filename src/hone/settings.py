@@ -22,6 +22,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: str
     format: str = "openai"
     key: str = ""
+    local: bool | None = None
+    """Whether it is a server of your own, with a small window. Left out: its address tells."""
 
 
 class PriceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

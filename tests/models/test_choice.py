@@ -10,11 +10,11 @@ from hone.core.errors import SettingsError
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import refusing
 from hone.models.http import Http
-from hone.models.providers import KNOWN, Provider, address, choose
+from hone.models.providers import KNOWN, Provider, address, choose, is_local
 from hone.models.scripted import lines
 
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}
-REMOTE = tuple(each for each in KNOWN if not each.local)
+REMOTE = tuple(each for each in KNOWN if not is_local(each, {}))
 
 
 @asynccontextmanager

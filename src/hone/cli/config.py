@@ -19,7 +19,8 @@ from hone.core.errors import HoneError, SettingsError
 from hone.core.secrets import mask_password
 from hone.core.visible import visible
 from hone.models.http import Http
-from hone.models.providers import KNOWN, Provider, choose
+from hone.models.providers import Provider, address, choose
+from hone.runtime.model_factory import list_providers
 from hone.settings import Settings, home_folder, read
 
 KEYS: Mapping[str, tuple[str, str]] = {
@@ -75,8 +76,9 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'read = ["~/data"]\nwrite = []\nenv = ["DATABASE_URL"]\nnetwork = "never"',
     ),
     "providers": (
-        "An endpoint of your own: its address, openai or anthropic, and which variable holds its key.",
-        'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"',
+        "An endpoint of your own: its address, openai or anthropic, which variable holds its key, and "
+        "whether it is a local server (left out: the address tells).",
+        'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"\nlocal = true',
     ),
     "prices": (
         "US dollars for a million tokens of a model whose price Hone does not know.",
@@ -210,8 +212,7 @@ def variable(name: str) -> str:
 
 async def model_rows(options: Options, settings: Settings) -> list[str]:
     """Which model would be used and why, and which keys are there; never a key itself."""
-    own = [Provider(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
-    providers = (*own, *KNOWN)
+    providers = list_providers(settings)
     wanted = options.model or settings.model
     http = Http(SystemClock(), first_byte=settings.first_byte)
     try:
@@ -232,9 +233,9 @@ def _reason(options: Options, wanted: str, provider: Provider | None = None) -> 
         return "named with --model"
     if wanted or provider is None:
         return "named with $HONE_MODEL" if os.environ.get("HONE_MODEL") else "named in hone.toml"
-    if provider.local:
-        return f"no key is set, and a server answers at {provider.url}"
-    return f"the first key that is set is {provider.key}"
+    if provider.key and provider.default:
+        return f"the first key that is set is {provider.key}"
+    return f"no key is set, and a server answers at {address(provider, os.environ)}"
 
 
 def _keys(providers: Sequence[Provider]) -> Iterator[str]:

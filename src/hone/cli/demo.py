@@ -59,7 +59,7 @@ async def _play(root: Path) -> None:
     async with FakeProvider(script()) as stage:
         settings = Settings(
             model="scripted/demo",
-            providers={"scripted": ProviderSettings(f"{stage.url}/v1")},
+            providers={"scripted": ProviderSettings(f"{stage.url}/v1", local=False)},
             learning=Learning(turns=2),
         )
         async with Hone(home=root / "home", folder=project, settings=settings, learning="queue") as hone:

@@ -31,6 +31,8 @@ _OVERFLOW = regex(
     r"|exceeds? the (model's |available )?(limit|maximum|context)",
     re.IGNORECASE,
 )
+MARK = "x-hone"
+"""The header in every answer of `hone serve`."""
 _BODY, _EXCERPT = 64 * 1024, 300
 """Bytes of a refusal that are read, and characters of it that are shown."""
 _MOST = 2**40
@@ -65,6 +67,8 @@ async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) ->
     headers = {"content-type": "application/json", **endpoint.headers}
     async with http.post(endpoint.url, headers, body) as reply:
         response = reply.response
+        if is_hone(response.headers):
+            raise Rejected(explain_hone(endpoint.provider))
         if response.status != 200:
             text = (await reply.read(_BODY)).decode("utf-8", "replace")
             raise refusal(endpoint, response.status, text, retry_after(response.headers, clock.now()))
@@ -77,6 +81,18 @@ async def exchange(http: Http, clock: Clock, endpoint: Endpoint, body: bytes) ->
                 yield data
         for data in events.end():
             yield data
+
+
+def is_hone(headers: Mapping[str, str]) -> bool:
+    """Tell whether an answer comes from `hone serve`, which marks each of its answers."""
+    return MARK in headers
+
+
+def explain_hone(provider: str) -> str:
+    return (
+        f"The address of {provider} is Hone's own endpoint (hone serve), which needs a model itself. "
+        f"Give {provider} the address of a model server, or choose another model: hone setup"
+    )
 
 
 class Assembly(ABC):

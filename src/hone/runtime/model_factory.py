@@ -8,7 +8,7 @@ from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
 from hone.models.http import Http
-from hone.models.providers import KNOWN, Provider, choose, connect
+from hone.models.providers import KNOWN, Provider, choose, connect, is_local
 from hone.models.wrappers import PRICES, Patience, Price, Priced, Retrying
 from hone.settings import Settings
 
@@ -17,6 +17,15 @@ LARGE, SMALL = 200_000, 32_000
 
 Connector = Callable[[str], Connect | None]
 """Finds how to reach a provider that a plugin or a feature brings; None: it is none of theirs."""
+
+
+def list_providers(settings: Settings) -> tuple[Provider, ...]:
+    """Return the endpoints of the settings, then the known providers. The first of a name counts."""
+    own = (
+        Provider(name, each.url, each.format, each.key, local=each.local)
+        for name, each in settings.providers.items()
+    )
+    return (*own, *KNOWN)
 
 
 class ModelFactory:
@@ -47,12 +56,10 @@ class ModelFactory:
         provider, _, rest = wanted.partition("/")
         if connect := self._connector(provider):
             return replace(connect(rest), name=wanted)
-        own = [
-            Provider(name, each.url, each.format, each.key) for name, each in self._settings.providers.items()
-        ]
-        chosen, name = await choose(wanted, (*own, *KNOWN), self._environ, self.http)
-        window = SMALL if chosen.local and not self._settings.window else 0
-        return Connection(self._adapter(chosen, name), name, window, local=chosen.local)
+        chosen, name = await choose(wanted, list_providers(self._settings), self._environ, self.http)
+        local = is_local(chosen, self._environ)
+        window = SMALL if local and not self._settings.window else 0
+        return Connection(self._adapter(chosen, name), name, window, local=local)
 
     def price(self, name: str) -> Price | None:
         own = self._settings.prices.get(name)

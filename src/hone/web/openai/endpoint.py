@@ -29,6 +29,8 @@ from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"
+AGENT = "hone"
+"""How Hone's own HTTP client calls itself."""
 NAME = regex(r"[A-Za-z0-9._:-]{1,128}")
 ALIVE = 10.0
 """Seconds of silence before a stream says that it lives, or a client is looked after."""
@@ -60,6 +62,7 @@ class ChatEndpoint:
     async def complete(self, call: Call) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
+            _check_client(call)
             shapes.check(call.body)
             turned = await self._turned(call)
         except BadRequest as error:
@@ -250,6 +253,13 @@ def _new_id(who: ApiCaller) -> str:
 def _texts(turn: Turn) -> list[str]:
     said = (node.message for node in turn.nodes)
     return [message.text for message in said if message.role is Role.ASSISTANT and message.text]
+
+
+def _check_client(call: Call) -> None:
+    """Raises BadRequest for a request that Hone sends as if this were a model: Hone would ask itself, and
+    nobody would answer."""
+    if call.headers.get("user-agent") == AGENT:
+        raise BadRequest("Hone cannot be the model of Hone.", "model", "hone_itself")
 
 
 def _aside(system: str) -> str:
