@@ -387,12 +387,9 @@ class Hone:
         """From a name to a model that answers."""
         if isinstance(self._model, ModelFactory):
             return self._model
-        own = self.settings.providers
+        own, connect = self.settings.providers, self._parts.connect
         return ModelFactory(
-            self.settings,
-            self.clock,
-            self._model,
-            lambda provider: self._parts.connect(provider, own=provider in own),
+            self.home, self.settings, self.clock, self._model, lambda name: connect(name, own=name in own)
         )
 
     @cached_property

@@ -29,6 +29,7 @@ COMMANDS: Commands = {
     "review": ("hone.cli.reviews:review", "Look back over a conversation now, for what is worth keeping."),
     "worker": ("hone.cli.worker:worker", "Do the reviews that are queued, and wait for more."),
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
+    "keys": ("hone.cli.keys:keys", "Store, list and remove the keys of model providers."),
     "config": ("hone.cli.config:config", "Show the settings and which model is used, and why."),
     "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in; or each FILE as it is shown."),
     "permissions": (

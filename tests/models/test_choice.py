@@ -75,7 +75,7 @@ async def test_without_a_key_the_first_server_that_answers_is_asked_what_it_has(
 @pytest.mark.parametrize(
     ("wanted", "explanation"),
     [
-        ("openai/gpt", "No key for openai. Set it with: export OPENAI_API_KEY=…"),
+        ("openai/gpt", "No key for openai. Store it with: hone keys set openai (or export OPENAI_API_KEY=…)"),
         (
             "nobody/gpt",
             "'nobody/gpt' names no known provider; write provider/name with one of: anthropic, openai",

@@ -420,6 +420,14 @@ MUTATIONS = (
         DOOR_TESTS,
     ),
     of(
+        "redaction: stored keys",
+        "only the form of a secret counts",
+        "runtime/toolbox_factory.py",
+        "redact(conceal(text, keys.values()) if keys else text)",
+        "redact(text)",
+        "tests/story/test_cli_keys.py",
+    ),
+    of(
         "redaction",
         "secrets stay in results",
         "tools/wrappers.py",

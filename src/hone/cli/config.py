@@ -20,7 +20,7 @@ from hone.core.secrets import mask_password
 from hone.core.visible import visible
 from hone.models.http import Http
 from hone.models.providers import Provider, address, choose
-from hone.runtime.model_factory import list_providers
+from hone.runtime.model_factory import KeyedEnvironment, list_providers
 from hone.settings import Settings, home_folder, read
 
 KEYS: Mapping[str, tuple[str, str]] = {
@@ -213,19 +213,20 @@ def variable(name: str) -> str:
 async def model_rows(options: Options, settings: Settings) -> list[str]:
     """Which model would be used and why, and which keys are there; never a key itself."""
     providers = list_providers(settings)
+    environ = KeyedEnvironment(options.home or home_folder(), settings)
     wanted = options.model or settings.model
     http = Http(SystemClock(), first_byte=settings.first_byte)
     try:
         if Hone(home=options.home, settings=settings).is_from_plugin(wanted):
             found = [f"model in use: {wanted}", f"    {_reason(options, wanted)}, made by a plugin"]
         else:
-            provider, name = await choose(wanted, providers, os.environ, http)
+            provider, name = await choose(wanted, providers, environ, http)
             found = [f"model in use: {name}", f"    {_reason(options, wanted, provider)}"]
     except SettingsError as error:
         found = ["model in use: none", *(f"    {line}" for line in str(error).split("\n"))]
     finally:
         await http.close()
-    return [*found, "", *_keys(providers)]
+    return [*found, "", *_keys(providers, environ)]
 
 
 def _reason(options: Options, wanted: str, provider: Provider | None = None) -> str:
@@ -234,10 +235,12 @@ def _reason(options: Options, wanted: str, provider: Provider | None = None) -> 
     if wanted or provider is None:
         return "named with $HONE_MODEL" if os.environ.get("HONE_MODEL") else "named in hone.toml"
     if provider.key and provider.default:
-        return f"the first key that is set is {provider.key}"
+        how = "set" if os.environ.get(provider.key) else "stored"
+        return f"the first key that is {how} is {provider.key}"
     return f"no key is set, and a server answers at {address(provider, os.environ)}"
 
 
-def _keys(providers: Sequence[Provider]) -> Iterator[str]:
+def _keys(providers: Sequence[Provider], environ: KeyedEnvironment) -> Iterator[str]:
     for key in dict.fromkeys(each.key for each in providers if each.key):
-        yield f"{variable(key)}: {'set' if os.environ.get(key) else 'not set'}"
+        state = "set" if os.environ.get(key) else "stored" if environ.stored(key) else "not set"
+        yield f"{variable(key)}: {state}"

@@ -91,7 +91,7 @@ def is_hone(headers: Mapping[str, str]) -> bool:
 def explain_hone(provider: str) -> str:
     return (
         f"The address of {provider} is Hone's own endpoint (hone serve), which needs a model itself. "
-        f"Give {provider} the address of a model server, or choose another model: hone setup"
+        f"Give {provider} the address of a model server, or choose another model with `hone setup`."
     )
 
 
@@ -124,7 +124,8 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
     """What a status and its body mean for whoever waits for the answer."""
     who, said = endpoint.provider, endpoint.quote(body)
     if status in (401, 403):
-        ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
+        store = f"To store one, use `hone keys set {who}`."
+        ask = f" Set {endpoint.variable} to a valid key. {store}" if endpoint.variable else ""
         return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
     if status == 404:
         return Rejected(f"{who} does not know this model or address (404): {said}. Check the model's name.")

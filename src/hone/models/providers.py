@@ -149,7 +149,9 @@ async def _named(
         names = ", ".join(each.name for each in providers)
         raise SettingsError(f"{wanted!r} names no known provider; write provider/name with one of: {names}.")
     if provider.key and not environ.get(provider.key):
-        raise SettingsError(f"No key for {name}. Set it with: export {provider.key}=…")
+        raise SettingsError(
+            f"No key for {name}. Store it with: hone keys set {name} (or export {provider.key}=…)"
+        )
     model = model or provider.default or await _offered_first(provider, environ, http)
     return provider, f"{name}/{model}"
 

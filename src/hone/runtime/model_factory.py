@@ -1,9 +1,13 @@
 """Create the model for a name, from the settings and the environment."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hone.core.clock import Clock
+from hone.core.loading import import_object
 from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
@@ -12,6 +16,11 @@ from hone.models.providers import KNOWN, Provider, choose, connect, is_local
 from hone.models.wrappers import PRICES, Patience, Price, Priced, Retrying
 from hone.settings import Settings
 
+if TYPE_CHECKING:
+    from hone.stores.keys import ProviderKeys
+
+KEYS_FILE = "keys.json"
+"""Where keys are stored in a home. What reads it is loaded if it is there."""
 LARGE, SMALL = 200_000, 32_000
 """Tokens. Many models take more, at a price that grows with every call."""
 
@@ -28,17 +37,57 @@ def list_providers(settings: Settings) -> tuple[Provider, ...]:
     return (*own, *KNOWN)
 
 
+class KeyedEnvironment(Mapping[str, str]):
+    """The environment, and behind it the keys that are stored in a home. A variable that is set wins."""
+
+    def __init__(self, home: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
+        self._home = home
+        self._environ = dict(environ)
+        self._names = frozenset(each.key for each in list_providers(settings) if each.key)
+
+    def __getitem__(self, name: str) -> str:
+        found = self._environ.get(name) or self.stored(name)
+        if not found:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environ)
+
+    def __len__(self) -> int:
+        return len(self._environ)
+
+    def stored(self, name: str) -> str:
+        """Return the stored key of a provider, or nothing. Raises StoreError if it cannot be read."""
+        keys = open_keys(self._home) if name in self._names else None
+        return keys.get(name) if keys else ""
+
+
+def open_keys(home: Path) -> "ProviderKeys | None":
+    """Return the keys that are stored in a home, or None if there are none."""
+    return _keys_of(home) if os.path.lexists(home / KEYS_FILE) else None
+
+
+@cache
+def _keys_of(home: Path) -> "ProviderKeys":
+    """Keep what was fetched from the keyring, which may ask the owner each time."""
+    keys: ProviderKeys = import_object("hone.stores.keys:ProviderKeys")(home)
+    return keys
+
+
 class ModelFactory:
     """`is_local` tells whether a server on this machine is in use, which does one thing at a time."""
 
-    def __init__(self, settings: Settings, clock: Clock, model: str | Model, connector: Connector) -> None:
+    def __init__(
+        self, home: Path, settings: Settings, clock: Clock, model: str | Model, connector: Connector
+    ) -> None:
         self.http = Http(clock, first_byte=settings.first_byte)
         self.is_local = False
         self._settings = settings
         self._clock = clock
         self._model = model or settings.model
         self._connector = connector
-        self._environ = dict(os.environ)
+        self._environ = KeyedEnvironment(home, settings)
 
     async def close(self) -> None:
         await self.http.close()
