@@ -13,6 +13,7 @@ CHAT = "hone.cli.chat:chat"
 """What `hone` does without a command."""
 
 COMMANDS: Commands = {
+    "setup": ("hone.cli.setup:setup", "Choose a model, test it and write it to hone.toml."),
     "run": ("hone.cli.run:run", "Do one TASK and print the answer."),
     "sessions": ("hone.cli.sessions:sessions", "List, read, go on with, copy and remove conversations."),
     "memory": ("hone.cli.memory:memory", "Read and change what Hone knows of you and your work."),
@@ -138,7 +139,7 @@ FEATURES = (
         {
             "models": (
                 "hone.features.local_models.commands:models",
-                "Models that run on this machine: list, add, remove.",
+                "List the models that can be used; add small ones.",
             )
         },
         part="hone.features.local_models.part:LocalModelsPart",

@@ -84,6 +84,10 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "US dollars for a million tokens of a model whose price Hone does not know.",
         "input = 1.0\noutput = 4.0\ncached = 0.1",
     ),
+    "models": (
+        "What Hone does not know of a model: how many tokens a conversation with it may take.",
+        "window = 64000",
+    ),
 }
 """Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
 
@@ -98,6 +102,7 @@ TABLES = {
     "projects": 'projects."/path/to/folder".sandbox',
     "providers": "providers.mine",
     "prices": 'prices."mine/some-model"',
+    "models": 'models."mine/some-model"',
 }
 
 VARIABLES = (
@@ -242,5 +247,4 @@ def _reason(options: Options, wanted: str, provider: Provider | None = None) -> 
 
 def _keys(providers: Sequence[Provider], environ: KeyedEnvironment) -> Iterator[str]:
     for key in dict.fromkeys(each.key for each in providers if each.key):
-        state = "set" if os.environ.get(key) else "stored" if environ.stored(key) else "not set"
-        yield f"{variable(key)}: {state}"
+        yield f"{variable(key)}: {environ.describe(key)}"

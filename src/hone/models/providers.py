@@ -191,7 +191,8 @@ async def list_models(provider: Provider, environ: Mapping[str, str], http: Http
     """Ask a server for its models that can talk. Raises ModelError, also if the server is Hone itself."""
     place, key = address(provider, environ), environ.get(provider.key, "")
     url = f"{place}/v1/models" if provider.format == "anthropic" else f"{place}/models"
-    headers = {"authorization": f"Bearer {key}", "x-api-key": key} if key else {}
+    headers = {"anthropic-version": "2023-06-01"} if provider.format == "anthropic" else {}
+    headers |= {"authorization": f"Bearer {key}", "x-api-key": key} if key else {}
     async with http.get(url, headers) as reply:
         if is_hone(reply.response.headers):
             raise Rejected(explain_hone(provider.name))
@@ -214,11 +215,12 @@ def getting_started(providers: Sequence[Provider], environ: Mapping[str, str]) -
     servers = [f"{each.name} ({address(each, environ)})" for each in find_servers(providers, environ)]
     return "\n".join(
         (
-            "No model to talk to yet. Any one of these will do:",
+            "No model to talk to yet. Choose and test one with: hone setup",
+            "It offers what there is. Any one of these will do:",
             f"  - a key:            export {keys[0]}=…   (or {', '.join(keys[1:])})",
             f"  - a local server:   start one; I looked for {', '.join(servers)}",
             "  - a small model:    hone models add smollm2, then hone --model local/smollm2 (for plain chat)",
-            "  - an endpoint:      write it into hone.toml (`hone config` shows where and how)",
+            "  - an endpoint:      hone setup --url ADDRESS",
             "To see Hone at work without any of them: hone demo",
         )
     )

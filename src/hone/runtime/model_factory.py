@@ -62,6 +62,10 @@ class KeyedEnvironment(Mapping[str, str]):
         keys = open_keys(self._home) if name in self._names else None
         return keys.get(name) if keys else ""
 
+    def describe(self, name: str) -> str:
+        """Say whether a key is set, stored or not set."""
+        return "set" if self._environ.get(name) else "stored" if self.stored(name) else "not set"
+
 
 def open_keys(home: Path) -> "ProviderKeys | None":
     """Return the keys that are stored in a home, or None if there are none."""
@@ -96,7 +100,7 @@ class ModelFactory:
         """Connect to a model by name, or to the object that was given."""
         found = await self._find(wanted)
         self.is_local = self.is_local or found.local
-        return found if found.window else replace(found, window=self._settings.window or LARGE)
+        return found if found.window else replace(found, window=self.window(found.name))
 
     async def _find(self, wanted: str) -> Connection:
         if not isinstance(self._model, str):
@@ -107,8 +111,12 @@ class ModelFactory:
             return replace(connect(rest), name=wanted)
         chosen, name = await choose(wanted, list_providers(self._settings), self._environ, self.http)
         local = is_local(chosen, self._environ)
-        window = SMALL if local and not self._settings.window else 0
-        return Connection(self._adapter(chosen, name), name, window, local=local)
+        return Connection(self._adapter(chosen, name), name, self.window(name, local=local), local=local)
+
+    def window(self, name: str, *, local: bool = False) -> int:
+        """Return how many tokens a conversation with a model may take."""
+        own = self._settings.models.get(name)
+        return (own.window if own else 0) or self._settings.window or (SMALL if local else LARGE)
 
     def price(self, name: str) -> Price | None:
         own = self._settings.prices.get(name)
