@@ -18,6 +18,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
+from hone.core.loading import import_object
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part
@@ -69,6 +70,9 @@ if TYPE_CHECKING:
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
+PICTURES = "hone.runtime.pictures:send"
+"""Loaded with the first picture."""
+Images = Sequence[Path | str]
 P = TypeVar("P", bound=Part)
 
 
@@ -241,9 +245,14 @@ class Hone:
         self.lookback.join(session.id)
         return session
 
-    async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
-        """Do one task in a session of its own."""
-        return await (await self.session(model, template)).send(task, emit)
+    async def run(
+        self, task: str, emit: Emit = ignore, model: str = "", template: str = "", images: Images = ()
+    ) -> Turn:
+        """Do one task in a session of its own. `images` are files that the model sees with it."""
+        session = await self.session(model, template)
+        sending = import_object(PICTURES)(session, task, images, self, emit) if images else None
+        turn: Turn = await (sending or session.send(task, emit))
+        return turn
 
     def run_sync(self, task: str) -> Turn:
         """`run` for programs without an event loop. Closes this Hone."""
@@ -398,13 +407,7 @@ class Hone:
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
-                self.home,
-                self.settings,
-                sandbox,
-                self.clock,
-                self.models.http,
-                self._tools,
-                self._work,
+                self.home, self.settings, sandbox, self.clock, self.models.http, self._tools, self._work
             )
         )
 

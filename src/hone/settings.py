@@ -42,6 +42,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     window: int = 0
     """Tokens a conversation with it may take; 0: as with any other."""
+    vision: bool | None = None
+    """Whether it can see pictures. Left out: it can, unless Hone knows better."""
 
     def __post_init__(self) -> None:
         if self.window and self.window < SMALLEST_WINDOW:

@@ -420,6 +420,22 @@ MUTATIONS = (
         DOOR_TESTS,
     ),
     of(
+        "pictures: metadata",
+        "every chunk of a PNG stays",
+        "core/images.py",
+        "        if kind in _PNG_KEPT:",
+        "        if kind:",
+        "tests/core/test_images.py",
+    ),
+    of(
+        "pictures: trust",
+        "a picture counts as the owner's words",
+        "runtime/pictures.py",
+        "lowest((Trust.OWNER, *(label for _, label in found)))",
+        "Trust.OWNER",
+        "tests/story/test_pictures.py",
+    ),
+    of(
         "redaction: stored keys",
         "only the form of a secret counts",
         "runtime/toolbox_factory.py",

@@ -85,8 +85,9 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "input = 1.0\noutput = 4.0\ncached = 0.1",
     ),
     "models": (
-        "What Hone does not know of a model: how many tokens a conversation with it may take.",
-        "window = 64000",
+        "What Hone does not know of a model: how many tokens a conversation with it may take, and whether it "
+        "can see pictures.",
+        "window = 64000\nvision = false",
     ),
 }
 """Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""

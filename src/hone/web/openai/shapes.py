@@ -1,10 +1,14 @@
 """The fields of OpenAI requests and responses that Hone reads and writes."""
 
+import binascii
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from hone.core.errors import Refused
+from hone.core.images import read_image
 from hone.core.messages import Image, Message, Part, Role, Text
 from hone.core.model import Usage
 
@@ -107,10 +111,14 @@ def _parts(content: str | list[Piece] | None, role: Role) -> Iterator[Part]:
 
 
 def _image(url: str) -> Image:
+    """Return the picture in a message, without its metadata."""
     head, comma, data = url.partition(",")
     if not (head.startswith("data:image/") and head.endswith(";base64") and comma and data.isascii()):
         raise BadRequest("An image must be in the message, as data:image/…;base64,…", "messages")
-    return Image(head.removeprefix("data:").removesuffix(";base64"), data)
+    try:
+        return read_image(b64decode(data, validate=True))
+    except (binascii.Error, Refused) as error:
+        raise BadRequest(f"An image cannot be read. {error}", "messages") from error
 
 
 def system(messages: list[Said]) -> str:
