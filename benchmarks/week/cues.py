@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from benchmarks.week.stories import Story
 
-DETECTOR, FUNCTION = "hone.runtime.cues", "find_cue"
+DETECTOR, FUNCTION = "hone.knowledge.reasons", "find_cue"
 
 
 class Alarms(Struct, frozen=True):

@@ -229,7 +229,7 @@ class View:
 
     def _known(self, at: int) -> str:
         lesson = self._story.lessons[at]
-        return next((text for text in (lesson.entry, lesson.paraphrase) if fold(text) in self._around), "")
+        return next((text for text in lesson.wordings if fold(text) in self._around), "")
 
 
 def find_order(page: str) -> str:

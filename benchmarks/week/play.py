@@ -188,8 +188,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def holds(text: str, lesson: Lesson) -> bool:
-    """Tell whether a text says it: as it was noted, or in other words."""
-    return any(fold(each) in text for each in (lesson.entry, lesson.paraphrase))
+    """Tell whether a text says it: as it was noted, in other words, or in the owner's."""
+    return any(fold(each) in text for each in lesson.wordings)
 
 
 def find_orders(story: Story) -> list[str]:

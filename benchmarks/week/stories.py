@@ -40,6 +40,11 @@ class Lesson(Struct, frozen=True, forbid_unknown_fields=True):
     fate: Literal["kept", "replaced", "withdrawn"]
     replaces: int | None = None
 
+    @property
+    def wordings(self) -> tuple[str, str, str]:
+        """The ways in which it can be known."""
+        return self.entry, self.paraphrase, self.quote
+
 
 class Action(Struct, frozen=True, forbid_unknown_fields=True):
     """The owner takes a lesson back after a conversation."""

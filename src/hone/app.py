@@ -366,7 +366,7 @@ class Hone:
                 self._reader,
                 self.quiet_deps(),
                 self.toolboxes.wall,
-                self.models.price,
+                self.models.terms,
                 self.bounds,
                 self._review_tools,
                 self.learning_off,
@@ -398,7 +398,7 @@ class Hone:
             return self._model
         own, connect = self.settings.providers, self._parts.connect
         return ModelFactory(
-            self.home, self.settings, self.clock, self._model, lambda name: connect(name, own=name in own)
+            self.settings, self.clock, self._model, lambda name: connect(name, own=name in own), self.home
         )
 
     @cached_property
@@ -460,7 +460,7 @@ class Hone:
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
             topics=self._topics,
-            look_after=look_after(self.settings.learning.after_exit, self.bounds),
+            look_after=look_after(self.settings.learning.after_exit, self.models.cache_rule),
             beside=self.background,
         )
 

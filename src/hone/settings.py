@@ -180,6 +180,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens a conversation may take; 0: 200,000, or 32,000 with a local server."""
     compact_at: float = 0.75
     """The share of the window at which older messages give way to notes."""
+    cache: Literal["5m", "1h"] = "5m"
+    """How long Anthropic keeps the system text and the tools; an hour costs twice the price of fresh input
+    when they are written. Messages are kept for five minutes."""
     tries: int = 4
     """How often a request is sent when the provider is overloaded or out of reach."""
     result_limit: int = 20_000

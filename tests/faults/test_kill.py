@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hone.core.messages import assistant
 from hone.core.turn import Stop
-from hone.models.anthropic import MARKER
+from hone.models.cacherules import MARKER
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import call, rounds

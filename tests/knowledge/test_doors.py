@@ -59,7 +59,7 @@ DOORS = {
     "disk.write": {f"{FILE_SYNC} FileSync._write.write"},
     "disk.remove": {f"{FILE_SYNC} FileSync._write.write"},
     "journal.apply": {
-        f"{KEEPER} Keeper._draft_journal",
+        "knowledge/noting.py Noting._draft",
         f"{KEEPER} Keeper._replay",
         f"{FILE_SYNC} _accepted",
         "knowledge/vetting.py _staying",  # to compare only

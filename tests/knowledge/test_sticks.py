@@ -449,3 +449,81 @@ def test_lessons_are_compared_by_words_and_not_by_letters() -> None:
     assert alike >= 0.9 * len(pairs)
     firsts = [variants[0] for _, variants in PARAPHRASES]
     assert not any(resembles(a, b) or contradicts(a, b) for a, b in combinations(firsts, 2))
+
+
+@pytest.mark.parametrize(
+    ("said", "old", "later", "new"),
+    [
+        (
+            "In letters I always sign as J. Okafor.",
+            "Correspondence ends with an initial and Okafor.",
+            "Sign everything from now on as Joy Okafor.",
+            "Sign everything as Joy Okafor.",
+        ),
+        (
+            "Dienstags kann ich nie, da habe ich Chor.",
+            "Am zweiten Wochentag ist Chor.",
+            "Der Chor ist jetzt mittwochs.",
+            "Der Chor ist mittwochs.",
+        ),
+        (
+            "Short sentences, no superlatives.",
+            "Style is plain, without superlatives.",
+            "A superlative here and there is fine after all.",
+            "Occasional strongest forms are welcome.",
+        ),
+    ],
+)
+async def test_a_changed_mind_is_not_added_beside_what_it_may_change(
+    home: Path, said: str, old: str, later: str, new: str
+) -> None:
+    async with lessons(home) as it:
+        it.say(said)
+        assert is_active(await it.note(Add(old), "#1"))
+        it.say(later)
+        refused = await it.note(Add(new), "#2")
+        assert old in str(refused)
+        assert is_active(await it.note(ReplaceEntry(old, new), "#2"))
+        assert await it.active() == [new]
+
+
+async def test_two_lessons_of_one_message_about_a_change_are_both_added(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("From now on use tabs, and call me Joy.")
+        assert is_active(await it.note(Add("Use tabs."), "#1"))
+        assert is_active(await it.note(Add("Call the user Joy."), "#1"))
+
+
+async def test_what_a_review_replaced_does_not_come_back_in_it(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("The staging server is heron.")
+        assert is_active(await it.note(Add("The staging server is heron."), "#1"))
+        it.say("The staging server is egret now.")
+        staged, _ = it.keeper.stage()
+        await staged.note(
+            [(USER, ReplaceEntry("The staging server is heron.", "The staging server is egret now."))],
+            it.author("#2"),
+        )
+        with pytest.raises(Refused, match="just replaced"):
+            await staged.note([(USER, Add("The staging server is heron.", anyway=True))], it.author("#2"))
+
+
+async def test_after_an_undo_a_lesson_without_a_word_of_its_evidence_is_refused(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("I always travel second class.")
+        made = await it.note(Add("Travels second class."), "#1")
+        assert isinstance(made, Entry)
+        await it.keeper.undo(made.id)
+        it.say("I go to Vienna then, in May.")
+        refused = await it.note(Add("Prefers the cheap compartment."), "#2")
+        assert "own words" in str(refused)
+        assert is_active(await it.note(Add("Goes to Vienna in May."), "#2"))
+
+
+async def test_a_lesson_needs_words_that_say_something_of_the_kind(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("product 4412")
+        it.say("Way too long!")
+        assert "say nothing of the kind" in str(await it.note(Add("Amounts are integers."), "#1"))
+        assert is_active(await it.note(Add("Amounts are integers.", anyway=True), "#1"))
+        assert is_active(await it.note(Add("Prefers brief answers."), "#2")), "a complaint states something"

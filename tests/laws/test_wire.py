@@ -13,9 +13,11 @@ from hone.core.clock import SystemClock
 from hone.core.messages import Message, Reminder, SystemNote, assistant, told, unreminded, untold, user
 from hone.core.prefix import Prefix
 from hone.core.trust import Trust
-from hone.models.anthropic import MARKER, AnthropicMessages
+from hone.models.anthropic import AnthropicMessages
+from hone.models.cacherules import BREAKPOINT, MARKER, extend, find_rule, marks_of
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
+from hone.models.marked_chat import MarkedChat
 from hone.models.openai import OpenAIChat
 from tests.given import (
     NOON,
@@ -43,13 +45,31 @@ def anthropic() -> Format:
     return AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT)
 
 
-FORMATS = [openai, anthropic]
+def anthropic_hour() -> Format:
+    rule = extend(find_rule("anthropic", "claude-sonnet-5-5", "anthropic"), "1h")
+    return AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT, marks_of(rule))
+
+
+def openrouter() -> Format:
+    rule = extend(find_rule("openrouter", "anthropic/claude-sonnet-5.5"), "1h")
+    return MarkedChat(Http(CLOCK), CLOCK, ENDPOINT, marks_of(rule))
+
+
+def newest_openai() -> Format:
+    marks = marks_of(find_rule("openai", "gpt-5.6"))
+    return MarkedChat(Http(CLOCK), CLOCK, ENDPOINT, marks, cache_key=True)
+
+
+MARKING = [anthropic, openrouter]
+FORMATS = [openai, anthropic, openrouter]
+HOUR = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
+MARK = re.compile(b"|".join(map(re.escape, (MARKER, BREAKPOINT, HOUR))))
 
 
 def cut(body: bytes) -> bytes:
     """Before the closing bracket of `messages`, cache markers aside."""
     assert body.endswith(b"]}")
-    return body[:-2].replace(MARKER, b"")
+    return MARK.sub(b"", body[:-2])
 
 
 @pytest.mark.parametrize("make", FORMATS)
@@ -185,16 +205,19 @@ def test_a_reminder_stands_between_a_note_and_the_users_words(
 
 def marks(body: bytes) -> list[int]:
     """Where the markers stand, in bytes of the body without them."""
-    return [len(piece) for piece in _growing(body.split(MARKER))][:-1]
+    return [len(piece) for piece in _growing(MARK.split(body))][:-1]
 
 
 def _growing(pieces: list[bytes]) -> list[bytes]:
     return [b"".join(pieces[: index + 1]) for index in range(len(pieces))]
 
 
+@pytest.mark.parametrize("make", MARKING)
 @given(conversations(), words)
-def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(messages: list[Message], question: str) -> None:
-    model = anthropic()
+def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(
+    make: Callable[[], Format], messages: list[Message], question: str
+) -> None:
+    model = make()
     prefix = Prefix("anthropic/m", "system")
     parent = transcript(prefix, messages)
     before = marks(model.body(prefix, parent.upto(sendable(messages)[-1])))
@@ -205,3 +228,34 @@ def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(messages: list[Messag
     later = fork.then(assistant("a"), Trust.AGENT, NOON).then(user("b"), Trust.AGENT, NOON)
     assert marks(model.body(prefix, later))[:-1] == before
     assert len(after) <= 4
+
+
+@given(conversations(), words)
+def test_the_longer_window_is_for_the_system_text_and_comes_first(
+    messages: list[Message], question: str
+) -> None:
+    prefix = Prefix("some/m", "system")
+    fork = transcript(prefix, messages).forked().then(user(question), Trust.AGENT, NOON)
+    for make, system, message in (
+        (anthropic, MARKER, MARKER),
+        (anthropic_hour, HOUR, MARKER),
+        (openrouter, HOUR, MARKER),
+        (newest_openai, BREAKPOINT, BREAKPOINT),
+    ):
+        first, *others = MARK.findall(make().body(prefix, fork))
+        assert (first, {*others}) == (system, {message})
+
+
+@given(prefixes, conversations() | begun())
+def test_a_marked_chat_says_what_an_unmarked_one_says(prefix: Prefix, messages: list[Message]) -> None:
+    """Texts become parts, and the last parts of some messages have marks; nothing else differs."""
+    chain = transcript(prefix, messages)
+    bodies = [json.loads(MARK.sub(b"", make().body(prefix, chain))) for make in (newest_openai, openai)]
+    said, plain = (body.pop("messages") for body in bodies)
+    assert bodies[0].pop("prompt_cache_options") == {"mode": "explicit"}
+    assert bodies[0] == bodies[1]
+    for one, other in zip(said, plain, strict=True):
+        if isinstance(one["content"], list) and isinstance(other["content"], str):
+            text = other["content"] if other["content"].strip() else "(empty)"
+            other["content"] = [{"type": "text", "text": text}]
+        assert one == other

@@ -1,4 +1,4 @@
-"""E3: warm or digest is arithmetic on age, model and price."""
+"""E3: warm or digest is arithmetic on age, model, and what the provider charges for its cache."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,8 +7,8 @@ from hone.core.value import replace
 from hone.learning.budget import DIGEST_SHARE, SMALL, Reading, is_warm
 
 amounts = st.floats(0, 1e6)
-prices = st.none() | st.floats(0, 100)
-readings = st.builds(Reading, amounts, amounts, st.integers(0, 10**6), st.booleans(), prices, prices)
+shares = st.none() | st.floats(0, 2)
+readings = st.builds(Reading, amounts, amounts, st.integers(0, 10**6), st.booleans(), shares)
 
 
 @given(readings, amounts)
@@ -29,20 +29,18 @@ def test_a_short_conversation_is_read_as_it_is(reading: Reading, tokens: int) ->
 @given(readings.filter(lambda each: each.tokens > SMALL))
 def test_of_a_long_one_the_cheaper_way_is_taken(reading: Reading) -> None:
     """A fork costs all tokens at the price its age gives them, a digest a fifth of them at the full one."""
-    reading = replace(reading, same_model=True, price=reading.price or 1.0)
-    assert reading.price is not None
-    fresh = reading.age <= reading.lasts
-    if not fresh:
+    reading = replace(reading, same_model=True)
+    if reading.age > reading.lasts:
         assert not is_warm(reading)
-    elif reading.cached_price is None:
+    elif reading.share is None:
         assert is_warm(reading)
     else:
-        assert is_warm(reading) is (reading.cached_price <= DIGEST_SHARE * reading.price)
+        assert is_warm(reading) is (reading.share <= DIGEST_SHARE)
 
 
-@given(st.integers(SMALL + 1, 10**6), st.floats(0, 300))
-def test_without_a_price_a_conversation_of_a_moment_ago_is_warm_and_an_older_one_is_not(
-    tokens: int, age: float
+@given(st.integers(SMALL + 1, 10**6), st.floats(1, 10**5), st.floats(0, 1))
+def test_without_a_price_a_conversation_is_warm_within_the_window_and_not_after_it(
+    tokens: int, lasts: float, part: float
 ) -> None:
-    assert is_warm(Reading(age, 300.0, tokens))
-    assert not is_warm(Reading(300.0 + age + 0.001, 300.0, tokens))
+    assert is_warm(Reading(lasts * part, lasts, tokens))
+    assert not is_warm(Reading(lasts * (1 + part) + 0.001, lasts, tokens))

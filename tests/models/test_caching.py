@@ -1,4 +1,4 @@
-"""The cache figures of the two providers, by example and by law."""
+"""The cache figures of the providers, by example and by law."""
 
 import json
 from typing import Any
@@ -6,9 +6,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.clock import ManualClock
+from hone.models.cacherules import LOCAL, CacheMarking, CacheRule
 from hone.models.fake_provider.caching import Breakpoints, Prefixes, shared, unclosed, unmarked
 
 MARK = {"cache_control": {"type": "ephemeral"}}
+CLOCK = ManualClock()
+MARKED = CacheRule(300.0, marking=CacheMarking.CONTROL)
 SYSTEM = "You are a careful assistant. " * 20
 
 
@@ -17,28 +21,30 @@ def chat(*texts: str, system: str = SYSTEM) -> bytes:
     return json.dumps({"model": "m", "messages": messages}, separators=(",", ":")).encode()
 
 
-def marked(*texts: str, marks: tuple[int, ...] = (-1,), system: str = SYSTEM) -> bytes:
+def marked(
+    *texts: str, marks: tuple[int, ...] = (-1,), system: str = SYSTEM, first: dict[str, Any] = MARK
+) -> bytes:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
     for mark in marks:
         blocks[mark] |= MARK
     body = {
         "model": "m",
         "max_tokens": 9,
-        "system": [{"type": "text", "text": system, **MARK}],
+        "system": [{"type": "text", "text": system, **first}],
         "messages": [{"role": "user", "content": [block]} for block in blocks],
     }
     return json.dumps(body, separators=(",", ":")).encode()
 
 
 def test_openai_the_same_prompt_again_is_all_cached() -> None:
-    cache = Prefixes(64)
+    cache = Prefixes(LOCAL, 64, CLOCK)
     first, second = cache.count(chat("hi")), cache.count(chat("hi"))
     assert (first.cached, first.written) == (0, 0)
     assert second.cached == second.total == first.total == len(unclosed(chat("hi"))) // 4
 
 
 def test_openai_a_fork_finds_the_part_of_its_parent() -> None:
-    cache = Prefixes(64)
+    cache = Prefixes(LOCAL, 64, CLOCK)
     parent = cache.count(chat("question", "parent goes on"))
     start = cache.count(chat("question"))
     fork = cache.count(chat("question", "fork goes its way"))
@@ -48,13 +54,13 @@ def test_openai_a_fork_finds_the_part_of_its_parent() -> None:
 
 
 def test_openai_a_changed_first_word_finds_next_to_nothing() -> None:
-    cache = Prefixes(64)
+    cache = Prefixes(LOCAL, 64, CLOCK)
     cache.count(chat("hi"))
     assert cache.count(chat("hi", system=f"Now {SYSTEM}")).cached < 20
 
 
 def test_openai_only_the_last_requests_are_remembered() -> None:
-    cache = Prefixes(2)
+    cache = Prefixes(LOCAL, 2, CLOCK)
     whole = cache.count(chat("one")).total
     cache.count(chat("x", system="other"))
     assert cache.count(chat("one")).cached == whole
@@ -64,7 +70,7 @@ def test_openai_only_the_last_requests_are_remembered() -> None:
 
 
 def test_anthropic_the_same_prompt_again_is_read_up_to_its_marker() -> None:
-    cache = Breakpoints(64)
+    cache = Breakpoints(MARKED, 64, CLOCK)
     first, second = cache.count(marked("hi")), cache.count(marked("hi"))
     assert first.cached == 0
     assert first.written == second.cached
@@ -73,7 +79,7 @@ def test_anthropic_the_same_prompt_again_is_read_up_to_its_marker() -> None:
 
 
 def test_anthropic_a_longer_conversation_reads_where_an_earlier_one_wrote_and_writes_the_rest() -> None:
-    cache = Breakpoints(64)
+    cache = Breakpoints(MARKED, 64, CLOCK)
     first = cache.count(marked("one"))
     second = cache.count(marked("one", "two", marks=(0, 1)))
     assert second.cached == first.cached + first.written
@@ -82,7 +88,7 @@ def test_anthropic_a_longer_conversation_reads_where_an_earlier_one_wrote_and_wr
 
 
 def test_anthropic_without_a_marker_at_the_same_place_only_the_system_is_found() -> None:
-    cache = Breakpoints(64)
+    cache = Breakpoints(MARKED, 64, CLOCK)
     cache.count(marked("one"))
     moved = cache.count(marked("one", "two", marks=(1,)))
     assert len(SYSTEM) // 4 < moved.cached < len(marked("one")) // 4
@@ -90,7 +96,7 @@ def test_anthropic_without_a_marker_at_the_same_place_only_the_system_is_found()
 
 
 def test_anthropic_a_marker_covers_its_block_wherever_it_stands_in_it() -> None:
-    cache = Breakpoints(64)
+    cache = Breakpoints(MARKED, 64, CLOCK)
     for text, cached in (("one", False), ("one", True), ("two", False)):
         block = json.dumps({**MARK, "type": "text", "text": text})
         body = f'{{"model": "m", "messages": [{{"role": "user", "content": [{block}]}}]}}'

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from hone.models.fake_provider.caching import BLOCK
 from tests.cli.driving import environment, hone, terminal
 
 
@@ -34,7 +35,7 @@ async def test_the_demo_needs_nothing_shows_the_main_job_and_leaves_nothing(
     parent, shared = figures(r"one had ([\d,]+)\.\nThe first ([\d,]+) bytes are the same", review)
     assert shared == parent - 2
     cached, tokens = figures(r"had ([\d,]+) of the latter's ([\d,]+) tokens cached", review)
-    assert cached >= 0.99 * tokens > 1000
+    assert cached >= 0.99 * tokens - BLOCK > 1000
     assert os.listdir(tmp_path) == []
     assert os.listdir(home) == []
     assert "\x1b" not in shown.out

@@ -145,3 +145,54 @@ async def test_what_can_be_used_now_is_listed_with_window_and_price(home: Path) 
     assert "as of November 2026" in shown.out
     assert "✗ me: The address of me is Hone's own endpoint" in shown.out
     assert "sk-" not in shown.out + shown.err
+
+
+async def test_what_applies_to_a_model_is_shown_without_a_key_or_a_request(home: Path) -> None:
+    shown = await hone("models", "show", "anthropic", env=environment(home))
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines() == [
+        "anthropic/claude-sonnet-5-5",
+        "  runs            at a provider",
+        "  address         https://api.anthropic.com",
+        "  context window  200,000 tokens",
+        "  price           $2.00 in, $10.00 out",
+        "  cache window    5 minutes after the last request",
+        "  cached from     1,024 tokens on",
+        "  cache marks     cache_control",
+        "  cache read      $0.200 (0.1 times fresh input)",
+        "  cache write     $2.500 (1.25 times fresh input)",
+        "  longer window   1 hour for system text and tools, write $4.000 (2 times fresh input): off; "
+        'cache = "1h" in hone.toml turns it on',
+        "  review          due after 4 minutes of silence; reads a digest after 5 minutes",
+        "Cache rules as of November 2026; prices are for a million tokens.",
+    ]
+
+
+async def test_what_is_shown_follows_the_settings(home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "hone.toml").write_text(
+        'model = "openrouter/anthropic/claude-opus-4.6"\ncache = "1h"\nwindow = 90000\n'
+        '[prices."ollama/m"]\ninput = 2.0\noutput = 4.0\ncached = 0.5\n'
+    )
+    env = environment(home, OPENROUTER_API_KEY="test")
+    del env["HONE_LOCAL"]
+    used = (await hone("models", "show", env=env)).out
+    for line in (
+        "openrouter/anthropic/claude-opus-4.6",
+        "  context window  90,000 tokens",
+        "  price           not known; set it under [prices] in hone.toml",
+        "  cache window    5 minutes after the last request; the router stays with one server for 10 minutes",
+        "  cached from     4,096 tokens on",
+        "  longer window   1 hour for system text and tools, write 2 times fresh input: in use",
+    ):
+        assert line in used.splitlines()
+    own = (await hone("models", "show", "ollama/m", env=env)).out.splitlines()
+    assert "  runs            on your own machine or network" in own
+    assert "  cache read      $0.500 (0.25 times fresh input)" in own
+    assert "  cache write     $2.000 (1 times fresh input)" in own
+
+
+async def test_a_model_that_nobody_knows_is_not_shown(home: Path) -> None:
+    shown = await hone("models", "show", "nobody/m", env=environment(home))
+    assert (shown.code, shown.out) == (2, "")
+    assert "'nobody/m' names no known provider; write provider/name with one of: anthropic, " in shown.err

@@ -13,7 +13,7 @@ from hone.core.messages import Image, Message, Part, Role, Thinking, ToolCall, a
 from hone.core.permit import REVIEW, Effect
 from hone.core.tool import Tool, ToolKind
 from hone.core.turn import Origin, Stop, Turn
-from hone.models.anthropic import MARKER
+from hone.models.cacherules import MARKER
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script
 from hone.runtime.session import Session
@@ -34,6 +34,8 @@ KNOWING = ["memory", "skill_manage", "skill_view", "skills_list"]
 """What a review is for."""
 ALLOWED = ", ".join(["memory", "plugin_note", "skill_manage", "skill_view", "skills_list", "todo"])
 FORMATS = ["openai", "anthropic"]
+LONG = "and more of the same, " * 3_000
+"""So much that the blocks in which OpenAI counts are less than a hundredth of it."""
 RESUME = """
 import asyncio, sys
 from hone import Hone
@@ -89,7 +91,7 @@ async def converse(hone: Hone, image: bool) -> Session:
     session = await hone.session()
     await session.send("look for x")
     picture: Iterable[Part] = [Image("image/png", "iVBORw0KGgo=")] if image else []
-    turn = await session.send(user("and this?", *picture))
+    turn = await session.send(user(f"and this? {LONG}", *picture))
     assert turn.stop is Stop.ANSWERED, turn.error
     return session
 

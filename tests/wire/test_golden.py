@@ -8,13 +8,18 @@ from hone.core.clock import SystemClock
 from hone.core.messages import Image, SystemNote, Thinking, ToolCall, answer, assistant, user
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
+from hone.models.cacherules import extend, find_rule, marks_of
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
+from hone.models.marked_chat import MarkedChat
 from hone.models.openai import OpenAIChat
 from tests.given import transcript
 
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
+HOUR = extend(find_rule("anthropic", "some-model", "anthropic"), "1h")
+ROUTED = find_rule("openrouter", "anthropic/some-model")
+NEWEST = find_rule("openai", "gpt-5.6")
 GOLDEN = Path(__file__).with_name("golden")
 PARAMETERS = '{"properties":{"path":{"type":"string"}},"type":"object"}'
 TOOL = f'{{"description":"Read a file.","name":"read_file","parameters":{PARAMETERS}}}'
@@ -47,6 +52,9 @@ CONVERSATION = [
     [
         ("openai", OpenAIChat(Http(CLOCK), CLOCK, ENDPOINT, cache_key=True)),
         ("anthropic", AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT)),
+        ("anthropic-hour", AnthropicMessages(Http(CLOCK), CLOCK, ENDPOINT, marks_of(HOUR))),
+        ("openrouter", MarkedChat(Http(CLOCK), CLOCK, ENDPOINT, marks_of(ROUTED))),
+        ("openai-newest", MarkedChat(Http(CLOCK), CLOCK, ENDPOINT, marks_of(NEWEST), cache_key=True)),
     ],
 )
 def test_the_bytes_on_the_wire_are_these(name: str, model: OpenAIChat | AnthropicMessages) -> None:

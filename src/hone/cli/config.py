@@ -35,6 +35,10 @@ KEYS: Mapping[str, tuple[str, str]] = {
     ),
     "window": ("Tokens a conversation may take. 0: 200,000, or 32,000 with a local server.", "0"),
     "compact_at": ("The share of the window at which older messages give way to notes.", "0.75"),
+    "cache": (
+        "How long Anthropic keeps the system text and the tools: 5m or 1h. `hone models show` explains.",
+        '"5m"',
+    ),
     "mode": ("How much is done without a question: plan, ask, auto or full.", '"auto"'),
     "search": ("The address of a SearXNG-compatible server, for web_search.", '""'),
     "plugins": ("Python functions that add tools and models, as package.module:function.", "[]"),

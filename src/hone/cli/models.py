@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from hone.app import Hone
 from hone.cli.output import columns, lay_out
 from hone.core.errors import HoneError
+from hone.models.cacherules import AS_OF
 from hone.models.wrappers import FREE, Price
 from hone.runtime.model_factory import KeyedEnvironment, list_providers
-from hone.runtime.offers import AS_OF, ModelOffer, ModelOffers, find_offers
+from hone.runtime.offers import ModelOffer, ModelOffers, find_offers
 
 TITLES = ("  model", "window", "input", "output", "why it can be used")
 MOST = 10
@@ -50,7 +51,8 @@ def describe_offers(found: ModelOffers, current: str, added: Sequence[ModelOffer
         lines += ["", f"{current} is used unless you name another one: hone --model NAME"]
     if rows:
         lines.append(
-            f"Dollars for a million tokens, as of {AS_OF}; [prices] and [models] in hone.toml add to it."
+            f"Dollars for a million tokens, as of {AS_OF}; [prices] and [models] in hone.toml add to it. "
+            "Cache rules: hone models show NAME"
         )
     return [*lines, *_notes(found.notes)]
 

@@ -43,8 +43,8 @@ class Look(Struct, frozen=True):
     """When to look back over a conversation if nothing follows. It is stored with the owner's words, so that
     leaving in any way loses nothing. `cue` names what they are a reason for by themselves; without one, the
     conversation waits until enough was said in its folder. `turns` are the owner's turns that it adds, one
-    that tells of the owner twice; a look that adds none only puts off what is to come. `topics` are what the
-    review is about."""
+    that tells of the owner three times; a look that adds none only puts off what is to come. `topics` are
+    what the review is about."""
 
     at: datetime
     cue: str = ""

@@ -63,6 +63,8 @@ class Reply(Struct, frozen=True):
     message: Message
     finish: Finish = Finish.DONE
     usage: Usage = Usage()
+    extended: int = 0
+    """Tokens of `usage.written` that the provider keeps for its longer window, at a higher price."""
 
 
 Piece = TextPiece | ThinkingPiece | Restart | Reply

@@ -28,6 +28,7 @@ _WORDS = ("text", "replace", "content")
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 Quoted = Callable[[str, Sequence[str]], bool]
 
+FOREIGN = "it rests on foreign text"
 BROUGHT = "it was brought in from elsewhere"
 ASKED = "the user wants to be asked"
 MEASURED = "an experiment only proposes"
@@ -146,7 +147,7 @@ def _weigh(author: Author, flags: Sequence[str], *, scripts: bool, owners: bool)
         return "", True
     if lowest((author.trust_floor, *(each.trust for each in author.evidence))) >= Trust.LOCAL:
         return "", False
-    return "it rests on foreign text", False
+    return FOREIGN, False
 
 
 def clean(edit: Edit) -> tuple[Edit, Sequence[str]]:

@@ -15,6 +15,7 @@ from hone.knowledge.resemblance import gist, reduce, subjects
 from hone.knowledge.sentences import sentences
 
 _WORD = regex(r"\w+(?:[-']\w+)*")
+_WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST = 20_000
 """Characters of a message that is looked at."""
 
@@ -47,6 +48,11 @@ def is_negative_claim(text: str) -> bool:
     if not any(pattern.search(plain) for pattern in _claims()):
         return False
     return not {word.partition("'")[0] for word in _words(text)} & detect(text).users
+
+
+def speaks_of_change(owner: Sequence[str]) -> bool:
+    """Whether the owner may have changed their mind."""
+    return any(_words(text) & _changing() or _changing_phrase().search(text.casefold()) for text in owner)
 
 
 def asks_to_keep(owner: Sequence[str]) -> bool:
@@ -93,6 +99,18 @@ def _claims() -> tuple[re.Pattern[str], ...]:
 @cache
 def _taking_back() -> frozenset[str]:
     return frozenset(subjects().cues.taking_back.split())
+
+
+@cache
+def _changing() -> frozenset[str]:
+    return frozenset(subjects().cues.changing.split())
+
+
+@cache
+def _changing_phrase() -> re.Pattern[str]:
+    """What is no word by itself: several, or one of a language without spaces between words."""
+    found = [word for word in _changing() if "_" in word or _WIDE.search(word)]
+    return re.compile("|".join(re.escape(word.replace("_", " ")) for word in found))
 
 
 @cache

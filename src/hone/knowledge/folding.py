@@ -9,8 +9,19 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.core.ledger import Author, Change, ChangeId, ChangeKind, Delta, Ledger, Target
+from hone.core.ledger import (
+    Author,
+    Change,
+    ChangeId,
+    ChangeKind,
+    ChangeQuery,
+    ChangeState,
+    Delta,
+    Ledger,
+    Target,
+)
 from hone.core.messages import digest
+from hone.core.skill import ARCHIVED
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge.admission import Verdict
@@ -40,6 +51,18 @@ def fold(holding: Mapping[str, str], change: Change) -> dict[str, str]:
         if delta.after:
             after[delta.path] = delta.after
     return after
+
+
+async def was_aged(ledger: Ledger, target: Target) -> bool:
+    """Return whether ageing has archived a skill, and not a person or a merge."""
+    for entry in await ledger.entries(ChangeQuery(target=target)):
+        change = entry.change
+        came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
+        if came and change.standing is ChangeState.ACTIVE:
+            if change.kind is ChangeKind.APPROVE and change.about:
+                change = (await ledger.entry(change.about)).change
+            return change.kind is ChangeKind.AGE
+    return False
 
 
 class Step(Struct, frozen=True):

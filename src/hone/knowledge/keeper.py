@@ -7,7 +7,6 @@ disk is old, and the next process that reads it publishes it again.
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from datetime import date
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -51,11 +50,13 @@ from hone.knowledge.admission import (
 from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
+from hone.knowledge.noting import Noting
+from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
-from hone.knowledge.vetting import AGENTS, Vetted, Vetting
+from hone.knowledge.vetting import AGENTS, Vetting
 from hone.knowledge.withdrawn import Withdrawals
 
 OWNER = Author(Actor.OWNER)
@@ -128,6 +129,7 @@ class Keeper:
         self._clock = clock
         self._say = say
         self._vetting = Vetting(ledger)
+        self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
         self.file_sync = FileSync(ledger, disk, clock, say, alone=bool(rules.closed)) if disk else None
 
     @property
@@ -212,43 +214,13 @@ class Keeper:
             self._say(f"It is recorded, but not printed yet: {error}")
 
     @exclusive
-    async def note(
-        self, edits: Sequence[tuple[Target, journal.Edit]], author: Author, kind: ChangeKind | None = None
-    ) -> Sequence[Entry]:
+    async def note(self, edits: Edits, author: Author, kind: ChangeKind | None = None) -> Sequence[Entry]:
         """Change the journal: all of the edits or none. Raises Refused or StoreError."""
-        screened = [(target, *clean(edit)) for target, edit in edits]
-        flags = [flag for *_, found in screened for flag in found]
-        wanted = [(target, edit) for target, edit, _ in screened]
-        vetted = author.actor in AGENTS
-        texts = await self._texts([target for target, _ in edits]) if vetted else {}
-        if vetted:
-            wanted = await self._vetting.settle(wanted, texts, author, self._today)
-        drafts = []
-        for target in dict.fromkeys(target for target, _ in wanted):
-            own = [edit for each, edit in wanted if each == target]
-            drafts.append(await self._draft_journal(target, own, kind))
-        flags += [flag for draft in drafts for flag in check(draft.before, draft.after)]
-        found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
-        mode = self._mode(author)
-        verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
+        made = await self._noting.prepare(edits, author, kind, self._mode(author))
         # An entry that takes the place of several is undone as one.
-        is_wider = len(drafts) > len({target for target, _ in edits})
+        is_wider = len(made.drafts) > len({target for target, _ in edits})
         group = folding.new_group() if is_wider else ""
-        return await self._record(drafts, author, defer(verdict, found.cause), group)
-
-    async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
-        """Return the parts of the journal that an entry of these is compared with."""
-        wanted = dict.fromkeys((MEMORY, USER, *targets))
-        return {each: _text(await self.sync(each), places.path_of(each)) for each in wanted}
-
-    async def _draft_journal(
-        self, target: Target, edits: Sequence[journal.Edit], kind: ChangeKind | None
-    ) -> Draft:
-        before = await self.sync(target)
-        path, limit = places.path_of(target), self.rules.limits[places.name_of(target)]
-        after = journal.apply(_text(before, path), edits, limit)
-        named = kind or (edits[0].kind if len(edits) == 1 else ChangeKind.BATCH)
-        return Draft(target, named, before, {path: after.encode()})
+        return await self._record(made.drafts, author, made.verdict, group)
 
     @exclusive
     async def edit_skill(self, name: str, edit: folder.Edit, author: Author) -> Entry:
@@ -278,23 +250,12 @@ class Keeper:
     async def wake(self, name: str) -> bool:
         """Restore a skill that was archived because nobody used it. Return False for any other."""
         before = await self._skill_files(name)
-        if ARCHIVED not in before or not await self._is_aged(name):
+        if ARCHIVED not in before or not await folding.was_aged(self.ledger, skill(name)):
             return False
         after = {path: data for path, data in before.items() if path != ARCHIVED}
         draft = Draft(skill(name), ChangeKind.WAKE, before, after, reason="it was used again")
         await self._record([draft], Author(Actor.CURATOR), Verdict(ChangeState.ACTIVE))
         return True
-
-    async def _is_aged(self, name: str) -> bool:
-        """Return whether ageing has archived it, and not a person or a merge."""
-        for entry in await self.ledger.entries(ChangeQuery(target=skill(name))):
-            change = entry.change
-            came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
-            if came and change.standing is ChangeState.ACTIVE:
-                if change.kind is ChangeKind.APPROVE and change.about:
-                    change = (await self.ledger.entry(change.about)).change
-                return change.kind is ChangeKind.AGE
-        return False
 
     @exclusive
     async def commit(self, staged: StagedLedger, finish: Finish) -> Sequence[Entry]:
@@ -472,10 +433,6 @@ class Keeper:
         text = journal.apply(_text(before, path), [journal.SetText(_text(after, path))], limit)
         return {path: text.encode()} if path in after else {}
 
-    @property
-    def _today(self) -> date:
-        return self._clock.now().astimezone().date()
-
     def _mode(self, author: Author) -> LearningMode:
         return self.rules.modes.get(author.actor, LearningMode.AUTO)
 
@@ -488,6 +445,8 @@ class Keeper:
         changes, contents = folding.changes(drafts, self.rules.sign(author), verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
         if verdict.standing is ChangeState.ACTIVE:
+            if isinstance(self.ledger, StagedLedger):
+                self._vetting.remember_replaced(drafts)
             for draft in drafts:
                 await self._publish(draft.target, draft.after)
         return entries

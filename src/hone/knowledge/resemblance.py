@@ -57,6 +57,7 @@ class Cues(Struct, frozen=True):
     claims: tuple[str, ...]
     saving: str
     procedures: str
+    changing: str
 
 
 class Subjects(Struct, frozen=True):
@@ -119,6 +120,11 @@ def is_same_subject(one: str, other: str) -> bool:
 def shares_words(one: str, other: str) -> bool:
     """Whether two texts have some words in common."""
     return _shared(gist(one), gist(other)) >= _TINY
+
+
+def shares_any(one: str, other: str) -> bool:
+    """Whether two texts have a word in common."""
+    return _shared(gist(one), gist(other)) > 0
 
 
 def find_alike(text: str, entries: Sequence[str]) -> list[str]:

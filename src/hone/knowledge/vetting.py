@@ -5,7 +5,7 @@ owner has said it since. One that the owner took back stays away until the owner
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from msgspec import Struct
 
@@ -15,10 +15,11 @@ from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
 from hone.knowledge.comparing import entries_in
-from hone.knowledge.cues import is_negative_claim, only_asks
+from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_steps, steps
 from hone.knowledge.quoting import quotes
-from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same
+from hone.knowledge.reasons import find_cue, tells_of_owner
+from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, shares_any
 from hone.knowledge.withdrawn import (
     Withdrawal,
     Withdrawals,
@@ -39,6 +40,23 @@ CLAIM = (
 )
 QUESTION = "Not saved: the words you name only ask. A question states nothing; quote what the user stated."
 
+CHANGED = (
+    "Not added: the user speaks of a change, and these entries may be about the same. Replace the one that "
+    "no longer holds; if they all hold, use add_anyway."
+)
+
+GROUNDLESS = (
+    "Not saved: the words you name say nothing of the kind. Quote the words that state it. If it still "
+    "follows from them, use add_anyway."
+)
+REPLACED = "Not saved: you have just replaced this entry, because the user says otherwise now."
+UNLIKE = (
+    "Not saved: the user has taken lessons back, and this has no word of what it rests on: it may be one "
+    "of those in other words. Save it in the user's own words and language."
+)
+
+_WEEKS = timedelta(weeks=4)
+
 Edits = list[tuple[Target, journal.Edit]]
 
 
@@ -55,6 +73,12 @@ class Vetting:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.withdrawals = Withdrawals(ledger)
+        self._replaced: list[str] = []
+
+    def remember_replaced(self, drafts: Sequence[Draft]) -> None:
+        """Bear in mind what goes with changes that are only staged: no ledger tells of them yet."""
+        journals = (draft for draft in drafts if places.is_journal(draft.target))
+        self._replaced += [entry for draft in journals for entry in differences(draft)[1]]
 
     async def settle(
         self,
@@ -88,8 +112,27 @@ class Vetting:
             removals = [(each, journal.Remove(old)) for each, old in others]
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
         if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
+            _check_ground(text, author.quotes)
             _check_alike(text, [entry for _, entry in near])
+            await self._check_changed(text, near, author)
         return [(target, edit)]
+
+    async def _check_changed(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
+        """Refuse an addition where the owner may have changed their mind about an entry. Either may be in
+        words of the agent's, so all that the owner said counts."""
+        if not speaks_of_change(author.quotes):
+            return
+        words = " ".join((text, *author.quotes))
+        like = [(target, entry) for target, entry in near if shares_any(words, entry)]
+        if found := [entry for target, entry in like if await self._is_older(target, entry, author)]:
+            raise Refused(f"{CHANGED}\n{_list(found)}")
+
+    async def _is_older(self, target: Target, entry: str, author: Author) -> bool:
+        """Whether an entry rests on none of the messages that the author names, and came before them."""
+        origin = await find_origin(self._ledger, target, entry)
+        evidence = origin.change.author.evidence if origin else ()
+        ground = {(each.session, each.message) for each in evidence}
+        return any((each.session, each.message) not in ground for each in author.evidence)
 
     async def _is_superseded(self, target: Target, entry: str, text: str, author: Author) -> bool:
         """Whether the owner has said the new text since the entry came."""
@@ -160,6 +203,11 @@ class Vetting:
         known = await self.withdrawals.all()
         if found := find_repeated(known, target, _wording(entry), author, quotes):
             raise Refused(_withdrawn(found))
+        if any(is_same(_wording(entry), each) for each in self._replaced):
+            raise Refused(REPLACED)
+        taken = self._replaced or _has_taken_back(known, target, author)
+        if taken and author.quotes and not shares_any(entry, " ".join(author.quotes)):
+            raise Refused(UNLIKE)
         return _same_ground(find_same_ground(known, target, author))
 
     async def _check_kept(self, target: Target, entry: str, author: Author) -> None:
@@ -169,6 +217,14 @@ class Vetting:
                 f"Not changed: the user brought this entry back on {_day(found)}. Change it only if the user "
                 "asks for it again."
             )
+
+
+def _has_taken_back(known: Sequence[Withdrawal], target: Target, author: Author) -> bool:
+    """Whether a lesson that binds this target was taken back, or lost its place, in the last weeks."""
+    latest = max((said.at for said in author.said), default=None)
+    return latest is not None and any(
+        each.lessons and each.binds(target) and latest - each.at < _WEEKS for each in known
+    )
 
 
 def differences(draft: Draft) -> tuple[list[str], list[str]]:
@@ -233,6 +289,14 @@ def _staying_beside(draft: Draft, texts: Mapping[Target, str]) -> list[str]:
 def _scope(target: Target, known: Mapping[Target, object]) -> list[Target]:
     """Return where an entry could stand that is meant to hold at the same time: a project may differ."""
     return [each for each in (MEMORY, USER) if each in known] if target in (MEMORY, USER) else [target]
+
+
+def _check_ground(text: str, said: Sequence[str]) -> None:
+    """Refuse what has no word of the owner's it rests on, if those state nothing by themselves: an agent that
+    wants to save something finds a sentence for it."""
+    states = any(find_cue(each) or tells_of_owner(each) for each in said)
+    if said and not states and not shares_any(text, " ".join(said)):
+        raise Refused(GROUNDLESS)
 
 
 def _check_alike(text: str, entries: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from hone.core.ledger import (
 from hone.knowledge import places
 from hone.knowledge.comparing import compare, find_missing, lines_in
 from hone.knowledge.folding import Step, load_steps
-from hone.knowledge.resemblance import resembles, shares_words
+from hone.knowledge.resemblance import is_same, resembles, shares_words
 from hone.knowledge.skills import bundled
 
 SHOWN = 20
@@ -74,7 +74,9 @@ class Withdrawal(Struct, frozen=True):
         return tuple(each for each in self.gone if not any(resembles(each, new) for new in self.came))
 
     def has(self, text: str) -> bool:
-        """Whether a lesson resembles one that was taken back."""
+        """Whether a lesson resembles one that was taken back, or is one whose place another took."""
+        if any(is_same(text, each) for each in self.gone):
+            return not any(is_same(text, each) for each in self.came)
         return any(resembles(text, each) for each in self.gone) and any(
             resembles(text, each) for each in self.lessons
         )

@@ -28,14 +28,13 @@ SMALL = 8_000
 
 class Bounds(Struct, frozen=True):
     """What a run may take: model calls, tokens, seconds; and all runs of a day, in US dollars or, where no
-    price is known, in tokens. `lasts` is how long a provider keeps a prompt in its cache."""
+    price is known, in tokens."""
 
     calls: int = 16
     tokens: int = 300_000
     seconds: float = 600.0
     daily: float = 1.0
     daily_tokens: int = 3_000_000
-    lasts: float = 300.0
 
 
 USUAL = Bounds()
@@ -58,14 +57,13 @@ async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
 
 class Reading(Struct, frozen=True):
     """`age`: seconds since the conversation's last request. `lasts`: how long the provider keeps what it
-    read. Prices are for a token, in any currency; None where no price is known."""
+    read. `share`: what reading from the cache costs, as a share of fresh input; None if nobody knows."""
 
     age: float
     lasts: float
     tokens: int
     same_model: bool = True
-    price: float | None = None
-    cached_price: float | None = None
+    share: float | None = None
 
 
 def is_warm(reading: Reading) -> bool:
@@ -76,9 +74,7 @@ def is_warm(reading: Reading) -> bool:
         return True
     if reading.age > reading.lasts:
         return False
-    if reading.price is None or reading.cached_price is None:
-        return True
-    return reading.cached_price <= DIGEST_SHARE * reading.price
+    return reading.share is None or reading.share <= DIGEST_SHARE
 
 
 class Watched:

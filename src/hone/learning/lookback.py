@@ -1,7 +1,7 @@
 """Look back over the conversations of one process: while it runs, when it asks for it, and when it ends."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Jobs
 from hone.core.ledger import Entry
 from hone.learning.background import Background
-from hone.learning.budget import Bounds
+from hone.models.cacherules import CacheRule
 from hone.settings import Learning
 
 LATEST = 600.0
@@ -52,9 +52,10 @@ def explain_off(schedule: Schedule, learning: Learning) -> str:
     return "Reviews are off for this process." if schedule is Schedule.OFF else ""
 
 
-def look_after(after_exit: str, bounds: Bounds) -> float | None:
-    """Return the seconds of silence after which a conversation is looked back over; None: never."""
-    return None if after_exit == "off" else min(WARM * bounds.lasts, LATEST)
+def look_after(after_exit: str, rule: Callable[[str], CacheRule]) -> Callable[[str], float | None]:
+    """Return, by model, the seconds of silence after which a conversation is looked back over; None: never.
+    They depend on how long the model's provider keeps the conversation."""
+    return lambda model: None if after_exit == "off" else min(WARM * rule(model).lasts, LATEST)
 
 
 class Lookback:

@@ -33,8 +33,8 @@ from hone.knowledge.tools import knowledge_tools
 from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
 from hone.learning.known import describe_known
-from hone.learning.source import find_starts, read_source, split
-from hone.models.wrappers import Aside, Metered, Polite, Price, Windowed, unhindered
+from hone.learning.source import find_starts, find_topics, read_source, split
+from hone.models.wrappers import Aside, Metered, ModelTerms, Polite, Windowed, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id
@@ -59,7 +59,7 @@ class ReviewDeps(Struct, frozen=True):
     agent: Callable[[StoredSession], Awaitable[Agent]]
     session_deps: SessionDeps
     wall: Callable[[Tool], Tool]
-    price: Callable[[str], Price | None] = lambda _: None
+    terms: Callable[[str], ModelTerms] = lambda _: ModelTerms()
     bounds: Bounds = USUAL
     more: Callable[[Source, Ledger], Sequence[Tool]] = lambda *_: ()
     """Tools of a review beside those of the journal and the skills, for what is read in it. What they change
@@ -167,7 +167,8 @@ class Reviewer:
 
     async def _ask(self, given: Assignment, agent: Agent, share: float) -> tuple[bool, str]:
         """Whether the conversation itself is read, and what to ask."""
-        deps, topics, nodes = self._deps, given.job.topics, given.nodes
+        deps, nodes = self._deps, given.nodes
+        topics = find_topics(given.job.topics, nodes)
         own_text = partial(text, own=deps.home / "prompts")
         known = await describe_known(deps.library, given.folder, nodes, topics)
         room = _room(agent)
@@ -193,9 +194,8 @@ class Reviewer:
         age = (self._deps.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
         size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
         same = agent.prefix.digest == stored.prefix.digest
-        price = self._deps.price(agent.prefix.model)
-        prices = (price.input, price.cached) if price else (None, None)
-        return Reading(age, self._deps.bounds.lasts, size // 4, same, *prices)
+        terms = self._deps.terms(agent.prefix.model)
+        return Reading(age, terms.rule.lasts, size // 4, same, terms.read)
 
     async def _complete(
         self, given: Assignment, turn: Turn, staged: StagedLedger, emit: Emit

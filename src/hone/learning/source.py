@@ -6,10 +6,16 @@ from datetime import datetime
 
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
-from hone.core.jobs import Job
+from hone.core.jobs import Job, Topics
 from hone.core.messages import Message
 from hone.core.ports import Sessions, StoredSession
-from hone.core.transcript import Source, Transcript
+from hone.core.transcript import Node, Source, Transcript
+from hone.knowledge.reasons import LABELS, find_cue
+
+TAUGHT = {LABELS[kind] for kind in ("remember", "correction", "complaint")}
+"""Words of the owner's that may be about how to do a task."""
+EXPLAINED = 200
+"""Characters of a message that may explain a procedure."""
 
 
 async def read_source(sessions: Sessions, job: Job, stored: StoredSession) -> Source:
@@ -63,3 +69,15 @@ def split(source: Source) -> dict[SessionId, list[Message]]:
         if not message.template:
             said.setdefault(source.origin(place)[0], []).append(message)
     return said
+
+
+def find_topics(topics: Topics, nodes: Sequence[Node]) -> Topics:
+    """Return what there is to ask about. A short exchange in which nothing was done, corrected or explained
+    holds no procedure, and the question about skills is the longest part of such a review."""
+    said = [node.message for node in nodes if not node.message.template]
+    owners = [node.message.text for node in nodes if node.is_owners and not node.message.template]
+    if any(message.calls for message in said) or any(len(text) > EXPLAINED for text in owners):
+        return topics
+    if any(find_cue(text) in TAUGHT for text in owners):
+        return topics
+    return topics - {"skills"} or topics

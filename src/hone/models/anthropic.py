@@ -1,8 +1,7 @@
 """The Anthropic Messages format, with cache breakpoints at the ends of requests."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -25,11 +24,11 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
+from hone.models.cacherules import CONTROLLED, CacheMarks, breakpoints, marks_of
 from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
-MARKER = b',"cache_control":{"type":"ephemeral"}'
 _FINISH = {
     "tool_use": Finish.CALLS,
     "max_tokens": Finish.LENGTH,
@@ -49,26 +48,6 @@ def _tool(text: str) -> dict[str, Any]:
         "description": schema["description"],
         "input_schema": schema["parameters"],
     }
-
-
-def breakpoints(transcript: Transcript) -> list[int]:
-    """Where requests of this conversation ended: the last two; of a fork, its parent's last two and its own.
-
-    With the one on the system text that is at most four, as many as the provider allows; an extension always
-    repeats the marks its parent's cache was written at.
-    """
-    nodes, shared = transcript.nodes, transcript.shared
-    inherited = list(islice(_ends(nodes, 0, shared), 2))
-    own = list(islice(_ends(nodes, shared, len(nodes)), 1 if inherited else 2))
-    return sorted(inherited + own)
-
-
-def _ends(nodes: Sequence[Node], start: int, stop: int) -> Iterator[int]:
-    """From the last one backwards, the indices of what the assistant answered or has to answer."""
-    for index in reversed(range(start, stop)):
-        answered = index + 1 == len(nodes) or nodes[index + 1].message.role is Role.ASSISTANT
-        if answered and nodes[index].message.role is not Role.ASSISTANT:
-            yield index
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
@@ -119,11 +98,16 @@ class _Delta(msgspec.Struct):
     stop_reason: str | None = None
 
 
+class _Written(msgspec.Struct):
+    ephemeral_1h_input_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    cache_creation: _Written | None = None
 
 
 class _Start(msgspec.Struct):
@@ -202,7 +186,7 @@ class AnthropicAssembly(Assembly):
         parts = tuple(part for index in sorted(self._blocks) for part in self._part(index))
         if finish is Finish.FILTERED and not parts:
             raise Rejected(f"{self._endpoint.provider} declined to answer.")
-        return Reply(Message(Role.ASSISTANT, parts), finish, self._total())
+        return Reply(Message(Role.ASSISTANT, parts), finish, self._total(), self._extended())
 
     def _part(self, index: int) -> Iterator[Part]:
         block = self._blocks[index]
@@ -219,6 +203,10 @@ class AnthropicAssembly(Assembly):
                 whole = bytes(block.input).decode("utf-8", "replace")
                 yield ToolCall(block.id, block.name, grown.get("partial_json") or whole)
 
+    def _extended(self) -> int:
+        written = self._usage.cache_creation
+        return count(written.ephemeral_1h_input_tokens) if written else 0
+
     def _total(self) -> Usage:
         cached = count(self._usage.cache_read_input_tokens)
         written = count(self._usage.cache_creation_input_tokens)
@@ -227,7 +215,13 @@ class AnthropicAssembly(Assembly):
 
 
 class AnthropicMessages(WireModel):
+    """`marks` say what is cached, and the system text for how long."""
+
     assembly = AnthropicAssembly
+
+    def __init__(self, http: Http, clock: Clock, endpoint: Endpoint, marks: CacheMarks = CONTROLLED) -> None:
+        super().__init__(http, clock, endpoint)
+        self._marks = marks
 
     def _head(self, prefix: Prefix) -> bytes:
         fields = {"model": prefix.name, "max_tokens": _MAX_TOKENS, "stream": True, **prefix.settings}
@@ -237,7 +231,7 @@ class AnthropicMessages(WireModel):
             fields["system"] = [{"type": "text", "text": prefix.system}]
         head = _encode(fields)
         if prefix.system:
-            head = head[:-3] + MARKER + head[-3:]
+            head = head[:-3] + self._marks.system + head[-3:]
         return head[:-1] + b',"messages":['
 
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
@@ -246,11 +240,10 @@ class AnthropicMessages(WireModel):
         yield self._messages.join(nodes[:settled], transcript.shared)
         for index in range(settled, len(nodes)):
             fragment = self._fragment(nodes[index], nodes[index - 1] if index else None)
-            yield fragment[:-1] + MARKER + b"}" if index in marks else fragment
+            yield fragment[:-1] + self._marks.message + b"}" if index in marks else fragment
         yield b"]}]}" if nodes else b"]}"
 
-    @staticmethod
-    def _fragment(node: Node, before: Node | None) -> bytes:
+    def _fragment(self, node: Node, before: Node | None) -> bytes:
         """The content blocks of a message, with what closes the one before: the next may still belong to it,
         for the results of one reply go into one user message."""
         blocks = b",".join(map(_encode, _blocks(node.message)))
@@ -264,4 +257,4 @@ class AnthropicMessages(WireModel):
 def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> AnthropicMessages:
     headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
     endpoint = Endpoint(provider.name, f"{url}/v1/messages", headers, provider.key)
-    return AnthropicMessages(http, clock, endpoint)
+    return AnthropicMessages(http, clock, endpoint, marks_of(provider.cache))

@@ -234,9 +234,8 @@ class WireModel(ABC):
     @abstractmethod
     def _rest(self, transcript: Transcript) -> Iterable[bytes]: ...
 
-    @staticmethod
     @abstractmethod
-    def _fragment(node: Node, before: Node | None, /) -> bytes: ...
+    def _fragment(self, node: Node, before: Node | None, /) -> bytes: ...
 
 
 class Joined:

@@ -1,12 +1,13 @@
 """The OpenAI chat completions format. OpenRouter, Ollama, vLLM, llama.cpp, LM Studio and others use it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected
+from hone.core.loading import import_object
 from hone.core.messages import (
     Image,
     Message,
@@ -22,12 +23,15 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
+from hone.models.cacherules import marks_of
 from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
 _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_calls": Finish.CALLS}
 _encode = msgspec.json.encode
+MARKED = "hone.models.marked_chat:MarkedChat"
+"""Loaded for models that cache what is marked."""
 
 
 def _wire(message: Message) -> dict[str, Any]:
@@ -216,12 +220,14 @@ class OpenAIChat(WireModel):
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
         return (self._messages.join(transcript.nodes, transcript.shared), b"]}")
 
-    @staticmethod
-    def _fragment(node: Node, _: Node | None) -> bytes:
+    def _fragment(self, node: Node, _: Node | None) -> bytes:
         return b"," + _encode(_wire(node.message))
 
 
 def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) -> OpenAIChat:
     headers = {"authorization": f"Bearer {key}"} if key else {}
     endpoint = Endpoint(provider.name, f"{url}/chat/completions", headers, provider.key)
+    if provider.cache.marks_parts:
+        marked: Callable[..., OpenAIChat] = import_object(MARKED)
+        return marked(http, clock, endpoint, marks_of(provider.cache), cache_key=provider.caches_by_key)
     return OpenAIChat(http, clock, endpoint, cache_key=provider.caches_by_key)

@@ -13,6 +13,8 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected, SettingsError, Unauthorised, Unreachable
 from hone.core.loading import import_object
 from hone.core.model import Model
+from hone.core.value import replace
+from hone.models.cacherules import UNKNOWN, CacheMarking, CacheRule, extend, find_rule
 from hone.models.endpoint import explain_hone, is_hone
 from hone.models.http import Http
 from hone.models.http.route import is_loopback
@@ -33,7 +35,17 @@ class Provider(Struct, frozen=True):
     local: bool | None = None
     """Whether it is a server of one's own, which has a small window and does one thing at a time. None: its
     address tells."""
-    caches_by_key: bool = False
+    cache: CacheRule = UNKNOWN
+    """How prompts of the chosen model are cached."""
+
+    @property
+    def caches_by_key(self) -> bool:
+        return self.cache.marking in (CacheMarking.KEY, CacheMarking.BREAKPOINTS)
+
+    def with_rule(self, model: str, window: str = "", *, local: bool = False) -> "Provider":
+        """Return the provider with the cache rule of a model; `window` names the longer one, to buy it."""
+        rule = find_rule(self.name, model, self.format, local=local)
+        return replace(self, cache=extend(rule, window))
 
 
 KNOWN = (
@@ -51,7 +63,6 @@ KNOWN = (
         key="OPENAI_API_KEY",
         address="OPENAI_BASE_URL",
         default="gpt-5.4",
-        caches_by_key=True,
     ),
     Provider(
         "openrouter",

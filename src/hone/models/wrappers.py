@@ -12,34 +12,66 @@ from hone.core.model import Model, Piece, Reply, Restart, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.value import replace
+from hone.models.cacherules import UNKNOWN, CacheRule, find_rule
 
 _REMEMBERED = 1_000
 
 
 class Price(Struct, frozen=True):
-    """US dollars for a million tokens: fresh input, output, read from the cache, written to the cache."""
+    """US dollars for a million tokens: fresh input, output, read from the cache, written to the cache, and
+    written there for the provider's longer window; None: that costs the same."""
 
     input: float
     output: float
     cached: float
     written: float
+    extended: float | None = None
 
-    def of(self, usage: Usage) -> float:
+    def of(self, usage: Usage, extended: int = 0) -> float:
+        """Return the cost in US dollars. `extended` of the written tokens are for the longer window."""
+        extended = min(extended, usage.written)
         fresh = usage.input - usage.cached - usage.written
-        tokens = (fresh, usage.output, usage.cached, usage.written)
-        prices = (self.input, self.output, self.cached, self.written)
+        longer = self.written if self.extended is None else self.extended
+        tokens = (fresh, usage.output, usage.cached, usage.written - extended, extended)
+        prices = (self.input, self.output, self.cached, self.written, longer)
         return sum(count * price for count, price in zip(tokens, prices, strict=True)) / 1_000_000
 
 
+def price_by(rule: CacheRule, input: float, output: float) -> Price:
+    """Return the price of a model whose provider charges for its cache by this rule."""
+    read = 1.0 if rule.read is None else rule.read
+    longer = round(input * rule.longer.write, 6) if rule.longer else None
+    return Price(input, output, round(input * read, 6), round(input * rule.write, 6), longer)
+
+
 PRICES = {
-    "anthropic/claude-opus-5-5": Price(4.0, 20.0, 0.4, 5.0),
-    "anthropic/claude-sonnet-5-5": Price(2.0, 10.0, 0.2, 2.5),
-    "anthropic/claude-sonnet-5": Price(2.0, 10.0, 0.2, 2.5),
-    "anthropic/claude-haiku-4-5": Price(1.0, 5.0, 0.1, 1.25),
-    "openai/gpt-5.4": Price(2.5, 15.0, 0.25, 2.5),
-    "openai/gpt-5.4-mini": Price(0.75, 4.5, 0.075, 0.75),
+    f"{provider}/{model}": price_by(find_rule(provider, model, provider), input, output)
+    for provider, model, input, output in (
+        ("anthropic", "claude-opus-5-5", 4.0, 20.0),
+        ("anthropic", "claude-sonnet-5-5", 2.0, 10.0),
+        ("anthropic", "claude-sonnet-5", 2.0, 10.0),
+        ("anthropic", "claude-haiku-4-5", 1.0, 5.0),
+        ("openai", "gpt-5.4", 2.5, 15.0),
+        ("openai", "gpt-5.4-mini", 0.75, 4.5),
+    )
 }
-"""As published in autumn 2026. Settings override them; a model that is in neither has no known cost."""
+"""Fresh input and output as published in autumn 2026, the rest by the cache rule. Settings override them; a
+model that is in neither has no known cost."""
+
+
+class ModelTerms(Struct, frozen=True):
+    """How prompts of a model are cached, and what it costs; None if no price is known."""
+
+    rule: CacheRule = UNKNOWN
+    price: Price | None = None
+
+    @property
+    def read(self) -> float | None:
+        """What reading from the cache costs, as a share of fresh input; None if nobody knows."""
+        if self.price is None or not self.price.input:
+            return self.rule.read
+        return self.price.cached / self.price.input
+
 
 FREE = Price(0.0, 0.0, 0.0, 0.0)
 """What a model on this machine costs."""
@@ -60,7 +92,7 @@ class Priced:
     def _priced(self, piece: Piece) -> Piece:
         if not isinstance(piece, Reply) or self._price is None or piece.usage.cost is not None:
             return piece
-        return replace(piece, usage=replace(piece.usage, cost=self._price.of(piece.usage)))
+        return replace(piece, usage=replace(piece.usage, cost=self._price.of(piece.usage, piece.extended)))
 
 
 class Patience(Struct, frozen=True):

@@ -11,9 +11,10 @@ from hone.core.loading import import_object
 from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
+from hone.models.cacherules import UNKNOWN, CacheRule
 from hone.models.http import Http
 from hone.models.providers import KNOWN, Provider, choose, connect, is_local
-from hone.models.wrappers import PRICES, Patience, Price, Priced, Retrying
+from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, price_by
 from hone.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def list_providers(settings: Settings) -> tuple[Provider, ...]:
 class KeyedEnvironment(Mapping[str, str]):
     """The environment, and behind it the keys that are stored in a home. A variable that is set wins."""
 
-    def __init__(self, home: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, home: Path | None, settings: Settings, environ: Mapping[str, str] = os.environ
+    ) -> None:
         self._home = home
         self._environ = dict(environ)
         self._names = frozenset(each.key for each in list_providers(settings) if each.key)
@@ -59,7 +62,7 @@ class KeyedEnvironment(Mapping[str, str]):
 
     def stored(self, name: str) -> str:
         """Return the stored key of a provider, or nothing. Raises StoreError if it cannot be read."""
-        keys = open_keys(self._home) if name in self._names else None
+        keys = open_keys(self._home) if self._home and name in self._names else None
         return keys.get(name) if keys else ""
 
     def describe(self, name: str) -> str:
@@ -80,10 +83,16 @@ def _keys_of(home: Path) -> "ProviderKeys":
 
 
 class ModelFactory:
-    """`is_local` tells whether a server on this machine is in use, which does one thing at a time."""
+    """`is_local` tells whether a server of one's own is in use, which does one thing at a time. `home` is
+    where keys may be stored."""
 
     def __init__(
-        self, home: Path, settings: Settings, clock: Clock, model: str | Model, connector: Connector
+        self,
+        settings: Settings,
+        clock: Clock,
+        model: str | Model,
+        connector: Connector,
+        home: Path | None = None,
     ) -> None:
         self.http = Http(clock, first_byte=settings.first_byte)
         self.is_local = False
@@ -119,16 +128,32 @@ class ModelFactory:
         return (own.window if own else 0) or self._settings.window or (SMALL if local else LARGE)
 
     def price(self, name: str) -> Price | None:
+        """Return what a model costs: as set in hone.toml, else as published; None if neither says."""
         own = self._settings.prices.get(name)
         if own is None:
             return PRICES.get(name)
-        cached = own.input if own.cached is None else own.cached
-        return Price(own.input, own.output, cached, own.input if own.written is None else own.written)
+        found = price_by(self.cache_rule(name), own.input, own.output)
+        cached = found.cached if own.cached is None else own.cached
+        return replace(found, cached=cached, written=found.written if own.written is None else own.written)
+
+    def cache_rule(self, name: str) -> CacheRule:
+        """Return how prompts of a model are cached."""
+        provider, _, model = name.partition("/")
+        known = next((each for each in list_providers(self._settings) if each.name == provider), None)
+        if known is None:
+            return UNKNOWN
+        local = is_local(known, self._environ)
+        return known.with_rule(model, self._settings.cache, local=local).cache
+
+    def terms(self, name: str) -> ModelTerms:
+        """Return how prompts of a model are cached, and what it costs."""
+        return ModelTerms(self.cache_rule(name), self.price(name))
 
     def patient(self, model: Model, price: Price | None) -> Model:
         """Wrap a model so that its calls are priced and retried as the settings say."""
         return Retrying(Priced(model, price), self._clock, Patience(tries=self._settings.tries))
 
     def _adapter(self, provider: Provider, name: str) -> Model:
-        adapter = connect(provider, self._environ, self.http, self._clock)
+        ruled = replace(provider, cache=self.cache_rule(name))
+        adapter = connect(ruled, self._environ, self.http, self._clock)
         return self.patient(adapter, self.price(name))

@@ -19,8 +19,6 @@ from hone.models.providers import (
 from hone.models.wrappers import PRICES, Price
 from hone.runtime.model_factory import KeyedEnvironment, ModelFactory
 
-AS_OF = "November 2026"
-"""When the built-in lists of models and prices were made."""
 PATIENCE = 5.0
 """Seconds that a server may take to list its models."""
 

@@ -30,12 +30,12 @@ from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
+from hone.knowledge.reasons import count_turns, find_cue
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
-from hone.runtime.cues import count_turns, find_cue
 from hone.runtime.triggers import FIXED, count_turn, explain, summarize
 
 CHILD_CALLS = 30
@@ -103,8 +103,8 @@ class SessionDeps(Struct, frozen=True):
     remind: Remind | None = None
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
-    look_after: float | None = 240.0
-    """Seconds of silence after which a conversation is looked back over; None: never."""
+    look_after: Callable[[str], float | None] = lambda _: None
+    """Seconds of silence after which a conversation with a model is looked back over; None: never."""
     beside: Beside | None = None
 
 
@@ -417,9 +417,10 @@ class Session:
         how the owner leaves."""
         deps, topics = self._deps, self._topics
         said = next((node for node in reversed(longer.nodes) if node.message.role is Role.USER), None)
-        if deps.look_after is None or not topics or said is None or not said.is_owners:
+        silence = deps.look_after(self.agent.prefix.model)
+        if silence is None or not topics or said is None or not said.is_owners:
             return None
-        at = deps.clock.now() + timedelta(seconds=deps.look_after)
+        at = deps.clock.now() + timedelta(seconds=silence)
         tainted = longer.trust is Trust.FOREIGN
         if said is longer.nodes[-1]:
             words = said.message.text

@@ -6,6 +6,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import with_home
+from hone.cli.model_facts import show
 from hone.cli.models import describe_offers, find_current, look, to_values
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import echo, echo_json
@@ -22,11 +23,15 @@ from hone.settings import home_folder
 def models(ctx: click.Context) -> None:
     """List the models that can be used now: by keys that are set or stored, and servers that answer.
 
-    `add` and `remove` manage small models that run on this machine without a key and without a server. They
-    are good for plain chat and for trying things out, not for work with tools.
+    `show` explains what applies to one of them. `add` and `remove` manage small models that run on this
+    machine without a key and without a server. They are good for plain chat and for trying things out, not
+    for work with tools.
     """
     if ctx.invoked_subcommand is None:
         show_usable(ctx.obj, as_json=False)
+
+
+models.add_command(show)
 
 
 @models.command("list", short_help="List the models that can be used now, and those that can be added.")

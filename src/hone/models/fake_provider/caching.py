@@ -3,67 +3,178 @@
 import hashlib
 import re
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from hone.core.clock import Clock
 from hone.core.regex import regex
+from hone.models.cacherules import CacheMarking, CacheRule, find_rule
+from hone.models.fake_provider.shapes import Format
 
-# Inside a string the quotes would be escaped: this is found as a key and nowhere else.
-_MARKER = regex(rb'"cache_control"\s*:\s*\{[^{}]*\}')
+# Inside a string the quotes would be escaped: these are found as keys and nowhere else.
+_MARKER = regex(rb'"(?:cache_control|prompt_cache_breakpoint)"\s*:\s*\{[^{}]*\}')
+_KEY = regex(rb'"prompt_cache_key"\s*:\s*"([^"]*)"')
+_EXPLICIT = regex(rb'"prompt_cache_options"\s*:\s*\{[^{}]*"mode"\s*:\s*"explicit"')
+_TTL = regex(rb'"ttl"\s*:\s*"1h"')
 _COMMA = regex(rb"\s*,")
 _BRACE = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
 _END = regex(rb"\]\s*\}\s*\Z")
+BLOCK = 128
+"""Tokens that OpenAI's older models read from the cache together."""
+MOST = 4
+"""Places at which one request can write to a cache."""
 
 
 class Tokens(Struct, frozen=True):
-    """`total` is the whole prompt, `cached` was read from the cache, `written` put into it."""
+    """`total` is the whole prompt, `cached` was read from the cache, `written` put into it, and `extended` of
+    that for the longer window."""
 
     total: int
     cached: int = 0
     written: int = 0
+    extended: int = 0
 
 
 class Prefixes:
-    """OpenAI: whatever a request has in common with the beginning of one of the last `recall`."""
+    """OpenAI's older models and local servers: whatever a request has in common with the beginning of one of
+    the last `recall`, unless that was too long ago or is too short."""
 
-    def __init__(self, recall: int) -> None:
-        self._past: deque[bytes] = deque(maxlen=recall)
+    def __init__(self, rule: CacheRule, recall: int, clock: Clock) -> None:
+        self._rule = rule
+        self._clock = clock
+        self._past: deque[tuple[bytes, float]] = deque(maxlen=recall)
 
     def count(self, body: bytes) -> Tokens:
         """What this request finds in the cache; from then on it is there itself."""
-        prompt = unclosed(body)
+        prompt, now = unclosed(body), self._clock.monotonic()
         best, opening = 0, prompt[:1]
-        for past in reversed(self._past):
-            if past.startswith(opening):
+        for past, until in reversed(self._past):
+            if now <= until and past.startswith(opening):
                 best = shared(prompt, past, best)
                 opening = prompt[: best + 1]
             if best == len(prompt):
                 break
-        self._past.append(prompt)
-        return Tokens(len(prompt) // 4, best // 4)
+        self._past.append((prompt, now + self._rule.lasts))
+        return Tokens(len(prompt) // 4, self._billed(best // 4))
+
+    def _billed(self, tokens: int) -> int:
+        if not self._rule.minimum:
+            return tokens
+        return tokens - tokens % BLOCK if tokens >= self._rule.minimum else 0
+
+
+class CacheEntry(Struct):
+    """A prefix that is kept: its length in bytes, for how many seconds, until when, and who last used it."""
+
+    length: int
+    seconds: float
+    until: float
+    request: int
 
 
 class Breakpoints:
-    """Anthropic: what an earlier request wrote at a marker is read by one with a marker at the same place,
-    over the same bytes. The real one also looks at 20 blocks before a marker; here a client must be exact."""
+    """Anthropic and OpenAI's newest models: what one request wrote at a mark is read by a later one with a
+    mark at the same place, over the same bytes, in time. Anthropic also looks at 20 blocks before a mark; a
+    client must be exact here. Unless a request says that it sets all marks, OpenAI adds one at its end and
+    looks at all earlier ones."""
 
-    def __init__(self, recall: int) -> None:
-        self._past: deque[frozenset[bytes]] = deque(maxlen=recall)
+    def __init__(self, rule: CacheRule, recall: int, clock: Clock) -> None:
+        self._rule = rule
+        self._recall = recall
+        self._clock = clock
+        self._entries: dict[bytes, CacheEntry] = {}
+        self._requests = 0
 
     def count(self, body: bytes) -> Tokens:
-        prompt, ends = unmarked(body)
-        running = hashlib.sha256()
-        at = cached = 0
-        digests: set[bytes] = set()
-        for end in ends:
-            running.update(prompt[at:end])
-            at = end
-            seal = running.copy().digest()
-            digests.add(seal)
-            if any(seal in past for past in self._past):
-                cached = end
-        self._past.append(frozenset(digests))
-        return Tokens(len(prompt) // 4, cached // 4, at // 4 - cached // 4)
+        self._requests += 1
+        self._forget()
+        prompt, found = find_marks(body)
+        marks = [(end, self._seconds(mark)) for end, mark in found if end // 4 >= self._rule.minimum]
+        places = {end for end, _ in marks}
+        if self._rule.marking is CacheMarking.BREAKPOINTS and not _EXPLICIT.search(body):
+            marks = [*marks[1 - MOST :], *self._implicit(prompt)]
+            places |= {len(prompt), *(entry.length for entry in self._entries.values())}
+        digests = _digests(prompt, places)
+        cached = self._read(digests)
+        written = [(end, seconds) for end, seconds in marks[-MOST:] if end > cached]
+        for end, seconds in written:
+            self._keep(digests[end], end, seconds)
+        return _billed(prompt, cached, written, self._rule)
+
+    def _implicit(self, prompt: bytes) -> Iterator[tuple[int, float]]:
+        if len(prompt) // 4 >= self._rule.minimum:
+            yield len(prompt), self._rule.lasts
+
+    def _seconds(self, mark: bytes) -> float:
+        longer = self._rule.longer
+        return longer.seconds if longer and _TTL.search(mark) else self._rule.lasts
+
+    def _forget(self) -> None:
+        now, oldest = self._clock.monotonic(), self._requests - self._recall
+        kept = self._entries.items()
+        self._entries = {key: each for key, each in kept if now <= each.until and each.request >= oldest}
+
+    def _read(self, digests: dict[int, bytes]) -> int:
+        """Return how far the cache reaches. Whatever is read is kept for another while."""
+        found = [(end, key) for end, key in digests.items() if key in self._entries]
+        for end, key in found:
+            self._keep(key, end, self._entries[key].seconds)
+        return max((end for end, _ in found), default=0)
+
+    def _keep(self, key: bytes, end: int, seconds: float) -> None:
+        self._entries[key] = CacheEntry(end, seconds, self._clock.monotonic() + seconds, self._requests)
+
+
+def _billed(prompt: bytes, cached: int, written: Iterable[tuple[int, float]], rule: CacheRule) -> Tokens:
+    """Bill what is new up to the last mark with the longer window at that price, and the rest as usual."""
+    ends = {end: seconds > rule.lasts for end, seconds in written}
+    last = max(ends, default=cached)
+    longer = max((end for end, extended in ends.items() if extended), default=cached)
+    return Tokens(len(prompt) // 4, cached // 4, last // 4 - cached // 4, longer // 4 - cached // 4)
+
+
+def _digests(prompt: bytes, places: Iterable[int]) -> dict[int, bytes]:
+    running, at = hashlib.sha256(), 0
+    found = {}
+    for place in sorted(each for each in places if each <= len(prompt)):
+        running.update(prompt[at:place])
+        at = place
+        found[place] = running.copy().digest()
+    return found
+
+
+class Billing:
+    """The caches of all models, each by its provider's rule: that of Anthropic for its format, of OpenRouter
+    for names with a slash, of OpenAI for all others. `rule`, if there is one, holds for every model."""
+
+    def __init__(self, recall: int, clock: Clock, rule: CacheRule | None = None) -> None:
+        self._recall = recall
+        self._clock = clock
+        self._rule = rule
+        self._caches: dict[tuple[Format, str, bytes], Prefixes | Breakpoints] = {}
+
+    def count(self, format: Format, model: str, body: bytes) -> Tokens:
+        """Count a request's tokens. Requests with different cache keys do not meet."""
+        key = _KEY.search(body)
+        place = (format, model, key[1] if key else b"")
+        if place not in self._caches:
+            rule = self._rule or _rule(format, model)
+            kind = Breakpoints if rule.marks_parts else Prefixes
+            self._caches[place] = kind(rule, self._recall, self._clock)
+        return self._caches[place].count(body)
+
+
+def _rule(format: Format, model: str) -> CacheRule:
+    if format == "anthropic":
+        return find_rule("anthropic", model, format)
+    return find_rule("openrouter" if "/" in model else "openai", model)
+
+
+def is_misordered(body: bytes) -> bool:
+    """Tell whether a mark with the longer window comes after one without, which Anthropic refuses."""
+    longer = [bool(_TTL.search(found[0])) for found in _MARKER.finditer(body)]
+    return longer != sorted(longer, reverse=True)
 
 
 def unclosed(body: bytes) -> bytes:
@@ -88,8 +199,14 @@ def shared(one: bytes, other: bytes, known: int = 0) -> int:
 
 def unmarked(body: bytes) -> tuple[bytes, list[int]]:
     """The prompt without its cache markers, and where in it each marked block ends."""
+    plain, marks = find_marks(body)
+    return plain, [end for end, _ in marks]
+
+
+def find_marks(body: bytes) -> tuple[bytes, Sequence[tuple[int, bytes]]]:
+    """Return the prompt without its cache markers, and each marker with where its block ends."""
     pieces: list[bytes] = []
-    places: list[int] = []
+    places: list[tuple[int, bytes]] = []
     at = length = 0
     for found in _MARKER.finditer(body):
         start, end = found.span()
@@ -100,10 +217,10 @@ def unmarked(body: bytes) -> tuple[bytes, list[int]]:
             end = following.end()
         pieces.append(body[at:start])
         length += start - at
-        places.append(length)
+        places.append((length, found[0]))
         at = end
     plain = unclosed(b"".join((*pieces, body[at:])))
-    return plain, sorted(_closing(plain, place) for place in places)
+    return plain, sorted((_closing(plain, place), mark) for place, mark in places)
 
 
 def _closing(plain: bytes, place: int) -> int:

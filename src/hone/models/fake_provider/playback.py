@@ -123,7 +123,11 @@ def _openai_usage(usage: Usage) -> dict[str, Any]:
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.written,
+            "audio_tokens": 0,
+        },
         "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
     }
 
@@ -140,7 +144,7 @@ def _events(reply: Reply, framing: Framing) -> Iterator[tuple[Beat, dict[str, An
             yield beat, {"type": "content_block_delta", "index": index, "delta": delta}
         yield Beat.FRAME, {"type": "content_block_stop", "index": index}
     ending = {"stop_reason": _FINISH[reply.finish][1], "stop_sequence": None}
-    yield Beat.FRAME, {"type": "message_delta", "delta": ending, "usage": _anthropic_usage(reply.usage)}
+    yield Beat.FRAME, {"type": "message_delta", "delta": ending, "usage": _anthropic_usage(reply)}
     yield Beat.FRAME, {"type": "message_stop"}
 
 
@@ -176,7 +180,7 @@ def _message(reply: Reply, framing: Framing) -> dict[str, Any]:
         "content": [_whole_block(part) for part in reply.message.parts],
         "stop_reason": _FINISH[reply.finish][1],
         "stop_sequence": None,
-        "usage": _anthropic_usage(reply.usage),
+        "usage": _anthropic_usage(reply),
     }
 
 
@@ -199,10 +203,15 @@ def _object(arguments: str) -> Any:
         return arguments
 
 
-def _anthropic_usage(usage: Usage) -> dict[str, Any]:
+def _anthropic_usage(reply: Reply) -> dict[str, Any]:
+    usage, longer = reply.usage, reply.extended
     return {
         "input_tokens": usage.input - usage.cached - usage.written,
         "cache_creation_input_tokens": usage.written,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.written - longer,
+            "ephemeral_1h_input_tokens": longer,
+        },
         "cache_read_input_tokens": usage.cached,
         "output_tokens": usage.output,
     }

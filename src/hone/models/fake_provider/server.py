@@ -12,9 +12,11 @@ from typing import Self
 
 from msgspec import Struct
 
+from hone.core.clock import Clock, SystemClock
 from hone.core.model import Usage
 from hone.core.value import replace
-from hone.models.fake_provider.caching import Breakpoints, Prefixes
+from hone.models.cacherules import CacheRule
+from hone.models.fake_provider.caching import Billing, is_misordered
 from hone.models.fake_provider.faults import FAULTS, Absence, Choice, Refusal, Twist, error, refuse
 from hone.models.fake_provider.intake import Malformed, ParsedRequest, parse
 from hone.models.fake_provider.playback import Framing, dump, stream, whole
@@ -64,6 +66,8 @@ class FakeProvider:
     raw       sent as the stream in place of what the script says
     record    a file that gets each body as a line of JSON, before it is answered
     keep      whether `requests` grows
+    clock     by which the cache forgets
+    rule      how the cache works; else as the provider documents it for the model
     """
 
     script: Script = field(kw_only=False)
@@ -78,11 +82,13 @@ class FakeProvider:
     raw: bytes | None = None
     record: Path | None = None
     keep: bool = True
+    clock: Clock = field(default_factory=SystemClock)
+    rule: CacheRule | None = None
     requests: list[HttpRequest] = field(default_factory=list, init=False)
     invalid: list[str] = field(default_factory=list, init=False)
     """What was wrong with requests, also with those that met a fault."""
     _calls: int = field(default=0, init=False)
-    _caches: dict[Format, Prefixes | Breakpoints] = field(default_factory=dict, init=False)
+    _billing: Billing = field(init=False)
     _server: asyncio.Server | None = field(default=None, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _errors: list[BaseException] = field(default_factory=list, init=False)
@@ -91,7 +97,7 @@ class FakeProvider:
     def __post_init__(self) -> None:
         if isinstance(self.fault, str) and (self.fault not in FAULTS or self.fault == "refused"):
             raise ValueError(f"the stage cannot play {self.fault!r}; for refused connections see `refusing`")
-        self._caches = {"openai": Prefixes(self.recall), "anthropic": Breakpoints(self.recall)}
+        self._billing = Billing(self.recall, self.clock, self.rule)
 
     @property
     def url(self) -> str:
@@ -186,6 +192,7 @@ class FakeProvider:
         try:
             asked = parse(format, request.body)
             wrong = objections(asked)
+            wrong += ["cache_control: a ttl of 1h must come before 5m"] if is_misordered(request.body) else []
         except Malformed as malformed:
             asked, wrong = None, [str(malformed)]
         self.invalid += wrong
@@ -206,11 +213,11 @@ class FakeProvider:
 
     def _parts(self, asked: ParsedRequest, body: bytes, twist: Twist) -> list[bytes]:
         head, format = asked.head, asked.format
-        tokens = self._caches[format].count(body)
+        tokens = self._billing.count(format, head.model, body)
         reply = twist.alter(say(self.script, asked.messages))
         if reply.usage == Usage():
             usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
-            reply = replace(reply, usage=usage)
+            reply = replace(reply, usage=usage, extended=tokens.extended)
         options = head.stream_options if isinstance(head, Chat) else None
         framing = Framing(head.model, counted=bool(options and options.include_usage))
         if not head.stream:

@@ -28,7 +28,7 @@ LONGEST = 1_500
 """Characters at either end of a message that are searched: what lies between them was pasted."""
 STEM = 3
 """Letters of a word by which it may be one of a language's patterns."""
-PATTERNS = Path(__file__).with_name("cues.tsv")
+PATTERNS = Path(__file__).with_name("reasons.tsv")
 
 _FENCED = regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _PASTED = regex(r"^(?:[ \t]*>| {4}|\t).*$", re.MULTILINE)
@@ -82,9 +82,13 @@ def find_cue(text: str) -> str:
 
 
 def count_turns(text: str) -> int:
-    """Return how many turns the owner's words count for: two if they tell of the owner, else one."""
-    told = any(not asked and _OWNER.search(sentence) for sentence, asked in _sentences(own_words(text)))
-    return 2 if told else 1
+    """Return how many turns the owner's words count for: three if they tell of the owner, else one."""
+    return 3 if tells_of_owner(text) else 1
+
+
+def tells_of_owner(text: str) -> bool:
+    """Tell whether the owner speaks of oneself, and not only in a question."""
+    return any(not asked and _OWNER.search(sentence) for sentence, asked in _sentences(own_words(text)))
 
 
 def _counts(kind: str, sentence: str, *, asked: bool) -> bool:

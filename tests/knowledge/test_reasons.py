@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.runtime.cues import LABELS, LONGEST, count_turns, find_cue, own_words
+from hone.knowledge.reasons import LABELS, LONGEST, count_turns, find_cue, own_words
 from tests.conftest import Figures
 
-HERE = Path(__file__).with_name("cues")
+HERE = Path(__file__).with_name("reasons")
 TESTS = Path(__file__).parents[1]
 MOST = 0.10
 """Of ordinary turns, the share that may set off a review."""
@@ -119,10 +119,10 @@ def test_what_is_searched_does_not_grow_with_the_message(piece: str) -> None:
     [
         ("Fix the failing test.", 1),
         ("Do I need a visa?", 1),
-        ("I grade out of 20.", 2),
-        ("Im Garten ist wenig Sonne, wir haben Nordlage.", 2),
+        ("I grade out of 20.", 3),
+        ("Im Garten ist wenig Sonne, wir haben Nordlage.", 3),
         ("`my_list` is empty", 1),
     ],
 )
-def test_words_about_the_owner_count_for_two_turns(text: str, turns: int) -> None:
+def test_words_about_the_owner_count_for_three_turns(text: str, turns: int) -> None:
     assert count_turns(text) == turns

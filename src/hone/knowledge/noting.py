@@ -1,0 +1,105 @@
+"""Prepare changes of the journal: apply them, compare them with what is known, and judge them."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import date
+
+from msgspec import Struct
+
+from hone.core.clock import Clock
+from hone.core.errors import AlreadyKnown, Refused
+from hone.core.ledger import MEMORY, USER, Author, ChangeKind, ChangeState, Target
+from hone.knowledge import journal, places
+from hone.knowledge.admission import FOREIGN, LearningMode, Verdict, check, clean, defer, judge
+from hone.knowledge.folding import Draft, Files
+from hone.knowledge.own_words import Edits, check_words, put_in_own_words
+from hone.knowledge.vetting import AGENTS, Vetted, Vetting
+
+
+class Prepared(Struct, frozen=True):
+    """A change of the journal that is ready to be recorded."""
+
+    drafts: Sequence[Draft]
+    verdict: Verdict
+
+
+class Noting:
+    """`sync` returns what a target holds, under the lock; `limits` are characters by part of the journal."""
+
+    def __init__(
+        self,
+        sync: Callable[[Target], Awaitable[Files]],
+        vetting: Vetting,
+        clock: Clock,
+        limits: Mapping[str, int],
+    ) -> None:
+        self._sync = sync
+        self._vetting = vetting
+        self._clock = clock
+        self._limits = limits
+
+    async def prepare(
+        self, edits: Edits, author: Author, kind: ChangeKind | None, mode: LearningMode
+    ) -> Prepared:
+        """Prepare all of the edits or none. What an agent puts in words that would have to wait takes effect
+        in the owner's. Raises Refused or StoreError."""
+        made = await self._judge(edits, author, kind, mode)
+        if author.actor in AGENTS and made.verdict.cause == FOREIGN:
+            made = await self._reword(edits, author, kind, mode) or made
+        return made
+
+    async def _reword(
+        self, edits: Edits, author: Author, kind: ChangeKind | None, mode: LearningMode
+    ) -> Prepared | None:
+        """Return what takes effect in the owner's words; None if nothing does and it may wait. Raises Refused
+        if it is known, or if the agent should try other words."""
+        if own := put_in_own_words(edits, author):
+            try:
+                made = await self._judge(own, author, kind, mode)
+            except AlreadyKnown:
+                raise
+            except Refused:
+                return None
+            if made.verdict.standing is ChangeState.ACTIVE:
+                return made
+        if mode is LearningMode.AUTO:
+            check_words(edits, author)
+        return None
+
+    async def _judge(
+        self, edits: Edits, author: Author, kind: ChangeKind | None, mode: LearningMode
+    ) -> Prepared:
+        screened = [(target, *clean(edit)) for target, edit in edits]
+        flags = [flag for *_, found in screened for flag in found]
+        wanted = [(target, edit) for target, edit, _ in screened]
+        vetted = author.actor in AGENTS
+        texts = await self._texts([target for target, _ in edits]) if vetted else {}
+        if vetted:
+            wanted = await self._vetting.settle(wanted, texts, author, self._today)
+        drafts = []
+        for target in dict.fromkeys(target for target, _ in wanted):
+            own = [edit for each, edit in wanted if each == target]
+            drafts.append(await self._draft(target, own, kind))
+        flags += [flag for draft in drafts for flag in check(draft.before, draft.after)]
+        found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
+        verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
+        return Prepared(drafts, defer(verdict, found.cause))
+
+    async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
+        """Return the parts of the journal that an entry of these is compared with."""
+        wanted = dict.fromkeys((MEMORY, USER, *targets))
+        return {each: _text(await self._sync(each), places.path_of(each)) for each in wanted}
+
+    async def _draft(self, target: Target, edits: Sequence[journal.Edit], kind: ChangeKind | None) -> Draft:
+        before = await self._sync(target)
+        path, limit = places.path_of(target), self._limits[places.name_of(target)]
+        after = journal.apply(_text(before, path), edits, limit)
+        named = kind or (edits[0].kind if len(edits) == 1 else ChangeKind.BATCH)
+        return Draft(target, named, before, {path: after.encode()})
+
+    @property
+    def _today(self) -> date:
+        return self._clock.now().astimezone().date()
+
+
+def _text(files: Files, path: str) -> str:
+    return files.get(path, b"").decode()

@@ -1,0 +1,166 @@
+"""Cache rules: how long a provider keeps a prompt, from what size on, how it is asked to, and at what price.
+
+One table for everything that depends on them: the marks in requests, when a review is due, whether it reads
+the conversation or a digest, and what a call costs. The figures are those of the providers' documentation in
+November 2026; a newer release of a family is taken to follow its family.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from itertools import islice
+
+from msgspec import Struct
+
+from hone.core.messages import Role
+from hone.core.transcript import Node, Transcript
+from hone.core.value import replace
+
+AS_OF = "November 2026"
+MARKER = b',"cache_control":{"type":"ephemeral"}'
+BREAKPOINT = b',"prompt_cache_breakpoint":{"mode":"explicit"}'
+EXPLICIT = b',"prompt_cache_options":{"mode":"explicit"}'
+
+
+class CacheMarking(StrEnum):
+    """How a request tells the provider what to cache."""
+
+    AUTOMATIC = "nothing is marked"
+    KEY = "prompt_cache_key"
+    BREAKPOINTS = "prompt_cache_key and prompt_cache_breakpoint"
+    CONTROL = "cache_control"
+
+
+class LongerWindow(Struct, frozen=True):
+    """A longer window that can be bought for the system text and the tools. `name` is what a mark says."""
+
+    name: str
+    seconds: float
+    write: float
+
+
+class CacheRule(Struct, frozen=True):
+    """`window`: seconds a prompt is kept after its last use. `minimum`: tokens below which nothing is kept.
+    `write` and `read` are factors of the price of fresh input; None: not known. `sticky`: seconds for which a
+    router stays with the server that has the prompt. `extended`: the longer window is bought."""
+
+    window: float
+    minimum: int = 0
+    marking: CacheMarking = CacheMarking.AUTOMATIC
+    write: float = 1.0
+    read: float | None = None
+    sticky: float | None = None
+    longer: LongerWindow | None = None
+    extended: bool = False
+
+    @property
+    def lasts(self) -> float:
+        """Seconds for which a conversation can be read from the cache. Messages never get the longer window:
+        each turn writes new ones, and twice the price is more than most of them save."""
+        return self.window if self.sticky is None else min(self.window, self.sticky)
+
+    @property
+    def marks_parts(self) -> bool:
+        return self.marking in (CacheMarking.BREAKPOINTS, CacheMarking.CONTROL)
+
+
+UNKNOWN = CacheRule(300.0)
+"""An endpoint nobody has documented. Five minutes is the shortest window of all that are in the table."""
+LOCAL = CacheRule(300.0)
+"""A server on this machine. It keeps what it read while the model is loaded: five minutes with Ollama."""
+_HOUR = LongerWindow("1h", 3_600.0, 2.0)
+_CLAUDE = CacheRule(300.0, 1_024, CacheMarking.CONTROL, 1.25, 0.1, longer=_HOUR)
+_GPT = CacheRule(300.0, 1_024, CacheMarking.KEY, 1.0, 0.1)
+_NEWEST_GPT = CacheRule(1_800.0, 1_024, CacheMarking.BREAKPOINTS, 1.25, 0.1)
+
+RULES: dict[str, Sequence[tuple[tuple[str, ...], CacheRule]]] = {
+    "anthropic": (
+        (("claude-opus-5", "claude-fable-5", "claude-mythos-5"), replace(_CLAUDE, minimum=512)),
+        (("claude-opus-4-7",), replace(_CLAUDE, minimum=2_048)),
+        (("claude-opus-4-6", "claude-opus-4-5", "claude-haiku-4-5"), replace(_CLAUDE, minimum=4_096)),
+        (("",), _CLAUDE),
+    ),
+    "openai": (
+        (("gpt-5.6", "gpt-5.7", "gpt-5.8", "gpt-5.9", "gpt-6", "gpt-7"), _NEWEST_GPT),
+        (("gpt-4.1", "o3", "o4"), replace(_GPT, read=0.25)),
+        (("gpt-4o", "o1"), replace(_GPT, read=0.5)),
+        (("",), _GPT),
+    ),
+    "google": ((("",), CacheRule(300.0, 4_096)),),
+}
+"""By vendor: what the names of models begin with, and the rule. The first that fits holds."""
+STICKY = 600.0
+"""Seconds for which OpenRouter stays with a server. A shorter window of the vendor's own comes first."""
+
+
+def find_rule(provider: str, model: str, format: str = "openai", *, local: bool = False) -> CacheRule:
+    """Return the rule for a model. `model` is its name at the provider."""
+    if provider == "openrouter":
+        return _routed(model)
+    if format == "anthropic":
+        return _vendors("anthropic", model)
+    if provider == "openai":
+        return _vendors("openai", model)
+    return LOCAL if local else UNKNOWN
+
+
+def _vendors(vendor: str, model: str) -> CacheRule:
+    return next((rule for starts, rule in RULES.get(vendor, ()) if model.startswith(starts)), UNKNOWN)
+
+
+def _routed(model: str) -> CacheRule:
+    """Return the vendor's rule as far as OpenRouter stays with one server. Only Anthropic needs marks: the
+    others cache by themselves, and with Gemini each mark would store the whole conversation for a fee."""
+    vendor, _, name = model.partition("/")
+    if vendor == "anthropic":
+        return replace(_vendors(vendor, name.replace(".", "-")), sticky=STICKY)
+    return replace(_vendors(vendor, name), marking=CacheMarking.AUTOMATIC, sticky=STICKY)
+
+
+def extend(rule: CacheRule, wanted: str) -> CacheRule:
+    """Return the rule with the longer window, if it is wanted and the provider sells it."""
+    return replace(rule, extended=True) if rule.longer and rule.longer.name == wanted else rule
+
+
+class CacheMarks(Struct, frozen=True):
+    """Bytes that mark the end of the system text, and of a message; `options` go into the request's head."""
+
+    system: bytes = b""
+    message: bytes = b""
+    options: bytes = b""
+
+
+def marks_of(rule: CacheRule) -> CacheMarks:
+    """Return what a rule puts into requests. A mark on less than the minimum does no harm: the provider skips
+    it without a word and without a fee. So marks do not depend on a count of tokens, which is a guess."""
+    match rule.marking:
+        case CacheMarking.CONTROL if rule.extended and rule.longer:
+            return CacheMarks(MARKER[:-1] + b',"ttl":"%b"}' % rule.longer.name.encode(), MARKER)
+        case CacheMarking.CONTROL:
+            return CONTROLLED
+        case CacheMarking.BREAKPOINTS:
+            return CacheMarks(BREAKPOINT, BREAKPOINT, EXPLICIT)
+    return CacheMarks()
+
+
+CONTROLLED = CacheMarks(MARKER, MARKER)
+"""What a request to Anthropic has unless somebody buys the longer window."""
+
+
+def breakpoints(transcript: Transcript) -> list[int]:
+    """Where requests of this conversation ended: the last two; of a fork, its parent's last two and its own.
+
+    With the one on the system text that is at most four, as many as the providers allow; an extension always
+    repeats the marks its parent's cache was written at.
+    """
+    nodes, shared = transcript.nodes, transcript.shared
+    inherited = list(islice(_ends(nodes, 0, shared), 2))
+    own = list(islice(_ends(nodes, shared, len(nodes)), 1 if inherited else 2))
+    return sorted(inherited + own)
+
+
+def _ends(nodes: Sequence[Node], start: int, stop: int) -> Iterator[int]:
+    """From the last one backwards, the indices of what the assistant answered or has to answer."""
+    for index in reversed(range(start, stop)):
+        answered = index + 1 == len(nodes) or nodes[index + 1].message.role is Role.ASSISTANT
+        if answered and nodes[index].message.role is not Role.ASSISTANT:
+            yield index
