@@ -105,9 +105,9 @@ def test_a_picture_that_is_too_large_is_refused_by_what_is_left_of_it() -> None:
 
 def test_bytes_that_are_made_to_be_slow_are_not() -> None:
     with pytest.raises(Refused):
-        read_image(FILES["photo.jpg"][:700] + b"\xff" * 5_000_000)
+        read_image(FILES["photo.jpg"][:700] + b"\xff" * 1_000_000)
     deep = b"VP8 " + struct.pack("<I", 0)
-    for _ in range(5_000):
+    for _ in range(1_500):
         deep = b"ANMF" + struct.pack("<I", len(deep) + 16) + bytes(16) + deep
     body = b"WEBP" + deep
     with pytest.raises(Refused):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.core.errors import Missing, Refused, StoreError
@@ -16,7 +16,8 @@ NOW = datetime(2026, 11, 16, tzinfo=UTC)
 NAMES = st.sampled_from(["A_KEY", "B_KEY", "C_KEY"])
 VALUES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60)
 STEPS = st.lists(
-    st.one_of(st.tuples(st.just("set"), NAMES, VALUES), st.tuples(st.just("remove"), NAMES, st.just("")))
+    st.one_of(st.tuples(st.just("set"), NAMES, VALUES), st.tuples(st.just("remove"), NAMES, st.just(""))),
+    max_size=8,
 )
 
 
@@ -47,6 +48,7 @@ class MemoryKeyring:
 
 
 @pytest.mark.parametrize("place", ["file", "keyring"])
+@settings(max_examples=25)
 @given(steps=STEPS)
 def test_what_is_stored_comes_back_and_what_is_removed_is_gone(
     place: str, steps: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory

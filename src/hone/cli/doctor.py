@@ -65,8 +65,7 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
             session = await hone.session(options.model)
             yield True, f"model: {session.agent.prefix.model}"
         except HoneError as error:
-            first, *more = str(error).splitlines()
-            yield False, f"model: {first}" + (" See hone config." if more else "")
+            yield False, f"model: {str(error).splitlines()[0]}"
         if unreadable := find_fault(hone.home):
             yield False, f"provenance: {unreadable} Until then everything counts as foreign."
         trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"
