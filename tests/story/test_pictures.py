@@ -4,6 +4,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
+from playwright.async_api import expect
 
 from hone import Hone, Settings
 from hone.core.errors import Refused
@@ -15,10 +16,17 @@ from hone.models.vision import is_blind
 from hone.runtime.pictures import find_pictures
 from hone.runtime.trust import Folders
 from hone.settings import ModelSettings
+from tests.browser.tab import chromium, opened
 from tests.cli.driving import environment, hone, terminal
 from tests.core.test_images import CANARY, FILES, FOLDER
-from tests.web.rig import running
+from tests.web.rig import listen, running
 
+PASTE = """(field, data) => {
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  const clipboardData = new DataTransfer();
+  clipboardData.items.add(new File([bytes], "photo.jpg", { type: "image/jpeg" }));
+  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}"""
 CLEAN = b64encode((FOLDER / "photo.clean.jpg").read_bytes())
 
 
@@ -135,6 +143,38 @@ async def test_the_endpoint_takes_pictures_without_metadata_and_as_foreign(
             refused = await visit.client.post("/v1/chat/completions", json=body)
             assert (refused.status_code, refused.json()["error"]["code"]) == (400, code)
         assert len(visit.stage.bodies) == 1
+
+
+async def test_the_page_takes_pictures_without_metadata_and_as_foreign(home: Path, tmp_path: Path) -> None:
+    address = f"data:image/jpeg;base64,{b64encode(FILES['photo.jpg']).decode()}"
+    async with running(home, tmp_path, echo) as visit:
+        for wrong in ("http://127.0.0.1/x.png", "data:image/png;base64,AAAA", "data:image/png;base64,=!"):
+            refused = await visit.client.post("/api/sessions", json={"text": "what?", "images": [wrong]})
+            assert (refused.status_code, refused.json()["error"]["type"]) == (422, "refused")
+        begun = await visit.post("/api/sessions", text="what?", images=[address])
+        await listen(visit.client, f"/api/sessions/{begun['session']}/events", "ended")
+        assert [CLEAN in body for body in visit.stage.bodies] == [True]
+        stored = await visit.state.hone.sessions.load(begun["session"])
+        assert stored.transcript.nodes[0].trust is Trust.FOREIGN
+    assert CANARY not in everything(home)
+
+
+async def test_a_picture_is_pasted_on_the_page(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path, echo) as visit, chromium() as browser, opened(browser, visit) as tab:
+        await tab.page.get_by_role("link", name="Chat").click()
+        field = tab.page.get_by_label("Message")
+        for count in ("1 picture", "2 pictures"):
+            await field.evaluate(PASTE, b64encode(FILES["photo.jpg"]).decode())
+            await expect(tab.page.locator(".pictures")).to_contain_text(count)
+        await tab.page.get_by_role("button", name="Remove").click()
+        await expect(tab.page.locator(".pictures")).to_be_empty()
+        await field.evaluate(PASTE, b64encode(FILES["photo.jpg"]).decode())
+        await field.fill("what is this?")
+        await tab.page.get_by_role("button", name="Send").click()
+        await expect(tab.page.locator(".said.user").last).to_contain_text("(an image, image/jpeg)")
+        await expect(tab.page.locator(".pictures")).to_be_empty()
+        assert visit.stage.bodies[0].count(CLEAN) == 1
+        assert tab.trouble.said == []
 
 
 def test_pictures_are_found_in_words_as_people_write_and_terminals_paste_them(tmp_path: Path) -> None:

@@ -1,16 +1,14 @@
 """The fields of OpenAI requests and responses that Hone reads and writes."""
 
-import binascii
-from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from hone.core.errors import Refused
-from hone.core.images import read_image
 from hone.core.messages import Image, Message, Part, Role, Text
 from hone.core.model import Usage
+from hone.web.pictures import read_address
 
 HONE = "hone"
 """The model's name, where the client leaves the choice to Hone."""
@@ -111,14 +109,10 @@ def _parts(content: str | list[Piece] | None, role: Role) -> Iterator[Part]:
 
 
 def _image(url: str) -> Image:
-    """Return the picture in a message, without its metadata."""
-    head, comma, data = url.partition(",")
-    if not (head.startswith("data:image/") and head.endswith(";base64") and comma and data.isascii()):
-        raise BadRequest("An image must be in the message, as data:image/…;base64,…", "messages")
     try:
-        return read_image(b64decode(data, validate=True))
-    except (binascii.Error, Refused) as error:
-        raise BadRequest(f"An image cannot be read. {error}", "messages") from error
+        return read_address(url)
+    except Refused as refusal:
+        raise BadRequest(str(refusal), "messages") from refusal
 
 
 def system(messages: list[Said]) -> str:
