@@ -48,7 +48,7 @@ from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
 from hone.runtime.claims import Presence
-from hone.runtime.continuing import find_folder, has_same_shape, model_of
+from hone.runtime.continuing import find_folder, has_same_shape, model_for, model_of
 from hone.runtime.instructions import Instructions, PromptSections
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
@@ -70,8 +70,7 @@ if TYPE_CHECKING:
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
-PICTURES = "hone.runtime.pictures:send"
-"""Loaded with the first picture."""
+PICTURES = "hone.runtime.pictures:send"  # loaded with the first picture
 Images = Sequence[Path | str]
 P = TypeVar("P", bound=Part)
 
@@ -229,7 +228,8 @@ class Hone:
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = find_folder(stored.header, self.folder, self.notices)
         await self.ready()
-        agent, _ = await self._agent(model or model_of(stored), folder, self.toolboxes.lend(folder))
+        wanted = model_for(stored, model, self.settings)
+        agent, _ = await self._agent(wanted, folder, self.toolboxes.lend(folder))
         deps = await self._session_deps(folder, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True

@@ -122,6 +122,23 @@ async def test_settings_say_whether_a_model_sees(home: Path, tmp_path: Path) -> 
         assert (model.calls, await agent.sessions.list()) == ([], ())
 
 
+async def test_a_conversation_with_pictures_does_not_go_to_a_model_that_cannot_see(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place_pictures(tmp_path)
+    async with FakeProvider(echo) as stage:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{stage.url}/v1")
+        async with Hone(home=home, folder=tmp_path, model="openai/scripted") as agent:
+            await agent.run("what is this?", images=[tmp_path / "photo.jpg"])
+            [summary] = await agent.sessions.list()
+            with pytest.raises(Refused, match="openai/o3-mini cannot see pictures"):
+                await agent.resume(summary.header.id, "openai/o3-mini")
+            again = await agent.resume(summary.header.id, "openai/other")
+            assert (await again.send("and now?")).error == ""
+        assert (len(stage.bodies), stage.invalid) == (2, [])
+
+
 async def test_the_endpoint_takes_pictures_without_metadata_and_as_foreign(
     home: Path, tmp_path: Path
 ) -> None:
