@@ -171,6 +171,7 @@ def environment(home: Path, url: str = "") -> dict[str, str]:
     """Nothing of the caller's: no keys, no proxies, no PYTHONDONTWRITEBYTECODE."""
     own = {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "LANG": "C.UTF-8", "HONE_HOME": str(home)}
     own["HONE_LEARNING"] = "queue"  # nothing goes on beside what is measured
+    own["HONE_LOCAL"] = "false"  # the scripted provider stands for a remote one
     if not url:
         return own
     keys = {"OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none"}

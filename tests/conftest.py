@@ -61,6 +61,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
             monkeypatch.delenv(name)
     path = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HONE_HOME", str(path))
+    monkeypatch.setenv("HONE_LOCAL", "false")  # a scripted provider on loopback stands for a remote one
     monkeypatch.setenv("HONE_LEARNING", "queue")  # nothing learns beside a test that does not ask for it
     return path
 

@@ -37,6 +37,7 @@ def environment(home: Path, provider: Provider | None = None, **more: str) -> di
         "HOME": str(home),
         "HONE_HOME": str(home),
         "HONE_LEARNING": "queue",
+        "HONE_LOCAL": "false",
         "TERM": "dumb",
         "COLUMNS": "120",
         "LANG": "C.UTF-8",

@@ -55,6 +55,7 @@ class Desk:
             "HONE_HOME": str(self.home),
             "HONE_MODEL": "anthropic/scripted",
             "HONE_LEARNING": "queue",
+            "HONE_LOCAL": "false",
             "ANTHROPIC_BASE_URL": self.provider.url,
             "ANTHROPIC_API_KEY": "sk-ant-test",
             "TERM": "dumb",

@@ -18,6 +18,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
+from hone.core.loading import import_object
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part
@@ -47,7 +48,7 @@ from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
 from hone.runtime.claims import Presence
-from hone.runtime.continuing import find_folder, has_same_shape, model_of
+from hone.runtime.continuing import find_folder, has_same_shape, model_for, model_of
 from hone.runtime.instructions import Instructions, PromptSections
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
+PICTURES = "hone.runtime.pictures:send"  # loaded with the first picture
+Images = Sequence[Path | str]
 P = TypeVar("P", bound=Part)
 
 
@@ -225,7 +228,8 @@ class Hone:
         stored = await self.sessions.load(await self.sessions.find(beginning))
         folder = find_folder(stored.header, self.folder, self.notices)
         await self.ready()
-        agent, _ = await self._agent(model or model_of(stored), folder, self.toolboxes.lend(folder))
+        wanted = model_for(stored, model, self.settings)
+        agent, _ = await self._agent(wanted, folder, self.toolboxes.lend(folder))
         deps = await self._session_deps(folder, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
@@ -241,9 +245,14 @@ class Hone:
         self.lookback.join(session.id)
         return session
 
-    async def run(self, task: str, emit: Emit = ignore, model: str = "", template: str = "") -> Turn:
-        """Do one task in a session of its own."""
-        return await (await self.session(model, template)).send(task, emit)
+    async def run(
+        self, task: str, emit: Emit = ignore, model: str = "", template: str = "", images: Images = ()
+    ) -> Turn:
+        """Do one task in a session of its own. `images` are files that the model sees with it."""
+        session = await self.session(model, template)
+        sending = import_object(PICTURES)(session, task, images, self, emit) if images else None
+        turn: Turn = await (sending or session.send(task, emit))
+        return turn
 
     def run_sync(self, task: str) -> Turn:
         """`run` for programs without an event loop. Closes this Hone."""
@@ -387,12 +396,9 @@ class Hone:
         """From a name to a model that answers."""
         if isinstance(self._model, ModelFactory):
             return self._model
-        own = self.settings.providers
+        own, connect = self.settings.providers, self._parts.connect
         return ModelFactory(
-            self.settings,
-            self.clock,
-            self._model,
-            lambda provider: self._parts.connect(provider, own=provider in own),
+            self.settings, self.clock, self._model, lambda name: connect(name, own=name in own), self.home
         )
 
     @cached_property
@@ -401,13 +407,7 @@ class Hone:
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         return ToolboxFactory(
             ToolboxDeps(
-                self.home,
-                self.settings,
-                sandbox,
-                self.clock,
-                self.models.http,
-                self._tools,
-                self._work,
+                self.home, self.settings, sandbox, self.clock, self.models.http, self._tools, self._work
             )
         )
 

@@ -13,6 +13,7 @@ CHAT = "hone.cli.chat:chat"
 """What `hone` does without a command."""
 
 COMMANDS: Commands = {
+    "setup": ("hone.cli.setup:setup", "Choose a model, test it and write it to hone.toml."),
     "run": ("hone.cli.run:run", "Do one TASK and print the answer."),
     "sessions": ("hone.cli.sessions:sessions", "List, read, go on with, copy and remove conversations."),
     "memory": ("hone.cli.memory:memory", "Read and change what Hone knows of you and your work."),
@@ -29,6 +30,7 @@ COMMANDS: Commands = {
     "review": ("hone.cli.reviews:review", "Look back over a conversation now, for what is worth keeping."),
     "worker": ("hone.cli.worker:worker", "Do the reviews that are queued, and wait for more."),
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
+    "keys": ("hone.cli.keys:keys", "Store, list and remove the keys of model providers."),
     "config": ("hone.cli.config:config", "Show the settings and which model is used, and why."),
     "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in; or each FILE as it is shown."),
     "permissions": (
@@ -137,7 +139,7 @@ FEATURES = (
         {
             "models": (
                 "hone.features.local_models.commands:models",
-                "Show what applies to a model; add small ones to this machine.",
+                "List the models that can be used; add small ones.",
             )
         },
         part="hone.features.local_models.part:LocalModelsPart",

@@ -11,6 +11,8 @@ import msgspec
 from hone.core.errors import SettingsError
 from hone.sandbox.spec import SandboxAccess, find_system
 
+SMALLEST_WINDOW = 4_000
+"""Tokens. Less does not hold the prompt."""
 Network = Literal["ask", "allow", "never"]
 _MADE = {"PATH", "HOME", "TMPDIR", "TERM", "PAGER", "USER", "LOGNAME"}
 _RESERVED = {
@@ -29,6 +31,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str = ""
     key: str = ""
     returns: str = ""
+    local: bool | None = None
+    """Whether it is a server of your own, with a small window. Left out: its address tells."""
 
 
 class PriceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +42,19 @@ class PriceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: float
     cached: float | None = None
     written: float | None = None
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What Hone does not know of a model, or has wrong."""
+
+    window: int = 0
+    """Tokens a conversation with it may take; 0: as with any other."""
+    vision: bool | None = None
+    """Whether it can see pictures. Left out: it can, unless Hone knows better."""
+
+    def __post_init__(self) -> None:
+        if self.window and self.window < SMALLEST_WINDOW:
+            raise ValueError(f"window of a model must be 0 or at least {SMALLEST_WINDOW}")
 
 
 class Guardrails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -219,6 +236,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By folder."""
     providers: Mapping[str, ProviderSettings] = {}
     prices: Mapping[str, PriceSettings] = {}
+    models: Mapping[str, ModelSettings] = {}
+    """By name, as provider/name."""
 
     def __post_init__(self) -> None:
         for name in self.projects:
@@ -240,7 +259,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(
                 "size and days of checkpoints must be at least 1; enabled = false turns them off"
             )
-        if (self.window and self.window < 4_000) or not 0.1 <= self.compact_at <= 1:
+        if (self.window and self.window < SMALLEST_WINDOW) or not 0.1 <= self.compact_at <= 1:
             raise ValueError("window must be 0 or at least 4000, compact_at between 0.1 and 1")
         if self.calls < 1 or self.tries < 1 or self.first_byte < 0 or self.result_limit < 1_000:
             raise ValueError(

@@ -46,6 +46,7 @@ def environment(home: Path, stage: FakeProvider | None = None, /, **more: str) -
         "HOME": str(home),
         "HONE_HOME": str(home),
         "HONE_LEARNING": "queue",
+        "HONE_LOCAL": "false",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }

@@ -30,7 +30,7 @@ def test_the_file_that_init_writes_is_right_once_its_comments_are_taken_away() -
     settings = msgspec.convert(values, Settings)
     assert set(values) == set(KEYS)
     changed = {key for key in KEYS if getattr(settings, key) != getattr(Settings(), key)}
-    assert changed == {"permissions", "sampling", "projects", "providers", "prices"}
+    assert changed == {"permissions", "sampling", "projects", "providers", "prices", "models"}
 
 
 def test_a_key_pasted_where_a_name_belongs_is_not_shown() -> None:

@@ -13,6 +13,7 @@ from tests.docs.pages import ROOT
 SVG = "{http://www.w3.org/2000/svg}"
 RECORDINGS = {
     "chat.svg": (["--scene", "scripts/scenes/chat.json"], []),
+    "setup.svg": (["--scene", "scripts/scenes/setup.json"], ["setup"]),
     "demo.svg": (["--begin", "> Right", "--end", "Your turn"], ["demo"]),
 }
 

@@ -8,7 +8,7 @@ from hone.core.clock import ManualClock
 from hone.core.model import Usage
 from hone.learning.lookback import look_after
 from hone.models.cacherules import LOCAL, RULES, UNKNOWN, CacheMarking, CacheRule, find_rule, marks_of
-from hone.models.providers import KNOWN
+from hone.models.providers import KNOWN, is_local
 from hone.models.wrappers import PRICES, Price
 from hone.runtime.model_factory import ModelFactory
 from hone.settings import PriceSettings, ProviderSettings, Settings
@@ -72,7 +72,7 @@ def test_an_hour_changes_nothing_where_it_is_not_for_sale(name: str) -> None:
 
 def test_no_provider_is_without_a_rule_and_no_rule_is_absurd() -> None:
     rules = [rule for rows in RULES.values() for _, rule in rows]
-    rules += [find_rule(each.name, each.default, each.format, local=each.local) for each in KNOWN]
+    rules += [find_rule(each.name, each.default, each.format, local=is_local(each, {})) for each in KNOWN]
     for rule in (*rules, UNKNOWN, LOCAL):
         assert 0 < rule.lasts <= rule.window
         assert 0 <= (rule.read or 0) < 1 <= rule.write

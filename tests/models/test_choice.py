@@ -10,11 +10,11 @@ from hone.core.errors import SettingsError
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import refusing
 from hone.models.http import Http
-from hone.models.providers import KNOWN, Provider, address, choose
+from hone.models.providers import KNOWN, Provider, address, choose, is_local
 from hone.models.scripted import lines
 
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}
-REMOTE = tuple(each for each in KNOWN if not each.local)
+REMOTE = tuple(each for each in KNOWN if not is_local(each, {}))
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ async def test_without_a_key_the_first_server_that_answers_is_asked_what_it_has(
 @pytest.mark.parametrize(
     ("wanted", "explanation"),
     [
-        ("openai/gpt", "No key for openai. Set it with: export OPENAI_API_KEY=…"),
+        ("openai/gpt", "No key for openai. Store it with: hone keys set openai (or export OPENAI_API_KEY=…)"),
         (
             "nobody/gpt",
             "'nobody/gpt' names no known provider; write provider/name with one of: anthropic, openai",

@@ -235,6 +235,6 @@ def test_settings_decide_over_names() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"format": "smtp"}, {"returns": "everything"}])
-def test_a_format_nobody_speaks_is_refused_with_the_ones_there_are(wrong: dict[str, str]) -> None:
+def test_a_format_nobody_speaks_is_refused_with_the_ones_there_are(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"providers.mine.\w+ must be one of (openai|nothing), "):
         Settings(providers={"mine": ProviderSettings("http://x", **wrong)})

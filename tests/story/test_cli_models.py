@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from hone.features.local_models.weights import ENGINE, SMOLLM2
+from hone.models.fake_provider import FakeProvider
+from hone.models.scripted import echo
 from tests.cli.driving import ENTER, environment, hone, terminal
 from tests.models.wheels import ENGINE as MADE_UP
 from tests.models.wheels import only, wheel
+from tests.web.rig import running
 
-OFFERED = "add it with: hone models add smollm2"
+OFFERED = "hone models add smollm2"
 
 
 def installed(home: Path, contents: bytes = b"") -> Path:
@@ -73,8 +76,8 @@ async def test_models_are_listed_and_removed(home: Path) -> None:
     assert OFFERED in (await hone("models", "list", env=env)).out
     models = installed(home, b"GGUF")
     listed = await hone("models", "list", env=env)
-    assert listed.out.startswith("local/smollm2  SmolLM2 135M Instruct, 98 MB")
-    assert listed.out.endswith("; added\n")
+    assert "local/smollm2   8,192   free    free  added to this machine" in listed.out
+    assert OFFERED not in listed.out
     again = await hone("models", "add", "smollm2", env=env)
     assert (again.code, "Talk to it with: hone --model local/smollm2" in again.out) == (0, True)
     assert (await hone("models", "remove", "smollm2", env=env)).out == "SmolLM2 135M Instruct is removed.\n"
@@ -119,6 +122,31 @@ async def test_a_model_is_added_and_talks(home: Path, tmp_path: Path) -> None:
     assert list((home / "models").iterdir()) == []
 
 
+async def test_what_can_be_used_now_is_listed_with_window_and_price(home: Path) -> None:
+    none = await hone("models", env=environment(home))
+    assert (none.code, "No model can be used yet. Choose one: hone setup" in none.out) == (0, True)
+    async with FakeProvider(echo) as stage, running(home / "server", home, echo) as other:
+        (home / "hone.toml").write_text(
+            f'[providers.gpu]\nurl = "{stage.url}/v1"\n[providers.me]\nurl = "{other.url}/v1"\n'
+            '[models."gpu/scripted"]\nwindow = 64000\n[prices."openai/new"]\ninput = 3.0\noutput = 9.0\n'
+        )
+        env = environment(home, OPENAI_API_KEY="sk-test", COLUMNS="120")
+        del env["HONE_LOCAL"]
+        await hone("keys", "set", "anthropic", env=env, piped=b"sk-stored-0123456789")
+        shown = await hone("models", env=env)
+        found = json.loads((await hone("models", "list", "--json", env=env)).out)
+    rows = {each["name"]: each for each in found}
+    assert [each["name"] for each in found if each["used"]] == ["anthropic/claude-sonnet-5-5"]
+    gpu, new = rows["gpu/scripted"], rows["openai/new"]
+    assert (gpu["window"], gpu["local"], gpu["price"]) == (64_000, True, None)
+    assert (new["price"]["input"], new["why"]) == (3.0, "OPENAI_API_KEY is set")
+    assert rows["anthropic/claude-sonnet-5-5"]["why"] == "ANTHROPIC_API_KEY is stored"
+    assert f"answers at {stage.url}/v1" in shown.out
+    assert "as of November 2026" in shown.out
+    assert "✗ me: The address of me is Hone's own endpoint" in shown.out
+    assert "sk-" not in shown.out + shown.err
+
+
 async def test_what_applies_to_a_model_is_shown_without_a_key_or_a_request(home: Path) -> None:
     shown = await hone("models", "show", "anthropic", env=environment(home))
     assert (shown.code, shown.err) == (0, "")
@@ -147,6 +175,7 @@ async def test_what_is_shown_follows_the_settings(home: Path) -> None:
         '[prices."ollama/m"]\ninput = 2.0\noutput = 4.0\ncached = 0.5\n'
     )
     env = environment(home, OPENROUTER_API_KEY="test")
+    del env["HONE_LOCAL"]
     used = (await hone("models", "show", env=env)).out
     for line in (
         "openrouter/anthropic/claude-opus-4.6",

@@ -26,10 +26,12 @@ from hone.cli.terminal.screen import Status, Surroundings, place, screen_for
 from hone.cli.trust import TrustFiles
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
-from hone.core.messages import Role
+from hone.core.messages import Message, Role
 from hone.core.permissions import GO_AHEAD, Mode
+from hone.core.trust import Trust
 from hone.core.turn import Stop
 from hone.core.visible import one_line, visible
+from hone.runtime.pictures import attach, find_pictures
 from hone.runtime.session import Session
 from hone.settings import home_folder
 
@@ -131,18 +133,31 @@ class Chat:
             await self._send(message)
 
     async def _send(self, message: str, aside: str = "") -> None:
-        state, (skills, self._skills) = self._state, (self._skills, ())
+        state = self._state
         try:
+            said, voice = await self._with_pictures(message)
+            skills, self._skills = self._skills, ()
             asides = (await state.hone.library.use(skills, state.session.id), aside)
             told = "\n".join(each for each in asides if each)
             async with self.screen.working(verbose=state.verbose) as emit:
-                turn = await take_turn(state.session, message, emit, self._interrupts, aside=told)
+                turn = await take_turn(state.session, said, emit, self._interrupts, voice=voice, aside=told)
         except HoneError as error:
             print(f"{self._paint.red('✗')} {visible(str(error))}\n")
             return
         print()
         if turn.stop is Stop.ANSWERED and state.session.mode is Mode.PLAN:
             await self._offer_plan()
+
+    async def _with_pictures(self, words: str) -> tuple[str | Message, Trust | None]:
+        """Return what to send, and how far it can be trusted if it is more than words."""
+        session = self._state.session
+        files = find_pictures(words, Path(session.header.folder))
+        if not files:
+            return words, None
+        found = await attach(words, files, session.agent.prefix.model, self._state.hone)
+        names = ", ".join(visible(file.name) for file in files)
+        self._say(f"with {names} (metadata removed)", dim=True)
+        return found
 
     async def _offer_plan(self) -> None:
         """Ask whether to carry out the plan that was just given, and do so."""

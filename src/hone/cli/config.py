@@ -19,7 +19,8 @@ from hone.core.errors import HoneError, SettingsError
 from hone.core.secrets import mask_password
 from hone.core.visible import visible
 from hone.models.http import Http
-from hone.models.providers import KNOWN, Provider, choose
+from hone.models.providers import Provider, address, choose
+from hone.runtime.model_factory import KeyedEnvironment, list_providers
 from hone.settings import Settings, home_folder, read
 
 KEYS: Mapping[str, tuple[str, str]] = {
@@ -85,13 +86,18 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'read = ["~/data"]\nwrite = []\nenv = ["DATABASE_URL"]\nnetwork = "never"',
     ),
     "providers": (
-        "An endpoint of your own: its address, its format (openai, responses or anthropic), and which "
-        "variable holds its key.",
-        'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"',
+        "An endpoint of your own: its address, its format (openai, responses or anthropic), which variable "
+        "holds its key, and whether it is a local server (left out: the address tells).",
+        'url = "http://127.0.0.1:9000/v1"\nformat = "openai"\nkey = "MY_ENDPOINT_API_KEY"\nlocal = true',
     ),
     "prices": (
         "US dollars for a million tokens of a model whose price Hone does not know.",
         "input = 1.0\noutput = 4.0\ncached = 0.1",
+    ),
+    "models": (
+        "What Hone does not know of a model: how many tokens a conversation with it may take, and whether it "
+        "can see pictures.",
+        "window = 64000\nvision = false",
     ),
 }
 """Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
@@ -108,6 +114,7 @@ TABLES = {
     "projects": 'projects."/path/to/folder".sandbox',
     "providers": "providers.mine",
     "prices": 'prices."mine/some-model"',
+    "models": 'models."mine/some-model"',
 }
 
 VARIABLES = (
@@ -222,21 +229,21 @@ def variable(name: str) -> str:
 
 async def model_rows(options: Options, settings: Settings) -> list[str]:
     """Which model would be used and why, and which keys are there; never a key itself."""
-    own = [Provider(name, each.url, each.format, each.key) for name, each in settings.providers.items()]
-    providers = (*own, *KNOWN)
+    providers = list_providers(settings)
+    environ = KeyedEnvironment(options.home or home_folder(), settings)
     wanted = options.model or settings.model
     http = Http(SystemClock(), certificates=settings.certificates)
     try:
         if Hone(home=options.home, settings=settings).is_from_plugin(wanted):
             found = [f"model in use: {wanted}", f"    {_reason(options, wanted)}, made by a plugin"]
         else:
-            provider, name = await choose(wanted, providers, os.environ, http)
+            provider, name = await choose(wanted, providers, environ, http)
             found = [f"model in use: {name}", f"    {_reason(options, wanted, provider)}"]
     except SettingsError as error:
         found = ["model in use: none", *(f"    {line}" for line in str(error).split("\n"))]
     finally:
         await http.close()
-    return [*found, "", *_keys(providers)]
+    return [*found, "", *_keys(providers, environ)]
 
 
 def _reason(options: Options, wanted: str, provider: Provider | None = None) -> str:
@@ -244,11 +251,12 @@ def _reason(options: Options, wanted: str, provider: Provider | None = None) -> 
         return "named with --model"
     if wanted or provider is None:
         return "named with $HONE_MODEL" if os.environ.get("HONE_MODEL") else "named in hone.toml"
-    if provider.local:
-        return f"no key is set, and a server answers at {provider.url}"
-    return f"the first key that is set is {provider.key}"
+    if provider.key and provider.default:
+        how = "set" if os.environ.get(provider.key) else "stored"
+        return f"the first key that is {how} is {provider.key}"
+    return f"no key is set, and a server answers at {address(provider, os.environ)}"
 
 
-def _keys(providers: Sequence[Provider]) -> Iterator[str]:
+def _keys(providers: Sequence[Provider], environ: KeyedEnvironment) -> Iterator[str]:
     for key in dict.fromkeys(each.key for each in providers if each.key):
-        yield f"{variable(key)}: {'set' if os.environ.get(key) else 'not set'}"
+        yield f"{variable(key)}: {environ.describe(key)}"

@@ -19,6 +19,7 @@ from hone.cli.output import echo
 from hone.core.errors import HoneError, Missing, Refused, SettingsError
 from hone.core.events import Emit, TurnEnded
 from hone.core.ledger import ChangeState
+from hone.core.messages import Message
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.core.visible import one_line, visible
@@ -163,7 +164,7 @@ class Interrupts:
 
 async def take_turn(
     session: Session,
-    message: str,
+    message: str | Message,
     emit: Emit,
     interrupts: Interrupts,
     *,

@@ -30,7 +30,7 @@ This is Hone at work on a small project, in a temporary folder that is removed a
 The model is scripted: what it says was written beforehand; no provider is asked and no key is used.
 Everything else is real: HTTP and streaming, tools and the files they change, permits, the store."""
 FAREWELL = """\
-Your turn. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server such as ollama, then: hone"""
+Your turn. Choose a model, with a key or a local server: hone setup"""
 
 WISH = "gross(100) gives 19.0 instead of 119.0. Please find out why, and fix it."
 CORRECTION = "Right. But answer in one sentence, always."
@@ -59,7 +59,7 @@ async def _play(root: Path) -> None:
     async with FakeProvider(script()) as stage:
         settings = Settings(
             model="scripted/demo",
-            providers={"scripted": ProviderSettings(f"{stage.url}/v1")},
+            providers={"scripted": ProviderSettings(f"{stage.url}/v1", local=False)},
             learning=Learning(turns=2),
         )
         async with Hone(home=root / "home", folder=project, settings=settings, learning="queue") as hone:

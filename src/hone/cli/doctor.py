@@ -16,6 +16,7 @@ from hone.knowledge import places
 from hone.runtime.provenance.trusting import find_fault
 from hone.settings import home_folder
 from hone.stores.home import FILE
+from hone.stores.keys import examine_keys
 from hone.stores.maintenance import examine_home, repair_home
 
 
@@ -49,6 +50,8 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
     """What was found, line by line, and whether it is as it should be."""
     async with Hone(home=options.home, learning="queue") as hone:
         yield _home(hone.home)
+        if found_keys := examine_keys(hone.home):
+            yield found_keys
         if deep:
             async for found in _stored(hone):
                 yield found
@@ -62,8 +65,7 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
             session = await hone.session(options.model)
             yield True, f"model: {session.agent.prefix.model}"
         except HoneError as error:
-            first, *more = str(error).splitlines()
-            yield False, f"model: {first}" + (" See hone config." if more else "")
+            yield False, f"model: {str(error).splitlines()[0]}"
         if unreadable := find_fault(hone.home):
             yield False, f"provenance: {unreadable} Until then everything counts as foreign."
         trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"

@@ -16,6 +16,7 @@ from hone.registry import CHAT, list_commands
 
 EPILOG = """\b
 Examples:
+  hone setup                             choose a model, and test it
   hone                                   talk, in the folder you are in
   hone -c                                go on with the last conversation
   hone --mode plan                       look first, and end with a plan

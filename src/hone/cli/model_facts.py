@@ -12,9 +12,9 @@ from hone.core.secrets import mask_password
 from hone.core.visible import visible
 from hone.learning.lookback import look_after
 from hone.models.cacherules import AS_OF, CacheRule, LongerWindow
-from hone.models.providers import address
+from hone.models.providers import address, is_local
 from hone.models.wrappers import ModelTerms
-from hone.runtime.model_factory import LARGE, SMALL, list_providers
+from hone.runtime.model_factory import list_providers
 
 LABEL = 16
 """Width of the first column."""
@@ -49,8 +49,8 @@ async def gather(hone: Hone, name: str) -> ModelFacts:
     provider, _, model = name.partition("/")
     if provider in known and (model or known[provider].default):
         name = name if model else f"{provider}/{known[provider].default}"
-        local = bool(known[provider].local)
-        window = hone.settings.window or (SMALL if local else LARGE)
+        local = is_local(known[provider], os.environ)
+        window = hone.models.window(name, local=local)
     else:
         found = await hone.models.find(name)
         name, local, window = found.name, found.local, found.window

@@ -25,6 +25,7 @@ class Options(NamedTuple):
     last: bool = False
     template: str = ""
     mode: str = ""
+    images: tuple[Path, ...] = ()
 
 
 def complain(message: str, code: int) -> int:
@@ -70,6 +71,26 @@ def mode_option(*, noted: bool = False) -> Callable[[Command], Command]:
 def _note_mode(ctx: click.Context, _: click.Parameter, mode: str | None) -> None:
     if mode and isinstance(ctx.obj, Options):
         ctx.obj = ctx.obj._replace(mode=mode)
+
+
+def image_option() -> Callable[[Command], Command]:
+    """Add `--image`, which goes into the options."""
+    kind = click.Path(path_type=Path)
+    help = "Show it this picture (PNG, JPEG, GIF or WebP); repeatable."
+    return click.option(
+        *("--image", "images"),
+        type=kind,
+        multiple=True,
+        metavar="FILE",
+        help=help,
+        expose_value=False,
+        callback=_note_images,
+    )
+
+
+def _note_images(ctx: click.Context, _: click.Parameter, images: tuple[Path, ...]) -> None:
+    if images and isinstance(ctx.obj, Options):
+        ctx.obj = ctx.obj._replace(images=images)
 
 
 def parse_age(age: str) -> timedelta:

@@ -13,11 +13,21 @@ from hone.app import Hone
 from hone.cli.context import Interrupts, news, open_session, recap, take_turn, tell_past, trust_hint, waiting
 from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
-from hone.cli.options import FAILED, INTERRUPTED, Options, at_terminal, mode_option, read_piped
+from hone.cli.options import (
+    FAILED,
+    INTERRUPTED,
+    Options,
+    at_terminal,
+    image_option,
+    mode_option,
+    read_piped,
+)
 from hone.cli.render import Renderer, paint_for
 from hone.core.errors import HoneError
 from hone.core.events import Emit, Event, Notice
 from hone.core.ledger import ChangeId, ChangeQuery, LessonText
+from hone.core.loading import import_object
+from hone.core.messages import Message
 from hone.core.model import total
 from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
@@ -27,11 +37,14 @@ from hone.knowledge.wording import find_lessons, lesson_data
 from hone.runtime.session import Session
 from hone.settings import home_folder
 
+ATTACH = "hone.runtime.pictures:attach"
+"""Loaded with the first picture."""
 EPILOG = """\b
 Examples:
   hone run "which files are never imported?"
   git diff | hone run "review this"
   hone run - < task.md
+  hone run --image plan.png "what is wrong with this drawing?"
   hone run --json "count the tests" | jq -r .text
 
 \b
@@ -49,6 +62,7 @@ Exit codes:
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
 @click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
 @mode_option(noted=True)
+@image_option()
 @click.pass_obj
 def run(
     options: Options,
@@ -145,8 +159,13 @@ async def _once(
         for sentence in (*news(hone), *learned, *waits):
             emit(Notice(sentence))
         before = await hone.ledger.latest()
+        said: str | Message = words
+        if options.images:
+            attach = import_object(ATTACH)
+            said, label = await attach(words, options.images, session.agent.prefix.model, hone)
+            voice = label if voice is None else min(label, voice)
         with Interrupts() as interrupts:
-            turn = await take_turn(session, words, emit, interrupts, voice=voice, aside=aside)
+            turn = await take_turn(session, said, emit, interrupts, voice=voice, aside=aside)
         for sentence in news(hone):
             emit(Notice(sentence))
         return session, turn, await _lessons(hone, session, before), await leave(hone)

@@ -43,6 +43,8 @@ _OVERFLOW = regex(
     r"|exceeds? the (model's |available )?(limit|maximum|context)",
     re.IGNORECASE,
 )
+MARK = "x-hone"
+"""The header in every answer of `hone serve`."""
 _BODY, _EXCERPT = 64 * 1024, 300
 """Bytes of a refusal that are read, and characters of it that are shown."""
 _RETURNED = ("reasoning_content", "reasoning_details", "thought_signature")
@@ -84,6 +86,8 @@ async def exchange(
     headers = {"content-type": "application/json", **endpoint.headers}
     async with http.post(endpoint.url, headers, body, watch) as reply:
         response, start, spoken = reply.response, b"", False
+        if is_hone(response.headers):
+            raise Rejected(explain_hone(endpoint.provider))
         media_type = response.headers.get("content-type", "")
         if response.status != 200 or "html" in media_type:
             text = (await reply.read(_BODY)).decode("utf-8", "replace")
@@ -117,6 +121,18 @@ def _odd(endpoint: Endpoint, response: Response, text: str) -> ModelError | None
         error: ModelError | None = import_object(EXPLAIN)(endpoint, response, text)
         return error
     return None
+
+
+def is_hone(headers: Mapping[str, str]) -> bool:
+    """Tell whether an answer comes from `hone serve`, which marks each of its answers."""
+    return MARK in headers
+
+
+def explain_hone(provider: str) -> str:
+    return (
+        f"The address of {provider} is Hone's own endpoint (hone serve), which needs a model itself. "
+        f"Give {provider} the address of a model server, or choose another model with `hone setup`."
+    )
 
 
 class Assembly(ABC):
@@ -173,7 +189,8 @@ def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = No
     """What a status and its body mean for whoever waits for the answer."""
     who, said = endpoint.provider, endpoint.quote(body)
     if status in (401, 403):
-        ask = f" Set {endpoint.variable} to a valid key." if endpoint.variable else ""
+        store = f"To store one, use `hone keys set {who}`."
+        ask = f" Set {endpoint.variable} to a valid key. {store}" if endpoint.variable else ""
         return Unauthorised(f"{who} refused the key ({status}): {said}.{ask}")
     if status == 404:
         hint = f" Or {_set(who, 'openai')}" if endpoint.url.endswith("/responses") else ""

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from hone.core.agent import Agent
+from hone.core.loading import import_object
+from hone.core.messages import Image
 from hone.core.ports import IMPORTED, Header, StoredSession
+from hone.settings import Settings
 
 
 def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
@@ -22,3 +25,12 @@ def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
         return Path(header.folder or otherwise)
     notices.append(f"{header.folder} is gone; the tools work in {otherwise}.")
     return otherwise
+
+
+def model_for(stored: StoredSession, wanted: str, settings: Settings) -> str:
+    """Return the model to continue with. Raises Refused if it is a new one that is known not to see, and the
+    conversation has pictures."""
+    parts = (part for node in stored.transcript.nodes for part in node.message.parts)
+    if wanted and any(isinstance(part, Image) for part in parts):
+        import_object("hone.runtime.pictures:check_vision")(wanted, settings)
+    return wanted or model_of(stored)

@@ -1,19 +1,28 @@
 """Create the model for a name, from the settings and the environment."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hone.core.clock import Clock
+from hone.core.loading import import_object
 from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
 from hone.models.cacherules import UNKNOWN, CacheRule
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds
-from hone.models.providers import KNOWN, Provider, choose, connect
+from hone.models.providers import KNOWN, Provider, choose, connect, is_local
 from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, price_by
 from hone.settings import Settings
 
+if TYPE_CHECKING:
+    from hone.stores.keys import ProviderKeys
+
 MILLION = 1_000_000
+KEYS_FILE = "keys.json"
+"""Where keys are stored in a home. What reads it is loaded if it is there."""
 LARGE, SMALL = 200_000, 32_000
 """Tokens. Many models take more, at a price that grows with every call."""
 
@@ -24,23 +33,75 @@ Connector = Callable[[str], Connect | None]
 def list_providers(settings: Settings) -> tuple[Provider, ...]:
     """Return the endpoints of the settings, then the known providers. The first of a name counts."""
     own = (
-        Provider(name, each.url, each.format, each.key, returns=each.returns)
+        Provider(name, each.url, each.format, each.key, returns=each.returns, local=each.local)
         for name, each in settings.providers.items()
     )
     return (*own, *KNOWN)
 
 
-class ModelFactory:
-    """`is_local` tells whether a server on this machine is in use, which does one thing at a time."""
+class KeyedEnvironment(Mapping[str, str]):
+    """The environment, and behind it the keys that are stored in a home. A variable that is set wins."""
 
-    def __init__(self, settings: Settings, clock: Clock, model: str | Model, connector: Connector) -> None:
+    def __init__(
+        self, home: Path | None, settings: Settings, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self._home = home
+        self._environ = dict(environ)
+        self._names = frozenset(each.key for each in list_providers(settings) if each.key)
+
+    def __getitem__(self, name: str) -> str:
+        found = self._environ.get(name) or self.stored(name)
+        if not found:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environ)
+
+    def __len__(self) -> int:
+        return len(self._environ)
+
+    def stored(self, name: str) -> str:
+        """Return the stored key of a provider, or nothing. Raises StoreError if it cannot be read."""
+        keys = open_keys(self._home) if self._home and name in self._names else None
+        return keys.get(name) if keys else ""
+
+    def describe(self, name: str) -> str:
+        """Say whether a key is set, stored or not set."""
+        return "set" if self._environ.get(name) else "stored" if self.stored(name) else "not set"
+
+
+def open_keys(home: Path) -> "ProviderKeys | None":
+    """Return the keys that are stored in a home, or None if there are none."""
+    return _keys_of(home) if os.path.lexists(home / KEYS_FILE) else None
+
+
+@cache
+def _keys_of(home: Path) -> "ProviderKeys":
+    """Keep what was fetched from the keyring, which may ask the owner each time."""
+    keys: ProviderKeys = import_object("hone.stores.keys:ProviderKeys")(home)
+    return keys
+
+
+class ModelFactory:
+    """`is_local` tells whether a server of one's own is in use, which does one thing at a time. `home` is
+    where keys may be stored."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        model: str | Model,
+        connector: Connector,
+        home: Path | None = None,
+    ) -> None:
         self.http = Http(clock, bound(settings, REMOTE), certificates=settings.certificates)
         self.is_local = False
         self._settings = settings
         self._clock = clock
         self._model = model or settings.model
         self._connector = connector
-        self._environ = dict(os.environ)
+        self._environ = KeyedEnvironment(home, settings)
 
     async def close(self) -> None:
         await self.http.close()
@@ -49,7 +110,7 @@ class ModelFactory:
         """Connect to a model by name, or to the object that was given."""
         found = await self._find(wanted)
         self.is_local = self.is_local or found.local
-        return found if found.window else replace(found, window=self._settings.window or LARGE)
+        return found if found.window else replace(found, window=self.window(found.name))
 
     async def _find(self, wanted: str) -> Connection:
         if not isinstance(self._model, str):
@@ -59,8 +120,13 @@ class ModelFactory:
         if connect := self._connector(provider):
             return replace(connect(rest), name=wanted)
         chosen, name = await choose(wanted, list_providers(self._settings), self._environ, self.http)
-        window = SMALL if chosen.local and not self._settings.window else 0
-        return Connection(self._adapter(chosen, name), name, window, local=chosen.local)
+        local = is_local(chosen, self._environ)
+        return Connection(self._adapter(chosen, name), name, self.window(name, local=local), local=local)
+
+    def window(self, name: str, *, local: bool = False) -> int:
+        """Return how many tokens a conversation with a model may take."""
+        own = self._settings.models.get(name)
+        return (own.window if own else 0) or self._settings.window or (SMALL if local else LARGE)
 
     def price(self, name: str) -> Price | None:
         """Return what a model costs: as set in hone.toml, else as published; None if neither says."""
@@ -75,7 +141,10 @@ class ModelFactory:
         """Return how prompts of a model are cached."""
         provider, _, model = name.partition("/")
         known = next((each for each in list_providers(self._settings) if each.name == provider), None)
-        return known.with_rule(model, self._settings.cache).cache if known else UNKNOWN
+        if known is None:
+            return UNKNOWN
+        local = is_local(known, self._environ)
+        return known.with_rule(model, self._settings.cache, local=local).cache
 
     def terms(self, name: str) -> ModelTerms:
         """Return how prompts of a model are cached, and what it costs."""
@@ -87,7 +156,7 @@ class ModelFactory:
 
     def _adapter(self, provider: Provider, name: str) -> Model:
         ruled = replace(provider, cache=self.cache_rule(name))
-        http = self.http.within(bound(self._settings, LOCAL if provider.local else REMOTE))
+        http = self.http.within(bound(self._settings, LOCAL if is_local(provider, self._environ) else REMOTE))
         adapter = connect(ruled, self._environ, http, self._clock, name)
         return self.patient(adapter, self.price(name))
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.clock import Clock
-from hone.core.secrets import redact
+from hone.core.secrets import conceal, redact
 from hone.core.tool import Tool, Toolbox
 from hone.core.work import Work
 from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
 from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
+from hone.runtime.model_factory import open_keys
 from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
@@ -97,7 +98,12 @@ class ToolboxFactory:
 
     def wall(self, tool: Tool) -> Tool:
         deps = self._ground
-        return Capped(SafeTool(tool, redact), deps.home / "spill", deps.settings.result_limit)
+        return Capped(SafeTool(tool, self._redact), deps.home / "spill", deps.settings.result_limit)
+
+    def _redact(self, text: str) -> str:
+        """Take out the keys that are stored in the home by their values, other secrets by their form."""
+        keys = open_keys(self._ground.home)
+        return redact(conceal(text, keys.values()) if keys else text)
 
     def guard(self, toolbox: Toolbox) -> Toolbox:
         return Guard(self._ground.settings.guardrails).around(toolbox)

@@ -1,6 +1,7 @@
 """Build HTTP responses: values as JSON, errors in the format that OpenAI clients understand.
 
-All responses carry security headers: no foreign script, no frame, no cache, no content type sniffing.
+All responses carry security headers: no foreign script, no frame, no cache, no content type sniffing. They
+also carry a mark, so that another Hone does not take this one for a model server.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Message, Send
 
 from hone.core.errors import Conflict, HoneError, Missing, ModelError, Refused, SettingsError, StoreError
+from hone.models.endpoint import MARK
 
 STATUS: tuple[tuple[type[HoneError], int, str], ...] = (
     (Missing, 404, "not_found"),
@@ -37,6 +39,7 @@ HEADERS: Mapping[str, str] = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
+    MARK: "serve",
 }
 
 

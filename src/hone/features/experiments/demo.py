@@ -71,7 +71,8 @@ async def rehearse(pairs: int, tell: Tell = quiet) -> tuple[Finding, list[str]]:
         root = Path(folder)
         async with FakeProvider(DemoModel()) as stage:
             settings = Settings(
-                model="scripted/demo", providers={"scripted": ProviderSettings(f"{stage.url}/v1")}
+                model="scripted/demo",
+                providers={"scripted": ProviderSettings(f"{stage.url}/v1", local=False)},
             )
             work = root / "sales"
             _lay(work)

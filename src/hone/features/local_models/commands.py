@@ -1,35 +1,74 @@
-"""`hone models`: manage small models that run on this machine, without a key and without a server."""
+"""`hone models`: list what can be used now, and manage small models that run on this machine."""
+
+from collections.abc import Iterator
 
 import click
 
+from hone.app import Hone
+from hone.cli.context import with_home
 from hone.cli.model_facts import show
+from hone.cli.models import describe_offers, find_current, look, to_values
 from hone.cli.options import FAILED, Options, confirm
+from hone.cli.output import echo, echo_json
 from hone.core.visible import visible
+from hone.features.local_models.local import PROVIDER
 from hone.features.local_models.weights import ModelCache, Weights, megabytes
+from hone.models.wrappers import FREE
+from hone.runtime.offers import ModelOffer
 from hone.settings import home_folder
 
 
-@click.group(short_help="Show what applies to a model; add small ones to this machine.")
-def models() -> None:
-    """Show what applies to a model, and manage models that run on this machine.
+@click.group(invoke_without_command=True, short_help="List the models that can be used; add small ones.")
+@click.pass_context
+def models(ctx: click.Context) -> None:
+    """List the models that can be used now: by keys that are set or stored, and servers that answer.
 
-    Models on this machine need no key and no server. They are small: good for plain chat and for trying
-    things out, not for work with tools.
+    `show` explains what applies to one of them. `add` and `remove` manage small models that run on this
+    machine without a key and without a server. They are good for plain chat and for trying things out, not
+    for work with tools.
     """
+    if ctx.invoked_subcommand is None:
+        show_usable(ctx.obj, as_json=False)
 
 
 models.add_command(show)
 
 
-@models.command("list")
+@models.command("list", short_help="List the models that can be used now, and those that can be added.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of those that can be used.")
 @click.pass_obj
-def list_(options: Options) -> None:
-    """List the models that can be added, and those that were."""
+def list_(options: Options, as_json: bool) -> None:
+    """List the models that can be used now, with window and price, and the small ones that can be added."""
+    show_usable(options, as_json=as_json)
+
+
+def show_usable(options: Options, *, as_json: bool) -> None:
     cache = _cache(options)
+    added = [each for each in cache.known.values() if not cache.missing(each)]
+
+    async def act(hone: Hone) -> None:
+        found, current = await look(hone), await find_current(hone)
+        offers = [_offer(hone, each) for each in added]
+        if as_json:
+            echo_json(to_values(found, current, offers))
+        else:
+            echo(map(visible, describe_offers(found, current, offers)))
+
+    with_home(options, act)
+    if not as_json:
+        echo(_addable(cache))
+
+
+def _offer(hone: Hone, weights: Weights) -> ModelOffer:
+    window = min(hone.settings.window or weights.window, weights.window)
+    return ModelOffer(f"{PROVIDER}/{weights.name}", "added to this machine", window, FREE, local=True)
+
+
+def _addable(cache: ModelCache) -> Iterator[str]:
     for each in cache.known.values():
-        state = "added" if not cache.missing(each) else f"add it with: hone models add {each.name}"
-        facts = f"{each.title}, {megabytes(each.size)}, window of {each.window:,} tokens"
-        click.echo(f"local/{each.name}  {facts}, {each.licence}; {state}")
+        if cache.missing(each):
+            facts = f"{each.title}, {megabytes(each.size)}, window of {each.window:,} tokens, {each.licence}"
+            yield f"\nlocal/{each.name} can be added: {facts}\n  hone models add {each.name}"
 
 
 @models.command(short_help="Fetch a model, and the engine if it is missing.")

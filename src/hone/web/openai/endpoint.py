@@ -11,14 +11,15 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
-from hone.core.errors import HoneError, Missing
+from hone.core.errors import HoneError, Missing, Refused
 from hone.core.events import CallStarted, Event
 from hone.core.ids import SessionId
-from hone.core.messages import Message, Role, digest
+from hone.core.messages import Image, Message, Role, digest
 from hone.core.model import Restart, TextPiece, total
 from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
+from hone.runtime.pictures import check_vision
 from hone.web.answers import answer, failure, problem, told
 from hone.web.callers import ApiCaller, is_foreign, may_continue
 from hone.web.open_sessions import OpenSession, Words
@@ -29,6 +30,8 @@ from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"
+AGENT = "hone"
+"""How Hone's own HTTP client calls itself."""
 NAME = regex(r"[A-Za-z0-9._:-]{1,128}")
 ALIVE = 10.0
 """Seconds of silence before a stream says that it lives, or a client is looked after."""
@@ -60,6 +63,7 @@ class ChatEndpoint:
     async def complete(self, call: Call) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
+            _check_client(call)
             shapes.check(call.body)
             turned = await self._turned(call)
         except BadRequest as error:
@@ -85,7 +89,10 @@ class ChatEndpoint:
         else:
             open_session = await self._matching(call, history, model)
         aside = "" if len(open_session.session.transcript) else _aside(shapes.system(body.messages))
-        passed_on = call.headers.get(VOICE) == "foreign"
+        shown = any(isinstance(part, Image) for part in last.parts)
+        if shown:
+            _check_vision(call, open_session)
+        passed_on = shown or call.headers.get(VOICE) == "foreign"  # nobody says where a picture comes from
         voice = Trust.FOREIGN if passed_on or call.caller.is_program else None
         counted = bool(body.stream_options and body.stream_options.include_usage)
         created = int(state.clock.now().timestamp())
@@ -250,6 +257,20 @@ def _new_id(who: ApiCaller) -> str:
 def _texts(turn: Turn) -> list[str]:
     said = (node.message for node in turn.nodes)
     return [message.text for message in said if message.role is Role.ASSISTANT and message.text]
+
+
+def _check_vision(call: Call, open_session: OpenSession) -> None:
+    try:
+        check_vision(open_session.session.agent.prefix.model, call.state.hone.settings)
+    except Refused as refusal:
+        raise BadRequest(str(refusal), "messages", "model_without_vision") from refusal
+
+
+def _check_client(call: Call) -> None:
+    """Raises BadRequest for a request that Hone sends as if this were a model: Hone would ask itself, and
+    nobody would answer."""
+    if call.headers.get("user-agent") == AGENT:
+        raise BadRequest("Hone cannot be the model of Hone.", "model", "hone_itself")
 
 
 def _aside(system: str) -> str:

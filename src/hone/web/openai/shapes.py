@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 
+from hone.core.errors import Refused
 from hone.core.messages import Image, Message, Part, Role, Text
 from hone.core.model import Usage
+from hone.web.pictures import read_address
 
 HONE = "hone"
 """The model's name, where the client leaves the choice to Hone."""
@@ -107,10 +109,10 @@ def _parts(content: str | list[Piece] | None, role: Role) -> Iterator[Part]:
 
 
 def _image(url: str) -> Image:
-    head, comma, data = url.partition(",")
-    if not (head.startswith("data:image/") and head.endswith(";base64") and comma and data.isascii()):
-        raise BadRequest("An image must be in the message, as data:image/…;base64,…", "messages")
-    return Image(head.removeprefix("data:").removesuffix(";base64"), data)
+    try:
+        return read_address(url)
+    except Refused as refusal:
+        raise BadRequest(str(refusal), "messages") from refusal
 
 
 def system(messages: list[Said]) -> str:

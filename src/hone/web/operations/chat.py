@@ -12,6 +12,7 @@ from hone.prompt.modes import find_mode
 from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
+from hone.web.pictures import attach
 from hone.web.state import ServerState
 
 LONGEST = 1_000_000
@@ -24,18 +25,20 @@ Said = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
 
 class OpenRequest(msgspec.Struct, frozen=True):
-    """`skills` go with the message. `mode` says what is done without a question; without it, the settings
-    do."""
+    """`skills` and `images`, as data: addresses, go with the message. `mode` says what is done without a
+    question; without it, the settings do."""
 
     text: Said
     model: str = ""
     skills: list[str] = []
+    images: list[str] = []
     mode: Mode | None = None
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
     text: Said
     skills: list[str] = []
+    images: list[str] = []
 
 
 class AnswerRequest(msgspec.Struct, frozen=True):
@@ -55,22 +58,26 @@ async def begin(call: OperationCall[Nothing, OpenRequest]) -> dict[str, Any]:
     open_session = await call.state.open_sessions.begin(call.body.model)
     if call.body.mode:
         open_session.session.set_mode(call.body.mode)
-    return await _say(call.state, open_session, call.body.text, call.body.skills)
+    return await _say(call.state, open_session, call.body)
 
 
 async def say(call: OperationCall[Nothing, ChatMessage]) -> dict[str, Any]:
     """One more message in a conversation, once its last turn has ended."""
     state = call.state
     open_session = await state.open_sessions.enter(await state.hone.sessions.find(call.path["session"]))
-    return await _say(state, open_session, call.body.text, call.body.skills)
+    return await _say(state, open_session, call.body)
 
 
-async def _say(state: ServerState, open_session: OpenSession, text: str, skills: list[str]) -> dict[str, Any]:
-    if not text.strip():
+async def _say(
+    state: ServerState, open_session: OpenSession, said: OpenRequest | ChatMessage
+) -> dict[str, Any]:
+    if not said.text.strip():
         raise Refused("A message needs words.")
-    aside = await state.hone.library.use(skills, open_session.session.id) if skills else ""
-    await state.open_sessions.start(open_session, Words(text, aside=aside, watched=True))
-    return {"session": open_session.session.id, "messages": len(open_session.session.transcript)}
+    session, hone = open_session.session, state.hone
+    message, voice = attach(said.text, said.images, session.agent.prefix.model, hone.settings)
+    aside = await hone.library.use(said.skills, session.id) if said.skills else ""
+    await state.open_sessions.start(open_session, Words(message, voice, aside, watched=True))
+    return {"session": session.id, "messages": len(session.transcript)}
 
 
 async def interrupt(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:

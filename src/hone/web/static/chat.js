@@ -8,6 +8,7 @@ import { follow } from "./live.js";
 import { frame, messages, words } from "./message.js";
 import { plan, selector } from "./mode.js";
 import { action, complain } from "./notices.js";
+import { pictures } from "./pictures.js";
 import { turn } from "./turn.js";
 
 const MOST = 200;
@@ -136,20 +137,23 @@ function composer(talk) {
       event.preventDefault();
       form.requestSubmit();
     } } });
+  talk.pictures = pictures(text);
   talk.send = el("button", { type: "submit", class: "main" }, "Send");
   talk.stop = action("Stop", () => post(at("sessions", talk.id, "interrupt")));
   talk.stop.hidden = true;
   const form = el("form", { class: "composer", on: { submit: (event) => {
     event.preventDefault();
     if (!talk.busy && text.value.trim()) say(talk, text).catch(complain);
-  } } }, text, talk.mode.root, talk.send, talk.stop);
+  } } }, text, talk.pictures.root, talk.mode.root, talk.send, talk.stop);
   return form;
 }
 
 async function say(talk, field) {
-  const draft = field.value;
+  const [draft, images] = [field.value, talk.pictures.take()];
   field.value = "";
-  if (!await send(talk, spoken(draft), draft)) field.value = draft;
+  if (await send(talk, { ...spoken(draft), images }, draft)) return;
+  field.value = draft;
+  talk.pictures.hold(images);
 }
 
 /** Whether it was taken. `shown` is what stands there meanwhile. */

@@ -1,0 +1,103 @@
+"""Put pictures into a message: read the files, take out metadata, and label the message with their trust."""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from hone.core.errors import Refused
+from hone.core.events import Emit
+from hone.core.images import READ, SUFFIXES, read_image
+from hone.core.messages import Image, Message, user
+from hone.core.trust import Trust, lowest
+from hone.core.turn import Turn
+from hone.core.visible import visible
+from hone.core.work import FileLabels
+from hone.files.atomic import open_file
+from hone.models.vision import is_blind
+from hone.runtime.session import Session
+from hone.settings import Settings
+
+MOST = 20
+"""Pictures in one message."""
+
+
+class PictureSource(Protocol):
+    """What of a Hone is needed to send pictures."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def provenance(self) -> FileLabels: ...
+
+
+async def send(
+    session: Session, words: str, files: Sequence[Path | str], source: PictureSource, emit: Emit
+) -> Turn:
+    """Send words with pictures. Raises Refused before anything is stored."""
+    message, voice = await attach(words, files, session.agent.prefix.model, source)
+    return await session.send(message, emit, voice=voice)
+
+
+async def attach(
+    words: str, files: Sequence[Path | str], model: str, source: PictureSource
+) -> tuple[Message, Trust]:
+    """Return the message with its pictures, and its label. Nobody can tell afterwards what came from the
+    words and what from a picture, so together they count as the least of them. Raises Refused."""
+    check_vision(model, source.settings)
+    if len(files) > MOST:
+        raise Refused(f"A message takes at most {MOST} pictures.")
+    found = [await asyncio.to_thread(_read, Path(file), source.provenance) for file in files]
+    parts = [image for image, _ in found]
+    return user(words, *parts), lowest((Trust.OWNER, *(label for _, label in found)))
+
+
+def check_vision(model: str, settings: Settings) -> None:
+    """Raises Refused if a model is known not to see pictures."""
+    own = settings.models.get(model)
+    blind = is_blind(model) if own is None or own.vision is None else not own.vision
+    if blind:
+        raise Refused(
+            f"{model} cannot see pictures. Choose another model, or set vision = true under "
+            f'[models."{model}"] in hone.toml if it can.'
+        )
+
+
+def find_pictures(words: str, folder: Path) -> list[Path]:
+    """Return the pictures that a message names: as @path, or by the whole path alone, which a terminal pastes
+    when a file is dropped on it. Raises Refused for an @path that is not there."""
+    found = []
+    for word in _split(words):
+        path = word[1:].rstrip(",.;:!?)") if word.startswith("@") else word
+        if not path.lower().endswith(SUFFIXES):
+            continue
+        place = folder / os.path.expanduser(path.removeprefix("file://"))
+        if word.startswith("@") and not place.is_file():
+            raise Refused(f"There is no picture {visible(path)}. Without the @ it is sent as a word.")
+        if word.startswith("@") or (path.startswith(("/", "~/", "file:///")) and place.is_file()):
+            found.append(place)
+    return list(dict.fromkeys(found))
+
+
+def _split(words: str) -> list[str]:
+    """Split as a shell does, so that quotes and backslashes hold names with spaces together."""
+    try:
+        return shlex.split(words.replace("\n", " "), comments=False)
+    except ValueError:  # an apostrophe is not always a quote
+        return words.split()
+
+
+def _read(path: Path, labels: FileLabels) -> tuple[Image, Trust]:
+    name = visible(path.name)
+    path = Path(os.path.expanduser(path)).absolute()
+    try:
+        with open_file(path, follow=True) as file:
+            data = file.read(READ + 1)
+    except OSError as error:
+        raise Refused(f"{name} cannot be read: {error.strerror}.") from error
+    if len(data) > READ:
+        raise Refused(f"{name} has more than {READ / 1e6:.0f} MB. Make it smaller.")
+    return read_image(data, name), labels.of_file(Path(os.path.realpath(path)), data)
