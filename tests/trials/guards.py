@@ -195,7 +195,7 @@ MUTATIONS = (
         "withdrawn lessons",
         "what the owner took back is learned again",
         "knowledge/vetting.py",
-        "if found := find_repeated(known, target, _wording(entry), author, quotes):",
+        "if found := find_repeated(known, target, _wording(entry), author, states):",
         "if (found := next(iter(known), None)) and not known:",
         "tests/knowledge/test_sticks.py",
     ),
