@@ -19,6 +19,7 @@ from hone.models.cacherules import BREAKPOINT, MARKER, extend, find_rule, marks_
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.marked_chat import MarkedChat
+from hone.models.marked_responses import MarkedResponses
 from hone.models.openai import OpenAIChat
 from hone.models.responses import OpenAIResponses
 from tests.given import (
@@ -68,8 +69,14 @@ def responses() -> Format:
     return OpenAIResponses(Http(CLOCK), CLOCK, replace(ENDPOINT, origin=ORIGIN), cache_key=True)
 
 
+def newest_responses() -> Format:
+    marks = marks_of(find_rule("openai", "gpt-5.6"))
+    endpoint = replace(ENDPOINT, origin=ORIGIN)
+    return MarkedResponses(Http(CLOCK), CLOCK, endpoint, marks, cache_key=True)
+
+
 MARKING = [anthropic, openrouter]
-FORMATS = [openai, anthropic, openrouter, responses]
+FORMATS = [openai, anthropic, openrouter, responses, newest_responses]
 HOUR = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
 MARK = re.compile(b"|".join(map(re.escape, (MARKER, BREAKPOINT, HOUR))))
 talks = conversations() | conversations().map(lambda said: marked(said, ORIGIN)) | begun()

@@ -14,6 +14,7 @@ from hone.models.cacherules import extend, find_rule, marks_of
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.marked_chat import MarkedChat
+from hone.models.marked_responses import MarkedResponses
 from hone.models.openai import OpenAIChat
 from hone.models.responses import OpenAIResponses
 from tests.given import transcript
@@ -78,6 +79,8 @@ def make(name: str) -> OpenAIChat | AnthropicMessages | OpenAIResponses:
             return MarkedChat(http, CLOCK, ENDPOINT, marks_of(ROUTED))
         case "openai-newest":
             return MarkedChat(http, CLOCK, ENDPOINT, marks_of(NEWEST), cache_key=True)
+        case "responses-newest":
+            return MarkedResponses(http, CLOCK, endpoint, marks_of(NEWEST), cache_key=True)
         case "responses":
             return OpenAIResponses(http, CLOCK, endpoint, cache_key=True)
         case _:
@@ -85,7 +88,8 @@ def make(name: str) -> OpenAIChat | AnthropicMessages | OpenAIResponses:
 
 
 @pytest.mark.parametrize(
-    "name", ["openai", "anthropic", "anthropic-hour", "openrouter", "openai-newest", *REASONED]
+    "name",
+    ["openai", "anthropic", "anthropic-hour", "openrouter", "openai-newest", "responses-newest", *REASONED],
 )
 def test_the_bytes_on_the_wire_are_these(name: str) -> None:
     prefix = Prefix(f"{name}/some-model", "You are Hone.", (TOOL,), '{"temperature":0.5}')

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,10 +20,12 @@ from hone.core.messages import Message, Role, Text, Thinking, ToolCall, assistan
 from hone.core.model import Finish, Reply, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.models.anthropic import AnthropicMessages
+from hone.models.cacherules import find_rule, marks_of
 from hone.models.endpoint import Endpoint, WireModel
 from hone.models.fake_provider.playback import Framing, stream, whole
 from hone.models.fake_provider.returning import Returns
 from hone.models.http import Http
+from hone.models.marked_responses import MarkedResponses
 from hone.models.responses import OpenAIResponses, ResponsesAssembly
 from tests.conftest import Figures, Tier
 from tests.given import begun, conversations, marked, prefixes, replies, sendable, transcript
@@ -32,6 +35,10 @@ ORIGIN = "openai:responses"
 ENDPOINT = Endpoint("openai", "http://127.0.0.1:9", origin=ORIGIN)
 REQUESTS: dict[str, tuple[Callable[..., WireModel], TypeAdapter[Any]]] = {
     "responses": (OpenAIResponses, TypeAdapter(ResponseCreateParamsStreaming)),
+    "marked responses": (
+        partial(MarkedResponses, marks=marks_of(find_rule("openai", "gpt-5.6"))),
+        TypeAdapter(ResponseCreateParamsStreaming),
+    ),
     "anthropic": (AnthropicMessages, TypeAdapter(MessageCreateParamsStreaming)),
 }
 MESSAGES: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
@@ -65,7 +72,7 @@ def test_the_official_types_accept_every_request(format: str, tier: Tier, figure
     @given(prefixes, conversations() | begun(), st.data())
     def check(prefix: Prefix, messages: list[Message], data: st.DataObject) -> None:
         said = marked(messages, ORIGIN)[: data.draw(st.sampled_from(sendable(messages)))]
-        if format == "responses":  # what is set for one provider is sent to it as it stands
+        if format != "anthropic":  # what is set for one provider is sent to it as it stands
             prefix = Prefix(prefix.model, prefix.system, prefix.tools, '{"max_tokens":100}')
         ok = judged(adapter, model.body(prefix, transcript(prefix, said)))
         refused[0], refused[1] = refused[0] + 1, refused[1] + (not ok)

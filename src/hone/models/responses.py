@@ -1,13 +1,14 @@
 """The OpenAI Responses format, without state on the server: nothing is stored there, and what a reply brought
 goes back whole, encrypted reasoning included."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected
+from hone.core.loading import import_object
 from hone.core.messages import (
     Image,
     Message,
@@ -25,11 +26,14 @@ from hone.core.opaque import find_returned
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
+from hone.models.cacherules import marks_of
 from hone.models.dialects import can_reason
 from hone.models.endpoint import Assembly, Endpoint, WireModel, convert_usage, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
+MARKED = "hone.models.marked_responses:MarkedResponses"
+"""Loaded for models that cache what is marked."""
 ENCRYPTED = "reasoning.encrypted_content"
 NOTHING = "nothing"
 """What goes back to a server that does not accept reasoning."""
@@ -310,4 +314,7 @@ def connect(provider: Provider, url: str, key: str, http: Http, clock: Clock) ->
     headers = {"authorization": f"Bearer {key}"} if key else {}
     place, wanted = f"{url}/responses", provider.returns
     endpoint = Endpoint(provider.name, place, headers, provider.key, provider.origin, wanted)
+    if provider.cache.marks_parts:
+        marked: Callable[..., OpenAIResponses] = import_object(MARKED)
+        return marked(http, clock, endpoint, marks_of(provider.cache), cache_key=provider.caches_by_key)
     return OpenAIResponses(http, clock, endpoint, cache_key=provider.caches_by_key)
