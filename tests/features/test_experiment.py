@@ -237,7 +237,7 @@ async def test_a_fault_of_the_provider_is_no_failure_and_the_next_command_goes_o
         await taught(hone)
         task = await recorded(hone, tmp_path)
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
-        with pytest.raises(ModelError, match=r"The key was refused\. .*the same command goes on"):
+        with pytest.raises(ModelError, match=r"The key was refused\. .*the same command continues"):
             await ExperimentRunner(hone).run(task, subject, "", 3)
         [half] = hone.part(ExperimentsPart).studies.studies("rows")
         assert len(half.runs) == 2

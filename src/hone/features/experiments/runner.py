@@ -54,7 +54,7 @@ class ExperimentRunner:
         """Does what is not done yet, and stores each run before the next. Raises ModelError where the
         provider gave no answer: that is no failure of the task, and the run is not counted."""
         if task.begun and subject.lesson.kind is LessonKind.TEMPLATE:
-            raise Refused("A template begins a new session, and this task goes on with one. Record another.")
+            raise Refused("A template begins a new session, and this task continues one. Record another.")
         name = (await self._owner.session(model)).agent.prefix.model
         new = Study(task.name, subject.lesson, name, self._clock.now(), pairs)
         with self.studies.busy(task.name), self.studies.scratch(task.name) as root:
@@ -103,7 +103,7 @@ class ExperimentRunner:
         finally:
             await hone.close()
         if turn.stop is Stop.FAILED:
-            raise ModelError(f"{turn.error} Every run so far is kept; the same command goes on.")
+            raise ModelError(f"{turn.error} Every run so far is kept; the same command continues.")
         seconds = self._clock.monotonic() - begun
         good = await holds(task.check, turn.text, place.work, place.sandbox, self._clock)
         return measured(*at, turn, start, good, seconds)
