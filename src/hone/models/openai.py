@@ -166,14 +166,18 @@ class ChatAssembly(Assembly):
             self._thinking.append(thought)
             yield ThinkingPiece(thought)
         if self._kept and delta.reasoning_details:
-            self.content += len(_encode(delta.reasoning_details))
-            self._kept.add_details(delta.reasoning_details)
+            self._take_details(self._kept, delta.reasoning_details)
         said = delta.content or delta.refusal
         if said:
             self._text.append(said)
             yield TextPiece(said)
         for call in delta.tool_calls or ():
             self._take_call(call)
+
+    def _take_details(self, kept: Any, details: list[dict[str, Any]]) -> None:
+        opened, size = kept.add_details(details)
+        self.opened += opened
+        self.content += size
 
     def _take_call(self, call: _Call) -> None:
         """Pieces of a call share its index; servers that send none send each call whole."""
