@@ -65,8 +65,8 @@ class KeptParts:
         self._signatures: dict[int, str] = {}
 
     def add_details(self, deltas: Iterable[dict[str, Any]]) -> tuple[int, int]:
-        """Add pieces of a reasoning; those of one type and index belong together. Return how many of them began
-        a new part, and the size of their texts without what surrounds each word."""
+        """Add pieces of a reasoning; those of one type and index belong together. Return how many of them
+        began a new part, and the size of their texts without what surrounds each word."""
         before, size = len(self._details), 0
         for delta in deltas:
             size += sum(len(delta[name]) for name in _WEIGHED if isinstance(delta.get(name), str))
