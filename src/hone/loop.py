@@ -17,7 +17,7 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
 from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
-from hone.core.model import Finish, Reply, Restart, TextBuffer, TextPiece, Usage
+from hone.core.model import Finish, Remark, Reply, Restart, TextBuffer, TextPiece, Usage
 from hone.core.normalize import normalize
 from hone.core.permissions import NoPermissions, Permissions
 from hone.core.ports import Header
@@ -142,7 +142,7 @@ async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
                 record.partial.append(piece.text)
             elif isinstance(piece, Restart):
                 record.partial = TextBuffer()
-            record.context.emit(piece)
+            record.context.emit(Notice(piece.text) if isinstance(piece, Remark) else piece)
     raise Unusable("The model's stream ended without a reply.")
 
 

@@ -4,9 +4,11 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import cast
 
 from hone import Hone
 from hone.core.clock import SystemClock
+from hone.models.fake_provider.shapes import Format
 from hone.settings import Settings
 from tests.faults.furnish import furnish, provider
 
@@ -20,7 +22,7 @@ def peak() -> float:
 
 
 async def main() -> None:
-    server = provider("openai" if FORMAT == "openai" else "anthropic", URL)
+    server = provider(cast(Format, FORMAT), URL)
     folder = Path(FOLDER)
     hone: Hone = furnish(folder / "home", folder, server, clock=SystemClock(), settings=Settings(tries=1))
     async with hone:

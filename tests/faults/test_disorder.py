@@ -104,6 +104,9 @@ def wrong_end(play: Play, turn: Turn) -> list[str]:
     name = play.fault or ""
     told = turn.stop is Stop.FAILED and SENTENCES.get(name, "no failure") in turn.error
     answered = name not in SENTENCES and (turn.stop, turn.text) == (Stop.ANSWERED, "Here it is.")
+    remarks = [each for each in play.notices if "reports a usage that cannot be right" in each]
+    if len(remarks) != (name.startswith("usage-") and name != "usage-missing"):
+        return [f"not told of usage: {play.notices}"]
     wrong = [] if told or answered else [f"ended with {turn.stop} {turn.error!r} {turn.text[:80]!r}"]
     most = 3_600 if name == "text-slow" else 60 + 300 + 120
     late = play.clock.monotonic() > most + 60

@@ -15,6 +15,7 @@ from hone.models.anthropic import AnthropicAssembly
 from hone.models.endpoint import Endpoint, Events
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds, ReplyWatch
 from hone.models.openai import ChatAssembly, OpenAIChat
+from hone.models.responses import ResponsesAssembly
 from hone.runtime.model_factory import bound
 from hone.settings import BoundSettings, Settings
 from tests.models.loopback import HELLO, STREAM, Reader, Writer, answering, request, serving
@@ -51,6 +52,16 @@ def test_many_empty_blocks_meet_the_bound_on_size() -> None:
     watch.progress(0, 1_000)
     with pytest.raises(Overlong, match="more than 4,000,000 characters"):
         watch.progress(0, 100_000)
+
+
+def test_long_reasoning_in_small_details_is_no_large_reply() -> None:
+    """Each word comes in 120 bytes of JSON, and counts as a word."""
+    assembly = ChatAssembly(Endpoint("it", "", returns="reasoning_details"))
+    detail = {"type": "reasoning.text", "text": "word ", "format": "unknown", "index": 0}
+    event = json.dumps({"choices": [{"delta": {"reasoning_details": [detail]}}]}).encode()
+    for _ in range(1_000):
+        assert list(assembly.feed(event)) == []
+    assert (assembly.content, assembly.opened) == (5_000, 1)
 
 
 async def test_a_reader_who_is_busy_elsewhere_loses_nothing() -> None:
@@ -128,7 +139,11 @@ def test_no_report_of_usage_costs_an_answer(usage: object) -> None:
     block = {"type": "text", "text": "yes"}
     whole = json.dumps({"content": [block], "stop_reason": "end_turn", "usage": usage})
     assert len([*chat.feed(said.encode()), *message.feed(whole.encode())]) == 2
-    for reply in (chat.reply(), message.reply()):
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes"}]}
+    done = {"object": "response", "status": "completed", "output": [item], "usage": usage}
+    response = ResponsesAssembly(Endpoint("it", ""))
+    assert list(response.feed(json.dumps(done).encode())) == []
+    for reply in (chat.reply(), message.reply(), response.reply()):
         counts = reply.usage
         assert reply.message.text == "yes"
         assert min(counts.input, counts.cached, counts.written, counts.output, counts.cost or 0) >= 0

@@ -77,6 +77,12 @@ class Restart(Struct, frozen=True):
     delay: float = 0.0
 
 
+class Remark(Struct, frozen=True):
+    """A sentence for the user about this reply, or about the provider that gave it."""
+
+    text: str
+
+
 class Reply(Struct, frozen=True):
     message: Message
     finish: Finish = Finish.DONE
@@ -85,7 +91,7 @@ class Reply(Struct, frozen=True):
     """Tokens of `usage.written` that the provider keeps for its longer window, at a higher price."""
 
 
-Piece = TextPiece | ThinkingPiece | Restart | Reply
+Piece = TextPiece | ThinkingPiece | Restart | Remark | Reply
 
 
 class Model(Protocol):

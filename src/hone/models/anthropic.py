@@ -25,7 +25,7 @@ from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, Thinkin
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import CONTROLLED, CacheMarks, breakpoints, marks_of
-from hone.models.endpoint import Assembly, Endpoint, WireModel, convert_usage, count, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -146,7 +146,7 @@ class AnthropicAssembly(Assembly):
             raise self._failure(data)
         for usage in (event.message and event.message.usage, event.usage):
             if usage:
-                self._take_usage(convert_usage(_Usage, usage))
+                self._take_usage(self._read_usage(_Usage, usage))
         for index, block in enumerate(event.content or ()):
             yield from self._begin(index, block)
         if event.content_block:

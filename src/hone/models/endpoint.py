@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import datetime
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -23,7 +23,7 @@ from hone.core.errors import (
     Unreachable,
 )
 from hone.core.loading import import_object
-from hone.core.model import Piece, Reply, TextBuffer
+from hone.core.model import Piece, Remark, Reply, TextBuffer
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.secrets import conceal, redact
@@ -138,10 +138,11 @@ def explain_hone(provider: str) -> str:
 class Assembly(ABC):
     """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it.
     `content`: how many characters were received, which must grow with all that is kept; `opened`: in how many
-    blocks and calls."""
+    blocks and calls; `odd`: a field of the reported usage that cannot be right."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.is_over = False
+        self.odd = ""
         self.content = self.opened = 0
         self._endpoint = endpoint
         self._stop: str | None = None
@@ -155,6 +156,11 @@ class Assembly(ABC):
     def _collect(self) -> TextBuffer:
         """Make a buffer for one text of the reply. What is appended to it counts as content."""
         return CountedBuffer(self)
+
+    def _read_usage(self, kind: type[Counts], given: object) -> Counts:
+        usage, odd = convert_usage(kind, given)
+        self.odd = odd or self.odd
+        return usage
 
     def _open(self, *texts: str) -> None:
         """Count the beginning of a block or call, and what it brings. An empty one is no content, but endless
@@ -251,16 +257,22 @@ def amount(dollars: float | None) -> float | None:
     return dollars if dollars is not None and 0 <= dollars <= _DEAREST else None
 
 
-def convert_usage(kind: type[Counts], given: object) -> Counts:
+def convert_usage(kind: type[Counts], given: object) -> tuple[Counts, str]:
     """Convert what a provider reports about usage, without the fields that cannot be read. An answer does not
-    fail for its bill."""
+    fail for its bill. The second value names a field that cannot be right, if there is one."""
     known: dict[str, Any] = {}
     if not isinstance(given, dict):
-        return kind()
+        return kind(), "" if given is None else "usage"
+    odd = ""
     for field in msgspec.structs.fields(kind):
-        with suppress(msgspec.ValidationError, KeyError, OverflowError):
-            known[field.name] = msgspec.convert(given[field.encode_name], field.type, strict=False)
-    return kind(**known)
+        value = given.get(field.encode_name)
+        try:
+            known[field.name] = msgspec.convert(value, field.type, strict=False)
+        except (msgspec.ValidationError, OverflowError):
+            odd = field.name
+        if isinstance(value, int | float) and not 0 <= value <= _MOST:
+            odd = field.name
+    return kind(**known), odd
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -320,6 +332,7 @@ class WireModel(ABC):
         self._clock = clock
         self._endpoint = endpoint
         self._heads: dict[str, bytes] = {}
+        self._has_remarked = False
         self._messages = Joined(self._fragment)
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
@@ -336,7 +349,14 @@ class WireModel(ABC):
             except (Unreachable, Silent, Overlong):
                 if not assembly.is_over:
                     raise
-        yield assembly.reply()
+        reply = assembly.reply()
+        if assembly.odd and not self._has_remarked:
+            self._has_remarked = True
+            yield Remark(
+                f"{self._endpoint.provider} reports a usage that cannot be right ({assembly.odd}). "
+                "Hone counts it as 0, so tokens and cost may be too low."
+            )
+        yield reply
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
         """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""

@@ -24,7 +24,7 @@ from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, Thinkin
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import marks_of
-from hone.models.endpoint import Assembly, Endpoint, WireModel, amount, convert_usage, count, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, amount, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -147,7 +147,7 @@ class ChatAssembly(Assembly):
         if chunk.error:
             raise self._failure(chunk.error, data)
         if chunk.usage:
-            self._usage = _usage(convert_usage(_Usage, chunk.usage))
+            self._usage = _usage(self._read_usage(_Usage, chunk.usage))
         for choice in (chunk.choices or ())[:1]:
             self._stop = choice.finish_reason or self._stop
             delta = choice.delta or choice.message
@@ -166,14 +166,18 @@ class ChatAssembly(Assembly):
             self._thinking.append(thought)
             yield ThinkingPiece(thought)
         if self._kept and delta.reasoning_details:
-            self.content += len(_encode(delta.reasoning_details))
-            self._kept.add_details(delta.reasoning_details)
+            self._take_details(self._kept, delta.reasoning_details)
         said = delta.content or delta.refusal
         if said:
             self._text.append(said)
             yield TextPiece(said)
         for call in delta.tool_calls or ():
             self._take_call(call)
+
+    def _take_details(self, kept: Any, details: list[dict[str, Any]]) -> None:
+        opened, size = kept.add_details(details)
+        self.opened += opened
+        self.content += size
 
     def _take_call(self, call: _Call) -> None:
         """Pieces of a call share its index; servers that send none send each call whole."""

@@ -28,7 +28,7 @@ from hone.core.regex import regex
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import marks_of
 from hone.models.dialects import can_reason
-from hone.models.endpoint import Assembly, Endpoint, WireModel, convert_usage, count, refusal
+from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -241,7 +241,9 @@ class ResponsesAssembly(Assembly):
         finish = _FINISH.get(why.reason or "" if why else "", Finish.CALLS if calls else Finish.DONE)
         if finish is Finish.FILTERED and not parts:
             raise Rejected(f"{self._endpoint.provider}'s content filter stopped the answer.")
-        return Reply(Message(Role.ASSISTANT, parts), finish, _usage(convert_usage(_Usage, self._end.usage)))
+        return Reply(
+            Message(Role.ASSISTANT, parts), finish, _usage(self._read_usage(_Usage, self._end.usage))
+        )
 
     def _part(self, raw: msgspec.Raw) -> Iterator[Part]:
         item = self._decoded(_decode_item, bytes(raw), "an item of a response")

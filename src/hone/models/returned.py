@@ -16,6 +16,7 @@ from hone.core.value import replace
 from hone.models.endpoint import Endpoint
 
 _GROWING = ("text", "summary")
+_WEIGHED = (*_GROWING, "data", "signature")
 """What arrives bit by bit; anything else of a piece is whole when it comes."""
 
 
@@ -63,14 +64,18 @@ class KeptParts:
         self._details: list[dict[str, Any]] = []
         self._signatures: dict[int, str] = {}
 
-    def add_details(self, deltas: Iterable[dict[str, Any]]) -> None:
-        """Pieces of a reasoning; those of one type and index belong together."""
+    def add_details(self, deltas: Iterable[dict[str, Any]]) -> tuple[int, int]:
+        """Add pieces of a reasoning; those of one type and index belong together. Return how many of them
+        began a new part, and the size of their texts without what surrounds each word."""
+        before, size = len(self._details), 0
         for delta in deltas:
+            size += sum(len(delta[name]) for name in _WEIGHED if isinstance(delta.get(name), str))
             known = next((piece for piece in self._details if _belongs(delta, piece)), None)
             if known is None:
                 self._details.append(dict(delta))
             else:
                 _grow(known, delta)
+        return len(self._details) - before, size
 
     def add_extra(self, index: int, extra: msgspec.Raw) -> None:
         """What came with the call of this index, if there is a signature in it, in the bytes it came in."""

@@ -193,8 +193,8 @@ def run(
     """Do the task NAME in pairs of runs: with a lesson and without it.
 
     Each run has a folder and a home of its own, with all that Hone knows, but for the lesson. Runs that are
-    done are kept: after a Ctrl-C, a crash or a provider's fault the same command continues. With fewer than 20
-    pairs nothing is concluded.
+    done are kept: after a Ctrl-C, a crash or a provider's fault the same command continues. With fewer than
+    20 pairs nothing is concluded.
     """
     wanted = _named(skills, entries, templates)
     if wanted is None:
