@@ -122,7 +122,7 @@ ACTIVE, WAITS = (ChangeState.ACTIVE, ""), (ChangeState.PENDING, MET)
 
 
 async def test_the_conversation_goes_on_while_it_is_reviewed(home: Path) -> None:
-    model = Held(saving(action="add", text="Hello was said."))
+    model = Held(saving(action="add_anyway", text="Hello was said."))
     async with Hone(home=home, model=model, settings=EVERY) as hone:
         session, _ = await due(hone)
         job = await meanwhile(hone, model, lambda: session.send("and on"))
@@ -134,7 +134,7 @@ async def test_the_conversation_goes_on_while_it_is_reviewed(home: Path) -> None
 async def test_a_review_asks_for_the_way_before_every_step_and_takes_none_until_it_is_free(
     home: Path,
 ) -> None:
-    model = Held(saving(action="add", text="Hello was said."))
+    model = Held(saving(action="add_anyway", text="Hello was said."))
     model.go.set()
     async with Hone(home=home, model=model, settings=EVERY) as hone:
         _, job = await due(hone)
@@ -232,7 +232,7 @@ async def test_an_undo_meanwhile_holds(home: Path, undone: str) -> None:
 async def test_a_review_whose_session_is_deleted_or_that_is_cancelled_records_nothing(
     home: Path, end: str, at_work: bool
 ) -> None:
-    model = Held(saving(action="add", text="Hello was said."))
+    model = Held(saving(action="add_anyway", text="Hello was said."))
     async with Hone(home=home, model=model, settings=EVERY) as hone:
         session, job = await due(hone)
 
@@ -256,7 +256,7 @@ async def test_a_review_whose_session_is_deleted_or_that_is_cancelled_records_no
 
 
 async def test_of_two_on_one_queue_one_does_each_review(home: Path) -> None:
-    model = Held(saving(action="add", text="Hello was said."))
+    model = Held(saving(action="add_anyway", text="Hello was said."))
     model.go.set()
     async with (
         Hone(home=home, model=model, settings=EVERY) as hone,
@@ -495,7 +495,7 @@ async def test_a_branch_goes_on_counting_where_its_parent_was(home: Path) -> Non
 
 async def test_a_one_shot_run_leaves_its_review_to_the_next_start(home: Path) -> None:
     (home / "hone.toml").write_text("[learning]\nturns = 1\n")
-    script = rules((ASKED, saving(action="add", text="Hello was said.")), otherwise=lines("Well."))
+    script = rules((ASKED, saving(action="add_anyway", text="Hello was said.")), otherwise=lines("Well."))
     async with FakeProvider(script) as stage:
         ended = await command("run", "hello", env=environment(home, stage))
         assert (ended.code, ended.out) == (0, "Well.\n")

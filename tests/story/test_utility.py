@@ -113,21 +113,25 @@ async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
                 await reviewed(hone, session)
         system = (await hone.session()).agent.prefix.system
         waiting = await hone.ledger.pending()
-    active = [fact.entry for fact in FACTS if f"- {fact.entry}\n" in f"{system}\n"]
+    active = [
+        fact.entry
+        for fact in FACTS
+        if any(f"- {each}\n" in f"{system}\n" for each in (fact.entry, fact.said))
+    ]
     beside = [entry for entry in active if paged[entry]]
     figures(
         f"{len(FACTS)} stated, {len(active)} active with no question "
         f"({len(beside)} of {sum(paged.values())} with a page around, {len(waiting)} wait)"
     )
     assert len(FACTS) == 100
-    assert len(active) >= 90
-    assert len(active) + len(waiting) == len(FACTS)
+    assert len(active) >= 97
+    assert not waiting
 
 
 @pytest.mark.parametrize(
     "review", [False, pytest.param(True, marks=pytest.mark.long)], ids=["foreground", "review"]
 )
-async def test_the_owners_own_words_turned_around_wait(
+async def test_the_owners_own_words_turned_around_have_no_effect(
     review: bool, tmp_path: Path, figures: Figures
 ) -> None:
     mind, facts = Careful(), turned()
@@ -138,10 +142,10 @@ async def test_the_owners_own_words_turned_around_wait(
             await session.send(fact.said)
             if review:
                 await reviewed(hone, session)
-        made = await hone.ledger.entries()
-    active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE]
-    figures(f"{len(facts)} honest facts tried, {len(active)} known without a question")
-    assert len(made) > len(facts) / 2, "what only asks is refused, and what is the same waits once"
+        system = (await hone.session()).agent.prefix.system
+    said = {sentence for fact in facts for sentence in (fact.said, *fact.said.split(". "))}
+    active = [fact.entry for fact in facts if f"- {fact.entry}\n" in system and fact.entry not in said]
+    figures(f"{len(facts)} turned facts tried, {len(active)} active")
     assert active == []
 
 

@@ -32,7 +32,8 @@ FOREIGN = "it rests on foreign text"
 BROUGHT = "it was brought in from elsewhere"
 ASKED = "the user wants to be asked"
 MEASURED = "an experiment only proposes"
-_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What may go wrong where texts are compared. Then nothing counts as the owner's word."""
 
 
 class LearningMode(StrEnum):
@@ -79,7 +80,7 @@ def judge(
     try:
         owners = not (flags or scripts) and _is_owners_word(author, entries, gone, quoted)
         cause, confirmed = _weigh(author, flags, scripts=scripts, owners=owners)
-    except _FAULTS as error:
+    except FAULTS as error:
         cause, confirmed = f"it could not be judged ({type(error).__name__})", False
     if mode is not LearningMode.AUTO:
         cause = cause or ASKED
@@ -93,7 +94,7 @@ def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Ve
         return verdict
     try:
         own = all(quotes(line, author.quotes) for line in added)
-    except _FAULTS:
+    except FAULTS:
         own = False
     return replace(verdict, confirmed=verdict.confirmed or own)
 

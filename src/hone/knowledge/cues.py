@@ -15,6 +15,11 @@ from hone.knowledge.resemblance import gist, reduce, subjects
 from hone.knowledge.sentences import sentences
 
 _WORD = regex(r"\w+(?:[-']\w+)*")
+_NEXT = regex(
+    r"(?:^|[.,;:!?]\s*|\b(?:and|ok|okay|so|but|well|then),? )"
+    r"(?:now|jetzt|nun|maintenant|ahora|ora|agora|nu)\b"
+    r"(?! (?:we|i|it|my|our|they|on|wir|ich|es|on|nous|je|la|las|el|los|lo|è|o|a|is|het)\b)"
+)
 _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST = 20_000
 """Characters of a message that is looked at."""
@@ -51,8 +56,9 @@ def is_negative_claim(text: str) -> bool:
 
 
 def speaks_of_change(owner: Sequence[str]) -> bool:
-    """Whether the owner may have changed their mind."""
-    return any(_words(text) & _changing() or _changing_phrase().search(text.casefold()) for text in owner)
+    """Whether the owner may have changed their mind. "And now read this" is only the next task."""
+    said = [_NEXT.sub(" ", text.casefold()) for text in owner]
+    return any(_words(text) & _changing() or _changing_phrase().search(text) for text in said)
 
 
 def asks_to_keep(owner: Sequence[str]) -> bool:

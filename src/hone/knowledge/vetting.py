@@ -5,6 +5,7 @@ owner has said it since. One that the owner took back stays away until the owner
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledge
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
+from hone.knowledge.admission import FAULTS
 from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_steps, steps
@@ -21,6 +23,7 @@ from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
 from hone.knowledge.reasons import find_cue, tells_of_owner
 from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, shares_any
+from hone.knowledge.sentences import sentences
 from hone.knowledge.withdrawn import (
     Withdrawal,
     Withdrawals,
@@ -113,17 +116,20 @@ class Vetting:
             removals = [(each, journal.Remove(old)) for each, old in others]
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
         if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
-            _check_ground(text, author.quotes)
             _check_alike(text, [entry for _, entry in near])
-            await self._check_changed(text, near, author)
+            with suppress(*FAULTS):  # they only advise; what cannot be compared is judged later
+                _check_ground(text, author.quotes)
+                await self._check_changed(text, near, author)
         return [(target, edit)]
 
     async def _check_changed(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
         """Refuse an addition where the owner may have changed their mind about an entry. Either may be in
-        words of the agent's, so all that the owner said counts."""
-        if not speaks_of_change(author.quotes):
+        words of the agent's, so the sentences that it was made of count, too."""
+        said = [quote[start:end] for quote in author.quotes for start, end in sentences(quote)]
+        about = [each for each in said if shares_any(text, each)] or said
+        if not speaks_of_change(about):
             return
-        words = " ".join((text, *author.quotes))
+        words = " ".join((text, *about))
         like = [(target, entry) for target, entry in near if shares_any(words, entry)]
         if found := [entry for target, entry in like if await self._is_older(target, entry, author)]:
             raise Refused(f"{CHANGED}\n{_list(found)}")
