@@ -62,7 +62,7 @@ class Bench:
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     command = [sys.executable, "-W", "error", "-m", MODULE]
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environ = os.environ | {"PYTHONPATH": path}
+    environ = os.environ | {"PYTHONPATH": path, "HONE_LOCAL": "false"}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=ROOT
     ) as process:
