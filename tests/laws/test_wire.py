@@ -76,7 +76,12 @@ def newest_responses() -> Format:
 
 
 MARKING = [anthropic, openrouter]
-FORMATS = [openai, anthropic, openrouter, responses, newest_responses]
+FORMATS = [openai, anthropic, responses, openrouter, newest_responses]
+SAMPLED = [
+    *FORMATS[:3],
+    *(pytest.param(each, marks=pytest.mark.long) for each in FORMATS[3:]),
+]
+"""The marked ones differ by their marks alone."""
 HOUR = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
 MARK = re.compile(b"|".join(map(re.escape, (MARKER, BREAKPOINT, HOUR))))
 talks = conversations() | conversations().map(lambda said: marked(said, ORIGIN)) | begun()
@@ -88,7 +93,7 @@ def cut(body: bytes) -> bytes:
     return MARK.sub(b"", body[:-2])
 
 
-@pytest.mark.parametrize("make", FORMATS)
+@pytest.mark.parametrize("make", SAMPLED)
 @given(prefixes, talks, st.data())
 def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], data: st.DataObject
@@ -102,7 +107,7 @@ def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
     assert cut(model.body(prefix, chain.upto(longer))).startswith(before)
 
 
-@pytest.mark.parametrize("make", FORMATS)
+@pytest.mark.parametrize("make", SAMPLED)
 @given(prefixes, talks, words)
 def test_a_fork_extends_its_parents_last_request(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], question: str
@@ -115,7 +120,7 @@ def test_a_fork_extends_its_parents_last_request(
     assert cut(model.body(prefix, fork)).startswith(before)
 
 
-@pytest.mark.parametrize("make", FORMATS)
+@pytest.mark.parametrize("make", SAMPLED)
 @given(prefixes, talks)
 def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message]
