@@ -65,6 +65,12 @@ NATIVE: dict[str, tuple[str, str, Any, Callable[[Any], Any]]] = {
         CompletionCreateParamsStreaming,
         lambda body: body["response_format"]["json_schema"],
     ),
+    "openrouter/anthropic/claude-sonnet-5.5": (
+        "openai",
+        "/v1",
+        CompletionCreateParamsStreaming,
+        lambda body: body["response_format"]["json_schema"],
+    ),
     "openai/gpt-5.4": (
         "responses",
         "/v1",
