@@ -3,9 +3,11 @@
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from types import GenericAlias
+from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 import pytest
@@ -18,6 +20,7 @@ from pydantic import TypeAdapter
 
 from hone import Hone, Settings
 from hone.core.errors import AnswerError, Refused
+from hone.core.json_schema import check_schema, find_misfit
 from hone.core.messages import Message, assistant
 from hone.core.trust import Trust
 from hone.models.dialects import takes_schemas
@@ -27,7 +30,7 @@ from hone.models.scripted import Script, Scripted, call, lines
 from hone.runtime.returning import extract, make_form
 from hone.settings import ProviderSettings
 from tests.cli.driving import environment, hone
-from tests.conftest import Tier
+from tests.conftest import Figures, Tier
 
 
 class Bug(msgspec.Struct):
@@ -192,26 +195,70 @@ def heard(messages: Sequence[Message]) -> Message:
     return assistant(messages[0].text)
 
 
-TYPES: tuple[tuple[Any, st.SearchStrategy[Any]], ...] = (
-    (Report, st.builds(Report, bugs=st.lists(st.builds(Bug, st.text(), st.integers(-(2**62), 2**62))))),
-    (Point, st.builds(Point, st.floats(allow_nan=False, allow_infinity=False), st.just(-0.5))),
-    (Row, st.fixed_dictionaries({"name": st.text()}, optional={"tags": st.lists(st.text())})),
-    (dict[str, list[Point | None]], st.dictionaries(st.text(), st.lists(st.none() | st.just(Point(1, 2))))),
-    (int | str | None, st.integers(-(2**62), 2**62) | st.text() | st.none()),
+NUMBERS = count()
+TYPED_DICT: Any = TypedDict
+Kind = tuple[Any, st.SearchStrategy[Any]]
+"""A type, and its values."""
+LEAVES: tuple[Kind, ...] = (
+    (str, st.text()),
+    (int, st.integers(-(2**80), 2**80)),
+    (float, st.floats(allow_nan=False, allow_infinity=False)),
+    (bool, st.booleans()),
+    (Literal["a", "b"], st.sampled_from(["a", "b"])),
 )
 
 
-def test_any_value_of_a_type_comes_back_equal(tier: Tier) -> None:
-    forms = [make_form(kind) for kind, _ in TYPES]
+def record(kinds: list[Kind], maker: int) -> Kind:
+    """A Struct, a dataclass or a TypedDict with these fields."""
+    fields = {f"f{number}": kind for number, (kind, _) in enumerate(kinds)}
+    values = {f"f{number}": each for number, (_, each) in enumerate(kinds)}
+    name = f"Made{next(NUMBERS)}"
+    if maker == 2:
+        return TYPED_DICT(name, fields), st.fixed_dictionaries(values)
+    pairs = list(fields.items())
+    made: Any = msgspec.defstruct(name, pairs) if maker else make_dataclass(name, pairs)
+    return made, st.builds(made, **values)
+
+
+def composed(inner: st.SearchStrategy[Kind]) -> st.SearchStrategy[Kind]:
+    return st.one_of(
+        inner.map(lambda kind: (GenericAlias(list, kind[0]), st.lists(kind[1], max_size=3))),
+        inner.map(lambda kind: (kind[0] | None, st.none() | kind[1])),
+        inner.map(
+            lambda kind: (GenericAlias(dict, (str, kind[0])), st.dictionaries(st.text(), kind[1], max_size=3))
+        ),
+        st.builds(record, st.lists(inner, min_size=1, max_size=3), st.integers(0, 2)),
+    )
+
+
+KINDS = st.recursive(st.sampled_from(LEAVES), composed, max_leaves=6)
+
+
+def test_any_value_of_a_type_comes_back_equal_and_no_provider_excludes_it(
+    tier: Tier, figures: Figures
+) -> None:
+    counts = {"enforced": 0, "in words": 0}
 
     @settings(max_examples=tier.size(short=200, full=5_000))
-    @given(st.integers(0, len(TYPES) - 1), st.data(), st.sampled_from(["{}", " {}\n", "```json\n{}\n```"]))
-    def check(number: int, data: st.DataObject, around: str) -> None:
-        value = data.draw(TYPES[number][1])
+    @given(
+        KINDS | st.builds(record, st.lists(KINDS, min_size=1, max_size=3), st.integers(0, 2)),
+        st.data(),
+        st.sampled_from(["{}", " {}\n", "```json\n{}\n```"]),
+    )
+    def check(kind: Kind, data: st.DataObject, around: str) -> None:
+        form, value = make_form(kind[0]), data.draw(kind[1])
         said = around.replace("{}", msgspec.json.encode(value).decode())
-        assert forms[number].decode(extract(said)) == value
+        assert form.decode(extract(said)) == value
+        native = make_format(form.schema)
+        counts["enforced" if native else "in words"] += 1
+        if native:
+            schema = native["json_schema"]["schema"]
+            check_schema(schema)
+            assert find_misfit(json.loads(extract(said)), schema) == ""
 
     check()
+    figures(f"values that came back: {counts}")
+    assert min(counts.values()) > tier.size(short=10, full=200)
 
 
 async def test_types_of_every_kind_come_back_through_a_conversation(home: Path) -> None:

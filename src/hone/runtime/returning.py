@@ -53,7 +53,7 @@ def make_form(returns: Any) -> AnswerForm:
         return AnswerForm(returns, lambda text: _fit(msgspec.json.decode(text), returns))
     try:
         return AnswerForm(msgspec.json.schema(returns), msgspec.json.Decoder(returns).decode)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, KeyError) as error:  # KeyError: two types of one name
         why = " ".join(str(error).split())
         raise Refused(
             f"No answer can be made into {returns!r}: {why}. "
