@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from hone.app import Hone as Hone
     from hone.core.agent import Limits as Limits
     from hone.core.clock import ManualClock as ManualClock
+    from hone.core.errors import AnswerError as AnswerError
     from hone.core.errors import HoneError as HoneError
     from hone.core.errors import ModelError as ModelError
     from hone.core.events import CallEnded as CallEnded
@@ -58,7 +59,7 @@ _HOMES = {
     "hone.app": "Hone",
     "hone.core.agent": "Limits",
     "hone.core.clock": "ManualClock",
-    "hone.core.errors": "HoneError ModelError",
+    "hone.core.errors": "AnswerError HoneError ModelError",
     "hone.core.events": "CallEnded CallStarted Event Learned Notice ReviewFailed TurnEnded",
     "hone.core.messages": "Message assistant user",
     "hone.core.model": "Connection Model Piece Reply TextPiece Usage",

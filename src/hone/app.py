@@ -4,7 +4,6 @@ Each component is built when it is first used. A command that undoes one change 
 sandbox and no memory backend.
 """
 
-import asyncio
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
-from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
-from hone.core.loading import import_object
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part
@@ -29,7 +26,6 @@ from hone.core.recall import Recall
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
-from hone.core.turn import Turn
 from hone.core.value import replace
 from hone.core.work import Work, WorkObserver
 from hone.files.tree import FileTree
@@ -54,7 +50,8 @@ from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
 from hone.runtime.provenance.lazy import Beside, LazyProvenance
-from hone.runtime.session import Session, SessionDeps, branch, ignore, new_id
+from hone.runtime.session import Session, SessionDeps, branch, new_id
+from hone.runtime.task_runner import TaskRunner
 from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
@@ -70,12 +67,10 @@ if TYPE_CHECKING:
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
 
-PICTURES = "hone.runtime.pictures:send"  # loaded with the first picture
-Images = Sequence[Path | str]
 P = TypeVar("P", bound=Part)
 
 
-class Hone:
+class Hone(TaskRunner):
     """An agent with a home. `async with Hone() as hone:` closes what it opened.
 
     home:    where sessions and settings live (default: $HONE_HOME or ~/.hone)
@@ -244,24 +239,6 @@ class Hone:
             )
         self.lookback.join(session.id)
         return session
-
-    async def run(
-        self, task: str, emit: Emit = ignore, model: str = "", template: str = "", images: Images = ()
-    ) -> Turn:
-        """Do one task in a session of its own. `images` are files that the model sees with it."""
-        session = await self.session(model, template)
-        sending = import_object(PICTURES)(session, task, images, self, emit) if images else None
-        turn: Turn = await (sending or session.send(task, emit))
-        return turn
-
-    def run_sync(self, task: str) -> Turn:
-        """`run` for programs without an event loop. Closes this Hone."""
-
-        async def whole() -> Turn:
-            async with self:
-                return await self.run(task)
-
-        return asyncio.run(whole())
 
     async def branch(self, beginning: str, shared: int | None = None) -> SessionId:
         """Start a new conversation with the first messages of another one (default: all of them)."""
@@ -436,7 +413,7 @@ class Hone:
     async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
         """Return the agent, and the last change that its prefix knows of."""
         found = await self.models.find(wanted)
-        room = Windowed(found.model, found.window, self.settings.compact_at)
+        room = Windowed(found.model, found.window, self.settings.compact_at, schemas=found.schemas)
         if found.plain:
             prefix = compose(found.name, (read_text("plain"),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()

@@ -31,6 +31,7 @@ PRINTED = {
             r"heard: And which of them are generated\?",
             r"kept as \w{10}",
         ],
+        ["^README.md 8$"],
         ["A tool found: 5 words"],
         [
             r"plan: A scripted model heard: How would you tidy up this folder\?",
@@ -60,6 +61,8 @@ def speak(messages: Sequence[Message]) -> Message:
     if "look back over this conversation" in last.text:
         note, said = "User prefers short answers.", "I prefer short answers."
         return assistant(call("memory", action="add", target="user", text=note, evidence=[said]))
+    if "names the license" in last.text:
+        return assistant('{"file": "README.md", "number": 7}')
     if "Go ahead" in last.text:
         return assistant(call("write_file", path="../other.txt", content="words"))
     if "How many words" in last.text:

@@ -436,6 +436,22 @@ MUTATIONS = (
         "tests/story/test_pictures.py",
     ),
     of(
+        "structured answers: check",
+        "any JSON fits a schema",
+        "runtime/returning.py",
+        "    if misfit := find_misfit(value, schema):",
+        '    if misfit := "":',
+        "tests/story/test_structured.py",
+    ),
+    of(
+        "structured answers: trust",
+        "Hone's second question counts as the owner's words",
+        "runtime/returning.py",
+        "voice=turn.nodes[-1].trust",
+        "voice=voice",
+        "tests/story/test_structured.py",
+    ),
+    of(
         "redaction: stored keys",
         "only the form of a secret counts",
         "runtime/toolbox_factory.py",

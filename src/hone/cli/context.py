@@ -26,7 +26,7 @@ from hone.core.visible import one_line, visible
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sections import find_past
 from hone.knowledge.wording import find_lessons
-from hone.runtime.session import Session
+from hone.runtime.session import Form, Session
 
 Result = TypeVar("Result")
 Act = Callable[[], object]
@@ -170,9 +170,10 @@ async def take_turn(
     *,
     voice: Trust | None = None,
     aside: str = "",
+    form: Form | None = None,
 ) -> Turn:
     """Send a message. Ctrl-C ends the turn in order; pressed again, it does not wait for that order."""
-    sending = asyncio.ensure_future(session.send(message, emit, voice=voice, aside=aside))
+    sending = asyncio.ensure_future(session.send(message, emit, voice=voice, aside=aside, form=form))
     try:
         with interrupts.heed(session.cancel, sending.cancel):
             return await sending

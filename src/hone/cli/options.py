@@ -26,6 +26,7 @@ class Options(NamedTuple):
     template: str = ""
     mode: str = ""
     images: tuple[Path, ...] = ()
+    schema: Path | None = None
 
 
 def complain(message: str, code: int) -> int:
@@ -91,6 +92,23 @@ def image_option() -> Callable[[Command], Command]:
 def _note_images(ctx: click.Context, _: click.Parameter, images: tuple[Path, ...]) -> None:
     if images and isinstance(ctx.obj, Options):
         ctx.obj = ctx.obj._replace(images=images)
+
+
+def schema_option() -> Callable[[Command], Command]:
+    """Add `--schema`, which goes into the options."""
+    return click.option(
+        "--schema",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Print only JSON that fits the JSON schema in this file.",
+        expose_value=False,
+        callback=_note_schema,
+    )
+
+
+def _note_schema(ctx: click.Context, _: click.Parameter, schema: Path | None) -> None:
+    if schema and isinstance(ctx.obj, Options):
+        ctx.obj = ctx.obj._replace(schema=schema)
 
 
 def parse_age(age: str) -> timedelta:

@@ -4,8 +4,10 @@ import asyncio
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +23,7 @@ from hone.cli.options import (
     image_option,
     mode_option,
     read_piped,
+    schema_option,
 )
 from hone.cli.render import Renderer, paint_for
 from hone.core.errors import HoneError
@@ -31,14 +34,20 @@ from hone.core.messages import Message
 from hone.core.model import total
 from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
-from hone.core.turn import Stop, Turn
+from hone.core.turn import Returned, Stop, Turn
 from hone.core.visible import visible
 from hone.knowledge.wording import find_lessons, lesson_data
 from hone.runtime.session import Session
 from hone.settings import home_folder
 
+if TYPE_CHECKING:
+    from hone.runtime.returning import AnswerForm, SendMessage
+
 ATTACH = "hone.runtime.pictures:attach"
 """Loaded with the first picture."""
+READ_FORM, ASK_FOR = "hone.cli.schema_file:read_form", "hone.runtime.returning:ask_for"
+"""Loaded for an answer that must fit a schema."""
+NOTHING: Mapping[str, Any] = {}
 EPILOG = """\b
 Examples:
   hone run "which files are never imported?"
@@ -46,6 +55,7 @@ Examples:
   hone run - < task.md
   hone run --image plan.png "what is wrong with this drawing?"
   hone run --json "count the tests" | jq -r .text
+  hone run --schema bug.json "what is wrong in parser.py?" | jq .line
 
 \b
 Exit codes:
@@ -63,6 +73,7 @@ Exit codes:
 @click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
 @mode_option(noted=True)
 @image_option()
+@schema_option()
 @click.pass_obj
 def run(
     options: Options,
@@ -117,15 +128,19 @@ def perform(
     quiet: bool = False,
 ) -> int:
     """`voice` says whose words they are, if not the owner's; `skills` go with them."""
-    streamed = not as_json and sys.stdout.isatty()
+    form: AnswerForm | None = import_object(READ_FORM)(options.schema) if options.schema else None
+    streamed = not as_json and form is None and sys.stdout.isatty()
     emit = _shower(streamed=streamed, quiet=quiet)
-    session, turn, lessons, left = asyncio.run(_once(options, words, voice, skills, emit))
-    left = spawn(options.home or home_folder(), left)
+    session, returned, lessons, left = asyncio.run(_once(options, words, voice, skills, emit, form))
+    left, turn = spawn(options.home or home_folder(), left), returned.turn
     codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
-        print(as_object(session.id, turn, lessons, left))
-    elif not streamed and code in (0, 3):
+        value = {"value": returned.value} if form else {}
+        print(as_object(session.id, turn, lessons, left, value))
+    elif returned.json:
+        print(json.dumps(returned.value))
+    elif not form and not streamed and code in (0, 3):
         # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
     if quiet and turn.error:
@@ -146,8 +161,13 @@ def _next_step(session: Session, options: Options) -> Iterator[str]:
 
 
 async def _once(
-    options: Options, words: str, voice: Trust | None, skills: Sequence[str], emit: Emit
-) -> tuple[Session, Turn, Sequence[LessonText], After]:
+    options: Options,
+    words: str,
+    voice: Trust | None,
+    skills: Sequence[str],
+    emit: Emit,
+    form: "AnswerForm | None",
+) -> tuple[Session, Returned, Sequence[LessonText], After]:
     async with Hone(home=options.home, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
         _warn(session.mode)
@@ -165,10 +185,27 @@ async def _once(
             said, label = await attach(words, options.images, session.agent.prefix.model, hone)
             voice = label if voice is None else min(label, voice)
         with Interrupts() as interrupts:
-            turn = await take_turn(session, said, emit, interrupts, voice=voice, aside=aside)
+            send = partial(take_turn, session, interrupts=interrupts)
+            returned = await _answer(session, form, said, emit, send, voice, aside)
         for sentence in news(hone):
             emit(Notice(sentence))
-        return session, turn, await _lessons(hone, session, before), await leave(hone)
+        return session, returned, await _lessons(hone, session, before), await leave(hone)
+
+
+async def _answer(
+    session: Session,
+    form: "AnswerForm | None",
+    said: str | Message,
+    emit: Emit,
+    send: "SendMessage",
+    voice: Trust | None,
+    aside: str,
+) -> Returned:
+    if form is None:
+        return Returned(await send(said, emit, voice=voice, aside=aside))
+    ask_for = import_object(ASK_FOR)
+    returned: Returned = await ask_for(session, form, said, emit, voice=voice, aside=aside, send=send)
+    return returned
 
 
 async def _lessons(hone: Hone, session: Session, before: ChangeId) -> Sequence[LessonText]:
@@ -200,7 +237,13 @@ def _shower(*, streamed: bool, quiet: bool) -> Emit:
     return show
 
 
-def as_object(session: str, turn: Turn, lessons: Sequence[LessonText] = (), left: After = After.NONE) -> str:
+def as_object(
+    session: str,
+    turn: Turn,
+    lessons: Sequence[LessonText] = (),
+    left: After = After.NONE,
+    more: Mapping[str, Any] = NOTHING,
+) -> str:
     """The whole turn for a program, in ASCII. `learned` is what it learned already; `learning` says who looks
     back over it: a process in the background, the next `hone` (queued), or none because nothing is due."""
     spent = total(turn.usage)
@@ -215,5 +258,6 @@ def as_object(session: str, turn: Turn, lessons: Sequence[LessonText] = (), left
             "calls": len(turn.usage),
             "learned": [lesson_data(each) for each in lessons],
             "learning": left,
+            **more,
         }
     )

@@ -3,6 +3,7 @@
 HoneError
 ├── SettingsError            hone.toml or an option cannot be used
 ├── Refused                  the request cannot be carried out; nothing was changed
+├── AnswerError              there is no answer of the type that was asked for
 ├── ModelError               the provider did not answer                             (redacted)
 │   ├── Unreachable          connection refused, reset or cut off, or invalid bytes  (retried)
 │   ├── Overloaded           408, 429 or 5xx, perhaps with a Retry-After             (retried)
@@ -41,6 +42,10 @@ class Refused(HoneError):
 
 class AlreadyKnown(Refused):
     """What somebody wants to write down is known, so there is nothing to do."""
+
+
+class AnswerError(HoneError):
+    """The model gave no answer that fits what it was to return. The conversation is stored."""
 
 
 class ServiceError(HoneError):

@@ -102,10 +102,12 @@ class Model(Protocol):
 
 class Connection(Struct, frozen=True):
     """A model that can be asked. `window` is how many tokens a conversation may take; 0: as set in hone.toml.
-    `plain`: it has little judgment, and gets a few lines and no tools. `local`: it runs on this machine."""
+    `plain`: it has little judgment, and gets a few lines and no tools. `local`: it runs on this machine.
+    `schemas`: it understands `response_format` with a JSON schema among the settings of a prefix."""
 
     model: Model
     name: str = ""
     window: int = 0
     plain: bool = False
     local: bool = False
+    schemas: bool = False

@@ -1,7 +1,7 @@
 """The result of a run: its messages, its usage, and how it stopped."""
 
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 from msgspec import Struct
 
@@ -43,3 +43,12 @@ class Turn(Struct, frozen=True):
 
     def ended(self, stop: Stop, error: str = "") -> Self:
         return replace(self, stop=stop, error=error)
+
+
+class Returned(Struct, frozen=True):
+    """What came of a question whose answer must have a form. `json` is the answer as the model wrote it,
+    empty if none fits: then the turn has an error."""
+
+    turn: Turn
+    json: str = ""
+    value: Any = None

@@ -41,6 +41,16 @@ _MAX_TOKENS = 16_000
 _encode = msgspec.json.encode
 
 
+def _translate(sampling: dict[str, Any]) -> dict[str, Any]:
+    """Give the schema of an answer the place that it has here."""
+    asked = sampling.pop("response_format", None)
+    form = asked.get("json_schema") if isinstance(asked, dict) else None
+    if not isinstance(form, dict):
+        return sampling
+    output = {"format": {"type": "json_schema", "schema": form.get("schema")}}
+    return sampling | {"output_config": {**sampling.get("output_config", {}), **output}}
+
+
 def _tool(text: str) -> dict[str, Any]:
     schema = msgspec.json.decode(text)
     return {
@@ -229,7 +239,8 @@ class AnthropicMessages(WireModel):
         self._marks = marks
 
     def _head(self, prefix: Prefix) -> bytes:
-        fields = {"model": prefix.name, "max_tokens": _MAX_TOKENS, "stream": True, **prefix.settings}
+        settings = _translate(prefix.settings)
+        fields = {"model": prefix.name, "max_tokens": _MAX_TOKENS, "stream": True, **settings}
         if prefix.tools:
             fields["tools"] = [_tool(tool) for tool in prefix.tools]
         if prefix.system:

@@ -11,6 +11,9 @@ from hone.core.regex import regex
 _OPENAI = regex(r"(https?://)?([\w-]+\.)*openai\.com(:\d+)?(/|$)")
 _NEEDS_RESPONSES = regex(r"(ft:)?(gpt-([5-9]|\d\d)|o\d|codex-)")
 _NEVER_REASONS = regex(r"(ft:)?(chat)?gpt-[34]")
+_ANTHROPIC = regex(r"(https?://)?([\w-]+\.)*anthropic\.com(:\d+)?(/|$)")
+_ROUTER = regex(r"(https?://)?([\w-]+\.)*openrouter\.ai(:\d+)?(/|$)")
+_WITHOUT_SCHEMAS = regex(r"(.*/)?((ft:)?gpt-(3|4(-|$))|claude-(\d|instant))")
 _PLACES = (
     ("openrouter", "reasoning_details"),
     ("deepseek", "reasoning_content"),
@@ -41,6 +44,17 @@ def find_returns(provider: str, url: str, model: str) -> str:
     found = (wanted for word, wanted in _PLACES if word in place)
     named = (wanted for pattern, wanted in _MODELS if pattern.match(model))
     return next(chain(found, named), "nothing")
+
+
+def takes_schemas(provider: str, url: str, model: str, format: str) -> bool:
+    """Tell whether a provider can hold the answers of a model to a JSON schema, beside its tools. Unknown
+    servers may ignore the field, refuse it, or give up their tools for it."""
+    if _WITHOUT_SCHEMAS.match(model):
+        return False
+    if format == "anthropic":
+        return provider == "anthropic" or _ANTHROPIC.match(url) is not None
+    known = provider in ("openai", "openrouter")
+    return known or any(place.match(url) for place in (_OPENAI, _ROUTER))
 
 
 def make_origin(model: str, format: str) -> str:

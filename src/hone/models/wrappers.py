@@ -216,10 +216,12 @@ class Polite:
 
 
 class Windowed:
-    """Raises Crowded instead of sending what takes more than `share` of a window of `window` tokens."""
+    """Raises Crowded instead of sending what takes more than `share` of a window of `window` tokens.
+    `schemas` is as in Connection."""
 
-    def __init__(self, model: Model, window: int, share: float) -> None:
+    def __init__(self, model: Model, window: int, share: float, *, schemas: bool = False) -> None:
         self.model = model
+        self.schemas = schemas
         self.window = window
         self.most = int(window * share)
         self._reported: dict[str, int] = {}

@@ -12,8 +12,9 @@ from hone.core.model import Connection, Model
 from hone.core.part import Connect
 from hone.core.value import replace
 from hone.models.cacherules import UNKNOWN, CacheRule
+from hone.models.dialects import takes_schemas
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds
-from hone.models.providers import KNOWN, Provider, choose, connect, is_local
+from hone.models.providers import KNOWN, Provider, address, choose, connect, is_local, settle
 from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, price_by
 from hone.settings import Settings
 
@@ -121,7 +122,12 @@ class ModelFactory:
             return replace(connect(rest), name=wanted)
         chosen, name = await choose(wanted, list_providers(self._settings), self._environ, self.http)
         local = is_local(chosen, self._environ)
-        return Connection(self._adapter(chosen, name), name, self.window(name, local=local), local=local)
+        window, schemas = self.window(name, local=local), not local and self._takes_schemas(chosen, name)
+        return Connection(self._adapter(chosen, name), name, window, local=local, schemas=schemas)
+
+    def _takes_schemas(self, provider: Provider, name: str) -> bool:
+        url = address(provider, self._environ)
+        return takes_schemas(provider.name, url, name.partition("/")[2], settle(provider, url, name).format)
 
     def window(self, name: str, *, local: bool = False) -> int:
         """Return how many tokens a conversation with a model may take."""

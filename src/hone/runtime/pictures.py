@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from hone.core.errors import Refused
-from hone.core.events import Emit
 from hone.core.images import READ, SUFFIXES, read_image
 from hone.core.messages import Image, Message, user
 from hone.core.trust import Trust, lowest
-from hone.core.turn import Turn
 from hone.core.visible import visible
 from hone.core.work import FileLabels
 from hone.files.atomic import open_file
 from hone.models.vision import is_blind
-from hone.runtime.session import Session
 from hone.settings import Settings
 
 MOST = 20
@@ -32,14 +29,6 @@ class PictureSource(Protocol):
 
     @property
     def provenance(self) -> FileLabels: ...
-
-
-async def send(
-    session: Session, words: str, files: Sequence[Path | str], source: PictureSource, emit: Emit
-) -> Turn:
-    """Send words with pictures. Raises Refused before anything is stored."""
-    message, voice = await attach(words, files, session.agent.prefix.model, source)
-    return await session.send(message, emit, voice=voice)
 
 
 async def attach(

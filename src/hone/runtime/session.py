@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, overload
 
 from msgspec import Struct
 
@@ -45,6 +45,10 @@ TAIL = 0.25
 """The share of a conversation that stays as it is at its end."""
 LEFT_OUT = "hone.core.opaque:describe_left_out"
 """Loaded with the first change of models."""
+OBTAIN, CONSTRAIN = "hone.runtime.returning:obtain", "hone.models.forms:constrain"
+"""Loaded with the first answer that must have a form."""
+Form = Mapping[str, Any]
+V = TypeVar("V")
 TASKS = "todo"
 """The tool whose last call is the state of the task."""
 
@@ -162,10 +166,17 @@ class Session:
         self._deps.permissions.switch(Mode(mode))
 
     async def send(
-        self, message: str | Message, emit: Emit = ignore, *, voice: Trust | None = None, aside: str = ""
+        self,
+        message: str | Message,
+        emit: Emit = ignore,
+        *,
+        voice: Trust | None = None,
+        aside: str = "",
+        form: Form | None = None,
     ) -> Turn:
         """One turn. `aside` is what Hone itself has to tell with the message, such as a skill that was asked
-        for. Raises only what the caller must know at once: a store that cannot take the message."""
+        for. `form` is the `response_format` for providers that know it; `obtain` decides about it. Raises
+        only what the caller must know at once: a store that cannot take the message."""
         if self._busy:
             raise HoneError("This session is still busy with the last message.")
         self._busy = True
@@ -175,7 +186,7 @@ class Session:
             await self._receive(said, self._voice if voice is None else voice, aside, emit)
             emit(Heard(len(self.transcript)))
             self._tell(emit)
-            turn = await self._take_turn(emit)
+            turn = await self._take_turn(emit, form)
         finally:
             self._busy, self._turn, self._cancelled = False, None, False
             self._occupy(False)
@@ -184,6 +195,18 @@ class Session:
             self._queued = False
             self._deps.beside.notify()
         return turn
+
+    @overload
+    async def obtain(self, message: str | Message, returns: type[V], emit: Emit = ...) -> V: ...
+
+    @overload
+    async def obtain(self, message: str | Message, returns: Form, emit: Emit = ...) -> Any: ...
+
+    async def obtain(self, message: str | Message, returns: Any, emit: Emit = ignore) -> Any:
+        """Send a message and return the answer as a value of this type, or of a JSON schema given as a dict.
+        An answer that does not fit is asked for once more. Raises AnswerError, or Refused for a type that
+        cannot be had."""
+        return await import_object(OBTAIN)(self, message, returns, emit)
 
     def _tell(self, emit: Emit) -> None:
         untold, self._untold = self._untold, ""
@@ -194,7 +217,7 @@ class Session:
         if self._deps.beside and self.header.origin is Origin.USER:
             self._deps.beside.occupied(busy)
 
-    async def _take_turn(self, emit: Emit) -> Turn:
+    async def _take_turn(self, emit: Emit, form: Form | None) -> Turn:
         """Run the turn in the caller's task. `cancel` ends the turn and nothing else; if the caller's task is
         cancelled, the turn ends in the same order and the caller is cancelled after it."""
         task = asyncio.current_task()
@@ -204,7 +227,7 @@ class Session:
         if self._cancelled:
             self.cancel()
         try:
-            turn = await self._run(emit)
+            turn = await self._run(emit, form)
             self._turn = None
             if self._interrupts:
                 with suppress(asyncio.CancelledError):
@@ -297,19 +320,23 @@ class Session:
         self._queued = self._queued or queued is not None
         self.transcript = short
 
-    def _run(self, emit: Emit) -> Coroutine[None, None, Turn]:
+    def _run(self, emit: Emit, form: Form | None) -> Coroutine[None, None, Turn]:
         toolbox = self._deps.guard(self.agent.toolbox)
+
+        def equip(agent: Agent) -> Agent:
+            model = import_object(CONSTRAIN)(agent.model, form) if form else agent.model
+            return replace(agent, toolbox=toolbox, model=model)
 
         async def fall_back(error: ModelError, _: Transcript) -> tuple[Agent, Transcript] | None:
             spare = await self._fall_back(error, emit)
-            return (replace(spare, toolbox=toolbox), self.transcript) if spare else None
+            return (equip(spare), self.transcript) if spare else None
 
         deps = self._deps
         deps.permissions.hear(self.transcript)
         context = RunContext(
             self._keep, emit, deps.clock, fall_back, deps.permissions, self._spawn, self.header
         )
-        return run(replace(self.agent, toolbox=toolbox), self.transcript, self.header.origin, context)
+        return run(equip(self.agent), self.transcript, self.header.origin, context)
 
     async def _fall_back(self, error: ModelError, emit: Emit) -> Agent | None:
         """Who goes on after this error, with the conversation as it is then."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -17,7 +18,8 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
-from hone.runtime.session import Session, ignore
+from hone.runtime.returning import AnswerForm, ask_for
+from hone.runtime.session import Form, Session, ignore
 from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.pending_questions import watched
@@ -60,12 +62,14 @@ class OpenSession:
 
 
 class Words(Struct, frozen=True):
-    """What is said in a conversation. `watched`: somebody is there to answer a question of the agent's."""
+    """What is said in a conversation. `watched`: somebody is there to answer a question of the agent's.
+    `form` is what the answer must look like."""
 
     message: str | Message
     voice: Trust | None = None
     aside: str = ""
     watched: bool = False
+    form: AnswerForm | None = None
 
 
 class OpenSessions:
@@ -192,13 +196,29 @@ class OpenSessions:
                 self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
 
     async def _send(self, open_session: OpenSession, words: Words, tell: Emit) -> Turn:
-        """Where another process went on with the conversation meanwhile, so do we, after what it said."""
         message, voice, aside = words.message, words.voice, words.aside
+        send = partial(self._send_once, open_session)
+        if words.form is None:
+            return await send(message, tell, voice=voice, aside=aside)
+        session, form = open_session.session, words.form
+        return (await ask_for(session, form, message, tell, voice=voice, aside=aside, send=send)).turn
+
+    async def _send_once(
+        self,
+        open_session: OpenSession,
+        message: str | Message,
+        tell: Emit,
+        *,
+        voice: Trust | None = None,
+        aside: str = "",
+        form: Form | None = None,
+    ) -> Turn:
+        """Where another process went on with the conversation meanwhile, so do we, after what it said."""
         try:
-            return await open_session.session.send(message, tell, voice=voice, aside=aside)
+            return await open_session.session.send(message, tell, voice=voice, aside=aside, form=form)
         except Conflict:
             stale = open_session.session
             open_session.session = await self._hone.resume(stale.id)
             open_session.session.set_mode(stale.mode)
             await self._hone.release(stale)
-            return await open_session.session.send(message, tell, voice=voice, aside=aside)
+            return await open_session.session.send(message, tell, voice=voice, aside=aside)  # it has begun

@@ -73,6 +73,47 @@ class StreamOptions(msgspec.Struct):
     include_usage: bool = False
 
 
+class SchemaForm(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    schema: dict[str, Any]
+    strict: bool | None = None
+    description: str | None = None
+
+
+class ResponseFormat(msgspec.Struct, forbid_unknown_fields=True):
+    """What chat completions are told about the form of an answer."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: SchemaForm | None = None
+
+
+class TextFormat(msgspec.Struct, forbid_unknown_fields=True):
+    """The same in Responses."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    name: str = ""
+    schema: dict[str, Any] = {}
+    strict: bool | None = None
+    description: str | None = None
+
+
+class TextOptions(msgspec.Struct, forbid_unknown_fields=True):
+    format: TextFormat | None = None
+    verbosity: str | None = None
+
+
+class OutputFormat(msgspec.Struct, forbid_unknown_fields=True):
+    """The same in Anthropic Messages."""
+
+    type: Literal["json_schema"]
+    schema: dict[str, Any]
+
+
+class OutputConfig(msgspec.Struct, forbid_unknown_fields=True):
+    effort: str | None = None
+    format: OutputFormat | None = None
+
+
 class Chat(msgspec.Struct):
     """A request for OpenAI chat completions."""
 
@@ -81,6 +122,13 @@ class Chat(msgspec.Struct):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     tools: list[ToolOffer] | None = None
+    response_format: ResponseFormat | None = None
+
+    @property
+    def form(self) -> tuple[dict[str, Any], bool] | None:
+        """The schema of the answer, and whether it is enforced."""
+        form = self.response_format.json_schema if self.response_format else None
+        return (form.schema, bool(form.strict)) if form else None
 
 
 class Marker(msgspec.Struct, forbid_unknown_fields=True):
@@ -157,6 +205,13 @@ class Messages(msgspec.Struct):
     stream: bool = False
     system: str | list[TextBlock] = ""
     tools: list[Offer] = []
+    output_config: OutputConfig | None = None
+
+    @property
+    def form(self) -> tuple[dict[str, Any], bool] | None:
+        """The schema of the answer. It is always enforced, and a property may be missing."""
+        form = self.output_config.format if self.output_config else None
+        return (form.schema, False) if form else None
 
 
 class InputText(msgspec.Struct, tag_field="type", tag="input_text", forbid_unknown_fields=True):
@@ -229,7 +284,7 @@ class Respond(msgspec.Struct, forbid_unknown_fields=True):
     temperature: float | None = None
     top_p: float | None = None
     reasoning: dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
+    text: TextOptions | None = None
     prompt_cache_key: str | None = None
     prompt_cache_options: Any = None
     prompt_cache_retention: Any = None
@@ -241,3 +296,9 @@ class Respond(msgspec.Struct, forbid_unknown_fields=True):
     @property
     def messages(self) -> list[msgspec.Raw]:
         return self.input
+
+    @property
+    def form(self) -> tuple[dict[str, Any], bool] | None:
+        """The schema of the answer, and whether it is enforced."""
+        form = self.text.format if self.text else None
+        return (form.schema, bool(form.strict)) if form and form.type == "json_schema" else None

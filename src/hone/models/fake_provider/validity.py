@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +17,8 @@ _NAME = regex(r"[A-Za-z0-9_-]{1,64}")
 _ID = regex(r"[A-Za-z0-9_-]+")
 _LONGEST_ID, _LONGEST_CALL_ID = 40, 64
 """OpenAI refuses longer ids of calls, in chat completions and in Responses."""
+_UNFORMED = frozenset({"allOf", "oneOf", "not", "prefixItems", "minLength", "maxLength", "uniqueItems"})
+"""Some of the keywords that no provider takes in the schema of an answer."""
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -31,11 +34,36 @@ class RequestFacts(Struct, frozen=True):
 def objections(asked: ParsedRequest) -> list[str]:
     if not asked.items:
         return ["messages: at least one message is needed"]
+    forms = [*_about_form(*asked.head.form)] if asked.head.form else []
     if isinstance(asked.head, shapes.Respond):
-        return [*_about_respond(asked.head), *_about_input(asked.head, asked.items)]
+        return [*forms, *_about_respond(asked.head), *_about_input(asked.head, asked.items)]
     if isinstance(asked.head, shapes.Chat):
-        return [*_about_chat(asked.head), *_about_dialogue(asked.items)]
-    return [*_about_messages(asked.head, asked.items), *_about_entries(asked.items)]
+        return [*forms, *_about_chat(asked.head), *_about_dialogue(asked.items)]
+    return [*forms, *_about_messages(asked.head, asked.items), *_about_entries(asked.items)]
+
+
+def _about_form(schema: Any, whole: bool, place: str = "schema") -> Iterator[str]:
+    """The root is an object, objects are closed, and where the schema is enforced no property is optional."""
+    if place == "schema" and schema.get("type") != "object":
+        yield "Invalid schema for response_format: the schema must be of type object"
+    if isinstance(schema, list):
+        for index, each in enumerate(schema):
+            yield from _about_form(each, whole, f"{place}[{index}]")
+    if not isinstance(schema, dict):
+        return
+    if unknown := schema.keys() & _UNFORMED:
+        yield f"Invalid schema for response_format: {place} must not have {', '.join(sorted(unknown))}"
+    if schema.get("type") == "object":
+        if schema.get("additionalProperties") is not False:
+            yield f"Invalid schema for response_format: {place}.additionalProperties must be false"
+        if whole and set(schema.get("required", ())) != set(schema.get("properties", ())):
+            yield f"Invalid schema for response_format: {place}.required must name every property"
+    for keyword in ("properties", "$defs"):
+        for name, each in schema.get(keyword, {}).items():
+            yield from _about_form(each, whole, f"{place}.{name}")
+    for keyword in ("items", "anyOf"):
+        if keyword in schema:
+            yield from _about_form(schema[keyword], whole, f"{place}.{keyword}")
 
 
 def _about_respond(head: shapes.Respond) -> Iterator[str]:

@@ -20,6 +20,7 @@ from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
 from hone.runtime.pictures import check_vision
+from hone.runtime.returning import extract
 from hone.web.answers import answer, failure, problem, told
 from hone.web.callers import ApiCaller, is_foreign, may_continue
 from hone.web.open_sessions import OpenSession, Words
@@ -80,6 +81,7 @@ class ChatEndpoint:
     async def _turned(self, call: Call) -> Turned:
         """Starts the turn in the same step in which its conversation was found, so that nobody else does."""
         body, state = call.body, call.state
+        form = shapes.read_form(body)
         messages = [shapes.read(each) for each in body.messages if each.role not in ("system", "developer")]
         *history, last = messages
         model = "" if body.model == HONE else body.model
@@ -97,8 +99,8 @@ class ChatEndpoint:
         counted = bool(body.stream_options and body.stream_options.include_usage)
         created = int(state.clock.now().timestamp())
         id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
-        teller = Teller()
-        task = state.open_sessions.send(open_session, Words(last, voice, aside), teller.hear)
+        teller = Teller(whole=form is not None)
+        task = state.open_sessions.send(open_session, Words(last, voice, aside, form=form), teller.hear)
         task.add_done_callback(lambda _: teller.queue.put_nowait(None))
         return Turned(
             open_session, task, teller, seen(messages), body.model, created, counted, id, call.caller
@@ -155,7 +157,7 @@ class ChatEndpoint:
             turned.open_session.give_up(task)
         if turn.stop not in FINISH:
             return failure(502 if turn.stop is Stop.FAILED else 503, "model_error", turn.error)
-        text = BETWEEN.join(_texts(turn))
+        text = extract(turn.text) if turned.teller.whole else BETWEEN.join(_texts(turn))
         self._remember(turned, text)
         spent = total(turn.usage)
         return answer(
@@ -179,8 +181,10 @@ class ChatEndpoint:
             return [_data(problem(told(error)[1], str(error)))]
         if turn.stop not in FINISH:
             return [_data(problem("model_error", turn.error))]
-        self._remember(turned, turned.teller.said)
-        lines = [_line(turned, {}, FINISH[turn.stop])]
+        text = extract(turn.text) if turned.teller.whole else turned.teller.said
+        self._remember(turned, text)
+        lines = [_line(turned, {"content": text})] if turned.teller.whole else []
+        lines.append(_line(turned, {}, FINISH[turn.stop]))
         if turned.counted:
             last = shapes.chunk(turned.id, turned.created, turned.model, {})
             lines.append(_data({**last, "choices": [], "usage": shapes.usage(total(turn.usage))}))
@@ -208,16 +212,18 @@ class ChatEndpoint:
 
 
 class Teller:
-    """The texts of a turn as they come, with an empty line where one reply follows another."""
+    """The texts of a turn as they come, with an empty line where one reply follows another. With `whole`,
+    none of them: an answer in a form is told when it has been checked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = False) -> None:
+        self.whole = whole
         self.queue: asyncio.Queue[str | None] = asyncio.Queue()
         self.said = ""
         self._between = False
 
     def hear(self, event: Event) -> None:
         match event:
-            case TextPiece(text) if text:
+            case TextPiece(text) if text and not self.whole:
                 if self._between and self.said:
                     text = BETWEEN + text
                 self._between = False

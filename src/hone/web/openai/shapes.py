@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from hone.core.errors import Refused
+from hone.core.json_schema import check_schema
 from hone.core.messages import Image, Message, Part, Role, Text
 from hone.core.model import Usage
+from hone.runtime.returning import AnswerForm, make_form
 from hone.web.pictures import read_address
 
 HONE = "hone"
@@ -68,8 +70,6 @@ def check(request: Completion) -> None:
         )
     if request.n not in (None, 1):
         raise BadRequest("Hone gives one answer: n must be 1.", "n")
-    if (request.response_format or {}).get("type", "text") != "text":
-        raise BadRequest("Hone answers in text: response_format must be text.", "response_format")
     if request.logprobs:
         raise BadRequest("Hone has no logprobs.", "logprobs")
     if request.modalities and request.modalities != ["text"]:
@@ -80,6 +80,28 @@ def check(request: Completion) -> None:
         )
     if not request.messages or request.messages[-1].role != "user":
         raise BadRequest("The last message must be the user's.", "messages")
+
+
+def read_form(request: Completion) -> AnswerForm | None:
+    """Return what the answer must look like, if the client says so. Raises BadRequest."""
+    asked = request.response_format or {"type": "text"}
+    match asked.get("type"):
+        case "text":
+            return None
+        case "json_object":
+            return make_form({"type": "object"})
+        case "json_schema":
+            inner = asked.get("json_schema")
+            schema = inner.get("schema") if isinstance(inner, dict) else None
+        case _:
+            raise BadRequest(
+                "The type of response_format must be text, json_object or json_schema.", "response_format"
+            )
+    try:
+        check_schema(schema)
+        return make_form(schema)
+    except Refused as refusal:
+        raise BadRequest(str(refusal), "response_format", "invalid_schema") from refusal
 
 
 def read(said: Said) -> Message:
