@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,18 @@ import pytest
 from hone import Hone
 from hone.cli.detach import After, leave
 from hone.core.clock import ManualClock
-from hone.core.errors import SettingsError
+from hone.core.errors import Rejected, SettingsError
 from hone.core.events import Learned
-from hone.core.jobs import State
+from hone.core.jobs import CUT_OFF, State
 from hone.core.ledger import USER
 from hone.core.messages import Message, Role, assistant
+from hone.core.model import Piece
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import entries
-from hone.models.scripted import Scripted, call
+from hone.knowledge.reasons import LABELS
+from hone.models.scripted import Scripted, call, lines
 from hone.settings import Learning, Settings
 from tests.faults.left import ASKED, NOTE, WISH, learner
 from tests.learning.test_review import Broken, hang
@@ -252,3 +257,31 @@ async def test_four_turns_are_reason_enough_and_three_are_not(home: Path) -> Non
         await session.send("sort that list")
         await hone.learned()
         assert (await hone.jobs.jobs())[0].why == "4 turns"
+
+
+async def test_words_are_searched_with_their_answer_and_until_then_count_as_cut_off(home: Path) -> None:
+    """A process that is killed before the answer leaves a reason to look back."""
+    seen: list[str] = []
+
+    async def look() -> str:
+        return ", ".join(each.cue for each in await hone.jobs.looks())
+
+    class Watched(Scripted):
+        async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+            seen.append(await look())
+            if transcript.nodes[-1].message.text == "fail":
+                raise Rejected("no")
+            async with aclosing(super().stream(prefix, transcript)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async with Hone(home=home, model=Watched(lines("Well.", "Fine.", "Good."))) as hone:
+        session = await hone.session()
+        await session.send("hello")
+        assert (seen, await look()) == ([CUT_OFF], "")
+        await session.send("fail")
+        assert (seen[-1], await look()) == (CUT_OFF, ""), "a refusal ends a turn as well"
+        await session.send("Too long!")
+        assert await look() == LABELS["correction"]
+        await session.send("thanks")
+        assert seen[-1] == await look() == LABELS["correction"], "a reason stays one"

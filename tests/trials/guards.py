@@ -275,7 +275,7 @@ MUTATIONS = (
         "a look with the words",
         "when to look back is not stored with the owner's words",
         "runtime/session.py",
-        "            return Look(at, find_cue(words), count_turns(words), tainted, topics)\n",
+        "            return Look(at, CUT_OFF, 1, tainted, topics)\n",
         "            return None\n",
         "tests/learning/test_lookback.py",
     ),

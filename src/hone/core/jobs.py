@@ -33,6 +33,8 @@ Count = Callable[[Counters], tuple[Counters, Topics]]
 """What a turn makes of the counters, and what is due for it. Called inside the transaction."""
 
 
+CUT_OFF = "a turn that was cut off"
+"""The cue of words that nobody has searched. It stays if their turn never got an answer."""
 ENOUGH = 4
 """Turns of the owner's that are reason enough to look back, without any cue."""
 TOGETHER = 12
@@ -43,7 +45,8 @@ class Look(Struct, frozen=True):
     """When to look back over a conversation if nothing follows. It is stored with the owner's words, so that
     leaving in any way loses nothing. `cue` names what they are a reason for by themselves; without one, the
     conversation waits until enough was said in its folder. `turns` are the owner's turns that it adds, one
-    that tells of the owner three times; a look that adds none only puts off what is to come. `topics` are
+    that tells of the owner three times; a look that adds none only puts off what is to come. `is_examined`:
+    the owner's last words were searched, which is not done before they are sent to the model. `topics` are
     what the review is about."""
 
     at: datetime
@@ -51,10 +54,11 @@ class Look(Struct, frozen=True):
     turns: int = 1
     tainted: bool = False
     topics: Topics = frozenset()
+    is_examined: bool = False
 
     @property
     def is_new(self) -> bool:
-        return bool(self.turns or self.cue)
+        return bool(self.turns or self.cue or self.is_examined)
 
 
 class TurnSummary(Struct, frozen=True):

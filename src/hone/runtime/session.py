@@ -16,7 +16,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import Look, Topic, Topics, TurnSummary
+from hone.core.jobs import CUT_OFF, Look, Topic, Topics, TurnSummary
 from hone.core.loading import import_object
 from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
 from hone.core.model import Usage
@@ -463,10 +463,14 @@ class Session:
             return None
         at = deps.clock.now() + timedelta(seconds=silence)
         tainted = longer.trust is Trust.FOREIGN
-        if said is longer.nodes[-1]:
-            words = said.message.text
-            return Look(at, find_cue(words), count_turns(words), tainted, topics)
-        return Look(at, FIXED if turn and turn.fixed else "", 0, tainted, topics)
+        if said is longer.nodes[-1]:  # searched later: compiling the patterns would keep the model waiting
+            return Look(at, CUT_OFF, 1, tainted, topics)
+        fixed = FIXED if turn and turn.fixed else ""
+        unread = takewhile(lambda node: node.message.role is Role.USER, reversed(self.transcript.nodes))
+        if texts := [node.message.text for node in unread if node.is_owners]:
+            cue = next(filter(None, map(find_cue, texts)), fixed)
+            return Look(at, cue, count_turns(texts[0]) - 1, tainted, topics, is_examined=True)
+        return Look(at, fixed, 0, tainted, topics)
 
 
 def _is_over(transcript: Transcript) -> bool:

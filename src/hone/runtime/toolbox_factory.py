@@ -7,12 +7,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.clock import Clock
+from hone.core.loading import import_object
 from hone.core.secrets import conceal, redact
 from hone.core.tool import Tool, Toolbox
 from hone.core.work import Work
 from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
-from hone.runtime.danger import danger
 from hone.runtime.guardrails import Guard
 from hone.runtime.model_factory import open_keys
 from hone.runtime.vouching import Vouching
@@ -27,6 +27,8 @@ from hone.tools.todo import todo
 from hone.tools.web import web_tools
 from hone.tools.wrappers import Capped, Permitted, SafeTool
 
+DANGER = "hone.runtime.danger:danger"
+"""What recognizes dangerous commands. It is loaded with the first command."""
 PAGE_BOUNDS = ReplyBounds(first_byte=20.0, settable=False)
 """How long a web server may be silent."""
 
@@ -116,7 +118,7 @@ class ToolboxFactory:
         shell = shell_tools(
             folder,
             deps.sandbox,
-            lambda command: danger(command, str(folder)),
+            lambda command: import_object(DANGER)(command, str(folder)),
             work,
             clock=deps.clock,
         )

@@ -8,7 +8,7 @@ import apsw
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import Look, PendingLook
+from hone.core.jobs import CUT_OFF, Look, PendingLook
 from hone.core.messages import sound
 from hone.core.ports import Header
 from hone.stores.tree import intact, moment, stamp
@@ -18,7 +18,7 @@ PUT = f"""
 INSERT INTO looks ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (session) DO UPDATE SET messages = excluded.messages, due = excluded.due,
     turns = turns + excluded.turns, tainted = max(tainted, excluded.tainted),
-    cue = CASE cue WHEN '' THEN excluded.cue ELSE cue END
+    cue = CASE WHEN cue IN ('', '{CUT_OFF}') THEN excluded.cue ELSE cue END
 """
 PUT_OFF = "UPDATE looks SET messages = ?, due = ?, tainted = max(tainted, ?) WHERE session = ?"
 HASTEN = "UPDATE looks SET due = min(due, ?) WHERE session = ?"

@@ -1,13 +1,13 @@
 """Consent to the network, by host, shared by web pages and commands."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from hone.core.messages import Role, Text
 from hone.core.permissions import Action, Mode, Request
 from hone.core.regex import regex
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.runtime.commands import simple_commands
 from hone.runtime.permissions.decide import ALLOW, Decision, Ruling, allow_by, deny_by
 from hone.runtime.permissions.rules import (
     NETWORK,
@@ -18,8 +18,11 @@ from hone.runtime.permissions.rules import (
     host_of,
     match_command,
     match_host,
+    parse_commands,
 )
-from hone.runtime.simple import Simple
+
+if TYPE_CHECKING:
+    from hone.runtime.simple import Simple
 
 URL = regex(r"https?://[^\s<>\"'`)\]}]+")
 _NAME = regex(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
@@ -52,11 +55,11 @@ def hosts_of(request: Request) -> tuple[str, ...]:
     """Return the hosts a request goes to; none if that cannot be told."""
     if request.action is Action.FETCH:
         return tuple(filter(None, (host_of(request.subject),)))
-    found = [_hosts(each) for each in simple_commands(request.subject)]
+    found = [_hosts(each) for each in parse_commands(request.subject)]
     return tuple(dict.fromkeys(host for hosts in found for host in hosts)) if all(found) else ()
 
 
-def _hosts(command: Simple) -> list[str]:
+def _hosts(command: "Simple") -> list[str]:
     """Return the hosts of a command that gets the URLs it is given, and nothing else that could be one."""
     if not command.plain:
         return []

@@ -11,18 +11,29 @@ import shlex
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.runtime.commands import simple_commands
-from hone.runtime.simple import Simple
+from hone.core.loading import import_object
 
+if TYPE_CHECKING:
+    from hone.runtime.simple import Simple
+
+PARSER = "hone.runtime.commands:simple_commands"
+"""Loaded with the first command."""
 FAMILIES = {"patch": "write_file", "search_files": "read_file", "web_search": "web_fetch"}
 """A rule for the second tool holds for the first one, too."""
 NETWORK = "network"
 """The tool of a rule that lets a command use the network."""
+
+
+def parse_commands(text: str) -> "Iterable[Simple]":
+    """Return the simple commands that a command line runs."""
+    found: Iterable[Simple] = import_object(PARSER)(text)
+    return found
 
 
 class Rule(Struct, frozen=True, order=True):
@@ -94,7 +105,7 @@ def match_command(rules: Sequence[Rule], tool: str, text: str) -> tuple[Rule, ..
     if exact:
         return (exact,)
     found: list[Rule] = []
-    for command in simple_commands(text):
+    for command in parse_commands(text):
         forms = (command.argv,) if command.plain else ()
         rule = next((rule for rule in named if _fits(rule.pattern, forms)), None)
         if rule is None:
@@ -106,7 +117,7 @@ def match_command(rules: Sequence[Rule], tool: str, text: str) -> tuple[Rule, ..
 def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
     """Return the first rule that covers any part of a command, plain or not."""
     named = [rule for rule in rules if rule.names(tool)]
-    commands = [*simple_commands(text)]
+    commands = [*parse_commands(text)]
     return next(
         (
             rule
@@ -118,7 +129,7 @@ def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
     )
 
 
-def _forms(command: Simple) -> tuple[tuple[str, ...], ...]:
+def _forms(command: "Simple") -> tuple[tuple[str, ...], ...]:
     """Return a command as it is written, and without its path and what stands before it."""
     return command.argv, (command.program, *command.words)
 
@@ -141,7 +152,7 @@ def _words(text: str) -> tuple[str, ...]:
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
     """Return the rules that an answer for always adds: each simple command, or else the very text. None if
     no rule would cover this text and nothing else."""
-    commands = [*simple_commands(text)]
+    commands = [*parse_commands(text)]
     if commands and all(each.plain for each in commands):
         lines = dict.fromkeys(shlex.join(each.argv) for each in commands)
         found = [rule for line in lines for rule in exact_rule(tool, line)]
