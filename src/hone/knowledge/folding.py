@@ -34,18 +34,18 @@ Files = Mapping[str, bytes]
 
 async def load(ledger: Ledger, target: Target) -> Files:
     """Return what the ledger says a target holds."""
-    return await load_holding(ledger, await ledger.holding(target))
+    return await load_held(ledger, await ledger.held(target))
 
 
-async def load_holding(ledger: Ledger, holding: Mapping[str, str]) -> Files:
+async def load_held(ledger: Ledger, held: Mapping[str, str]) -> Files:
     """Load the bytes of files that are known by their digests."""
-    contents = await ledger.contents(set(holding.values()))
-    return {path: contents[each] for path, each in holding.items()}
+    contents = await ledger.contents(set(held.values()))
+    return {path: contents[each] for path, each in held.items()}
 
 
-def fold(holding: Mapping[str, str], change: Change) -> dict[str, str]:
+def fold(held: Mapping[str, str], change: Change) -> dict[str, str]:
     """Return what is held, by digests, once the change has taken effect."""
-    after = dict(holding)
+    after = dict(held)
     for delta in change.deltas:
         after.pop(delta.path, None)
         if delta.after:
