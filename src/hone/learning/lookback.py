@@ -95,7 +95,7 @@ class Lookback:
 
     async def finish(self, *, wait: bool = True) -> None:
         """Do what is left for a few seconds; leave the rest for later."""
-        with suppress(StoreError):  # whoever next has the store has the rest
+        with suppress(StoreError):  # the next process to open the store has the rest
             await self.leave()
             if wait and self._wait > 0 and self._talks and self._schedule is Schedule.BACKGROUND:
                 await self._drain()

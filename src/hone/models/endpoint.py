@@ -229,7 +229,7 @@ def _wanted(endpoint: Endpoint, body: str) -> str:
         value = "nothing" if "encrypted" in body else ""
     else:
         value = "nothing" if named and endpoint.returns == named else named
-    return f" If this goes on, {_set(endpoint.provider, value, 'returns')}" if value else ""
+    return f" If this happens again, {_set(endpoint.provider, value, 'returns')}" if value else ""
 
 
 def excerpt(body: str, keys: Iterable[str] = ()) -> str:
