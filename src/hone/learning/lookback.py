@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import cache
 
 from hone.core.clock import Clock
 from hone.core.errors import SettingsError, StoreError
@@ -55,7 +56,7 @@ def explain_off(schedule: Schedule, learning: Learning) -> str:
 def look_after(after_exit: str, rule: Callable[[str], CacheRule]) -> Callable[[str], float | None]:
     """Return, by model, the seconds of silence after which a conversation is looked back over; None: never.
     They depend on how long the model's provider keeps the conversation."""
-    return lambda model: None if after_exit == "off" else min(WARM * rule(model).lasts, LATEST)
+    return cache(lambda model: None if after_exit == "off" else min(WARM * rule(model).lasts, LATEST))
 
 
 class Lookback:
