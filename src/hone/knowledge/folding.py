@@ -79,12 +79,22 @@ class Step(Struct, frozen=True):
 
 async def load_steps(ledger: Ledger, change: Change) -> tuple[Step, ...]:
     """Return what a change did, with the contents that stay as they are if it names them."""
-    named = {each for delta in change.deltas for each in (delta.before, delta.after) if each}
-    contents = await ledger.contents(named)
-    return tuple(
-        Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
-        for delta in change.deltas
+    return (await load_all_steps(ledger, [change]))[0]
+
+
+async def load_all_steps(ledger: Ledger, changes: Sequence[Change]) -> Sequence[tuple[Step, ...]]:
+    """Return what each of the changes did. All contents are read at once."""
+    deltas = [delta for change in changes for delta in change.deltas]
+    contents = await ledger.contents(
+        {each for delta in deltas for each in (delta.before, delta.after) if each}
     )
+    return [
+        tuple(
+            Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
+            for delta in change.deltas
+        )
+        for change in changes
+    ]
 
 
 def steps(before: Files, after: Files) -> tuple[Step, ...]:
