@@ -96,9 +96,9 @@ class BurningDisk(FileTree):
         self._fuse.burn(late=True)
         return made
 
-    def remove(self, path: str) -> bool:
+    def remove(self, path: str, over: Over = ANY) -> bool:
         self._fuse.burn(late=False)
-        removed = super().remove(path)
+        removed = super().remove(path, over)
         self._fuse.burn(late=True)
         return removed
 

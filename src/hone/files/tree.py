@@ -156,12 +156,12 @@ class FileTree:
                     self._prune(names[:-1])
                 raise
 
-    def remove(self, path: str) -> bool:
+    def remove(self, path: str, over: Over = ANY) -> bool:
         """Takes a file away, and the folders that are empty without it, up to a folder of the root. False if
-        there was no file. Again, it takes away what it could not the first time."""
+        there was no file. Again, it takes away what it could not the first time. Raises Busy like `write`."""
         names = parts(path)
         with self._plainly(names):
-            removed = self._unlink(names)
+            removed = self._unlink(names, over)
             self._prune(names[:-1])
         return removed
 
@@ -303,6 +303,12 @@ class FileTree:
             exchange(folder, new, names[-1])
             raise
 
+    def _insist_untouched(self, folder: int, names: Sequence[str], over: Over) -> None:
+        with open_unnoted(names[-1], folder) as old:
+            self._insist_same(os.fstat(old.fileno()), names, over)
+            if has_writer(old.fileno()):
+                raise self._saved_meanwhile(names)
+
     def _insist_same(self, status: os.stat_result, names: Sequence[str], over: Over) -> None:
         if over is None or (status.st_ino, status.st_mtime_ns) != (over.inode, over.modified):
             raise self._saved_meanwhile(names)
@@ -320,11 +326,13 @@ class FileTree:
             return False
         return True
 
-    def _unlink(self, names: Sequence[str]) -> bool:
+    def _unlink(self, names: Sequence[str], over: Over) -> bool:
         try:
             with self._folder(names[:-1]) as folder:
                 if not self._writable(folder, names):
                     return False
+                if over is not ANY:
+                    self._insist_untouched(folder, names, over)
                 os.unlink(names[-1], dir_fd=folder)
                 settle(self._root.joinpath(*names), folder)
         except FileNotFoundError:

@@ -5,9 +5,9 @@ learned meanwhile is missing in what it saves. So a save counts as made from the
 a trace in it: an entry that came with that version, word for word or in other words. What came later is newer
 than the edit, and its absence is no removal.
 
-Without such a trace there are two explanations, and they cannot always be told apart. If the save would say
-nothing at all on top of the old version, the owner must have meant the removal, unless nobody has read the
-newest file. Otherwise what is newer is kept, and the owner is told.
+Without such a trace there are two explanations, and they cannot always be told apart. If the save is an old
+version as it was, the owner has removed what came next, unless nobody has read the newest file. Otherwise
+what is newer is kept, and the owner is told.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.knowledge import places
 from hone.knowledge.journal import MARK
-from hone.knowledge.merge import OLDER, Save, Saved, Split, merge
+from hone.knowledge.merge import OLDER, Merged, Save, Saved, Split, merge
 from hone.knowledge.resemblance import contradicts, resembles
 
 MOST = 64
@@ -65,7 +65,7 @@ async def load_versions(
     ledger: Ledger, target: Target, path: str, published: str, split: Split
 ) -> Sequence[Version]:
     """Return what an editor may have read, the newest first. `published` is the digest of what was last put
-    on the disk."""
+    on the disk; empty if nothing was, or if it was taken away."""
     made = [
         _Made(entry.change, entry.id, delta.before, delta.after)
         for entry in await ledger.entries(ChangeQuery(target=target, limit=MOST))
@@ -73,11 +73,11 @@ async def load_versions(
         for delta in entry.change.deltas
         if delta.path == path and delta.before != delta.after
     ]
-    start = next((at for at, each in enumerate(made) if each.after == published), len(made))
+    start = next((at for at, each in enumerate(made) if (each.after or "") == published), len(made))
     end = next((at + 1 for at, each in enumerate(made) if at >= start and each.is_read), len(made))
     known = made[start:end]
-    named = {each for step in known for each in (step.before, step.after) if each} | {published}
-    contents = {"": b"", **await ledger.contents(named)}
+    named = {name for each in known for name in (each.before, each.after)} | {published}
+    contents = {"": b"", **await ledger.contents({name for name in named if name})}
     texts = {name: data.decode(errors="replace") for name, data in contents.items()}
     if not known:
         return [Version(texts[published])]
@@ -96,22 +96,25 @@ def _resave(found: Sequence[Version], resaved: Sequence[bool], split: Split) -> 
         for later in range(at - 1, -1, -1):
             if resaved[later]:
                 text = merge(found[later + 1].text, text, found[later].text, split, both=True).text
-        if not versions or text != versions[-1].text:
+        if versions and text == versions[-1].text:
+            versions[-1] = replace(versions[-1], change=version.change)
+        else:
             versions.append(replace(version, text=text, resaved=any(resaved[:at])))
     return versions
 
 
-def choose(versions: Sequence[Version], held: str, saved: str, split: Split, *, unread: bool) -> Version:
+def choose(versions: Sequence[Version], saved: str, split: Split, *, unread: bool) -> Version:
     """Return the version that a save was made from. `unread`: nobody has read the newest one before the save.
-    A file that was emptied is empty on purpose."""
-    newest = versions[0]
-    if not saved.strip():
+    A file that was emptied is empty on purpose. One that says what an old version said was made from the next
+    one, by removing what came with it: nobody saves a file without a change."""
+    newest, pieces = versions[0], _pieces(saved, split)
+    if not pieces:
         return newest
-    found = _find_traced(versions, saved, split)
-    if found is newest or unread or found.resaved:
-        return found
-    is_idle = merge(found.text, held, saved, split, both=True).text == held
-    return newest if is_idle else found
+    if not unread and set(pieces) <= set(_pieces(newest.text, split)):
+        for newer, version in pairwise(versions):
+            if _pieces(version.text, split) == pieces and not version.resaved:
+                return newer
+    return _find_traced(versions, saved, split)
 
 
 def _find_traced(versions: Sequence[Version], saved: str, split: Split) -> Version:
@@ -154,27 +157,29 @@ def _is_like(one: str, other: str) -> bool:
 
 async def take_save(ledger: Ledger, target: Target, path: str, published: str, save: Save) -> Saved:
     """Return what a save makes of a file. `published` is the digest of what was last put on the disk; empty
-    if nothing was."""
-    if not published:
+    if nothing was, or if it was taken away."""
+    if not published and not places.is_journal(target):
         return take(save, [Version("")])
     return take(save, await load_versions(ledger, target, path, published, save.split))
 
 
 def take(save: Save, versions: Sequence[Version]) -> Saved:
     """Merge what the owner saved with what is held, on the version that it was made from."""
-    base = choose(versions, save.held, save.saved, save.split, unread=save.unread)
+    base = choose(versions, save.saved, save.split, unread=save.unread)
     merged = merge(base.text, save.held, save.saved, save.split, both=save.both)
-    notices = [_describe_clash(save.place, both=save.both)] if merged.clashes else []
+    is_met = any(set(each.ours) - set(each.base) or not save.both for each in merged.clashes)
+    notices = [_describe_clash(save.place, both=save.both)] if is_met else []
     if base is not versions[0]:
-        notices += _describe_newer(save, versions, merged.text)
+        notices += _describe_newer(save, versions, merged)
     return Saved(merged.text.encode(), merged.text != save.saved, tuple(notices))
 
 
-def _describe_newer(save: Save, versions: Sequence[Version], merged: str) -> list[str]:
-    """Say what was kept or stays removed although the save says otherwise."""
+def _describe_newer(save: Save, versions: Sequence[Version], merged: Merged) -> list[str]:
+    """Say what was kept or stays removed although the save says otherwise, and did not meet the edit."""
     place, split, notices = save.place, save.split, list[str]()
-    there, now = _pieces(save.saved, split), _pieces(merged, split)
-    kept = [piece for piece in _pieces(versions[0].text, split) if piece in now and piece not in there]
+    there, now = _pieces(save.saved, split), _pieces(merged.text, split)
+    met = {*there, *(piece.strip() for clash in merged.clashes for piece in clash.ours)}
+    kept = [piece for piece in _pieces(versions[0].text, split) if piece in now and piece not in met]
     gone = [piece for piece in there if piece not in now]
     if kept:
         notices.append(_describe_kept(place, kept, _find_change(versions, kept[0], split)))

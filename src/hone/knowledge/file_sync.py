@@ -28,7 +28,7 @@ T = TypeVar("T")
 Take = Callable[[Ledger, Target, str, str, Save], Awaitable[Saved]]
 OWNER = Author(Actor.OWNER)
 PROSE = (".md", ".txt", ".rst")
-_HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)4913$|___jb_(tmp|old)___$|\.sw[a-p]$")
+_HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)(4913|sed\w{6})$|___jb_(tmp|old)___$|\.sw[a-p]$")
 """What editors put beside a file: backups, swap files, probes of the folder, half of a new version."""
 
 
@@ -309,8 +309,11 @@ class FileSync:
                     except Busy:  # what an editor saves this very moment is merged by the next reader
                         busy.add(place)
             for place in lying.keys() - wanted.keys() - busy:
-                self.disk.remove(place)
-                lying[place] = None
+                try:
+                    self.disk.remove(place, lying[place])
+                    lying[place] = None
+                except Busy:
+                    busy.add(place)
             return {place: noted.get(place) if place in busy else each for place, each in lying.items()}
 
         lying = await self.aside(write)
