@@ -81,6 +81,7 @@ DOORS = {
     "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "knowledge/library.py Library._load"},
     "keeper.note": {
         "cli/memory.py _change",
+        "cli/editing.py edit_journal.record",
         "knowledge/tools.py memory_tool.memory",
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
@@ -88,6 +89,7 @@ DOORS = {
     },
     "keeper.edit_skill": {
         "cli/skills.py new.act",
+        "cli/editing.py edit_document.record",
         "cli/installing.py installed",
         "cli/skills.py _shelving.shelve",
         "knowledge/tools.py managing_tool.skill_manage",

@@ -155,13 +155,13 @@ async def test_nothing_is_read_again_while_nothing_is_touched(home: Path) -> Non
 async def test_an_edit_that_leaves_size_and_time_as_they_were_is_noticed(home: Path) -> None:
     """As long as the clock of the files may not have moved on, how they look proves nothing."""
     async with opened(home, ManualClock(), time.time_ns) as (library, _):
-        await library.keeper.note([(USER, Add("likes tea"))], OWNER)
+        await library.keeper.note([(USER, Add("likes tea")), (USER, Add("lives here"))], OWNER)
         moments, path = SnapshotCache(library), home / "USER.md"
-        assert (await moments.snapshot(FOLDER)).user == ("likes tea",)
+        assert (await moments.snapshot(FOLDER)).user == ("likes tea", "lives here")
         status = path.stat()
         path.write_text(path.read_text().replace("tea", "rum"))
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        assert (await moments.snapshot(FOLDER)).user == ("likes rum",)
+        assert (await moments.snapshot(FOLDER)).user == ("likes rum", "lives here")
 
 
 async def test_all_who_ask_at_once_share_an_answer_that_is_never_older_than_the_question() -> None:

@@ -34,7 +34,7 @@ from hone.core.ledger import (
 )
 from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, SkillOrigin
 from hone.core.trust import Trust
-from hone.files.tree import FileTree
+from hone.files.tree import ANY, FileTree, Over
 from hone.knowledge import journal
 from hone.knowledge.journal import Add, Remove, ReplaceEntry, lines
 from hone.knowledge.keeper import OWNER, Keeper, KeeperRules
@@ -90,15 +90,15 @@ class BurningDisk(FileTree):
         super().__init__(root)
         self._fuse = fuse
 
-    def write(self, path: str, data: bytes) -> PublishedFile:
+    def write(self, path: str, data: bytes, over: Over = ANY) -> PublishedFile:
         self._fuse.burn(late=False)
-        made = super().write(path, data)
+        made = super().write(path, data, over)
         self._fuse.burn(late=True)
         return made
 
-    def remove(self, path: str) -> bool:
+    def remove(self, path: str, over: Over = ANY) -> bool:
         self._fuse.burn(late=False)
-        removed = super().remove(path)
+        removed = super().remove(path, over)
         self._fuse.burn(late=True)
         return removed
 
@@ -333,12 +333,29 @@ class Walk:
         return (await self.keeper.ledger.contents({name}))[name].decode() if name else ""
 
     async def by_hand(self, path: Path, data: bytes, target: Target) -> None:
-        """What the owner saved is what holds then, to the byte: nobody else has changed anything."""
+        """What the owner saved is what holds then, to the byte. Where it might come from an older version, a
+        line that is newer may be kept, which is said; what the owner wrote is always there."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        name = _path(path, self.home, target)
+        known = await self.every_line(target, name)
         self.save(path, data)
-        files = await self.keeper.files(target)
-        assert files[_path(path, self.home, target)] == data
-        assert path.read_bytes() == data
+        self.said.clear()
+        now = (await self.keeper.files(target))[name]
+        assert path.read_bytes() == now
+        if now == data:
+            return
+        assert any("the version" in each for each in self.said), (data, now)
+        assert _lines(data) - known <= _lines(now)
+        assert _lines(now) - _lines(data) <= known
+        self.done["saves that kept newer lines"] += 1
+
+    async def every_line(self, target: Target, path: str) -> set[str]:
+        """All lines that a file has ever had."""
+        entries = await self.keeper.ledger.entries(ChangeQuery(target=target))
+        deltas = [each for entry in entries for each in entry.change.deltas if each.path == path]
+        names = {name for each in deltas for name in (each.before, each.after) if name}
+        found = await self.keeper.ledger.contents(names)
+        return {line for data in found.values() for line in _lines(data)}
 
     def save(self, path: Path, data: bytes) -> None:
         if self.random.random() < 0.5:
@@ -385,6 +402,10 @@ class Walk:
             for row in {*held.split("\n")} - {*was.split("\n")}:
                 assert row in text.split("\n")
         assert len(set(journal.entries(text))) == len(journal.entries(text)), text
+
+
+def _lines(data: bytes) -> set[str]:
+    return {line.strip() for line in data.decode(errors="replace").split("\n")}
 
 
 def _path(place: Path, home: Path, target: Target) -> str:

@@ -82,7 +82,8 @@ def test_the_log_tells_who_changed_what_newest_first_and_can_be_narrowed(owner: 
     note(AGENT, Add("The tests take two minutes"))
     shelve(REVIEW, Create(MINUTES, SkillOrigin.AGENT))
     note(MISLED, Add("Deploys run \x1b[31mon Fridays"), USER)
-    (owner.home / "MEMORY.md").write_text("- Staging is at staging.example.org\n")
+    journal = owner.home / "MEMORY.md"
+    journal.write_text(journal.read_text().replace("- The tests take two minutes\n", ""))
     head, *rows = owner.does("log").splitlines()
     assert head.split() == ["what", "id", "when", "by"]
     assert [row.split()[-3] for row in rows] == ["5", "4", "3", "2", "1"]

@@ -91,12 +91,20 @@ def test_a_projects_entries_appear_in_its_folder_only(owner: Owner, tmp_path: Pa
     assert len(owner.logged("--target", f"project:{tmp_path}")) == 1
 
 
-def test_the_editor_gets_the_file_and_what_is_saved_is_recorded(owner: Owner) -> None:
+@pytest.fixture
+def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the copies lie that editors get."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_the_editor_gets_a_copy_and_what_is_saved_is_recorded(owner: Owner, copies: Path) -> None:
     unset = owner.memory("edit")
     assert (unset.code, "Set EDITOR" in unset.err) == (2, True)
     owner.edits("raise SystemExit(3)")
     failed = owner.memory("edit")
     assert (failed.code, failed.err) == (1, "The editor ended with exit code 3.\n")
+    assert not list(copies.glob("hone-edit-*"))
     owner.edits("pass")
     assert owner.memory("edit").out == "Nothing has changed.\n"
     assert not (owner.home / "MEMORY.md").exists()
@@ -108,15 +116,54 @@ def test_the_editor_gets_the_file_and_what_is_saved_is_recorded(owner: Owner) ->
         assert owner.said(part) == [f"Lives in {part}"]
     [newest, *_] = owner.logged()
     assert (newest["actor"], newest["deed"], newest["confirmed"]) == ("owner", "edit", True)
+    assert not list(copies.glob("hone-edit-*"))
 
 
-def test_an_edit_that_is_no_text_is_left_as_it_is_and_said(owner: Owner) -> None:
+def test_what_is_learned_while_the_editor_is_open_is_merged_and_a_conflict_keeps_both(owner: Owner) -> None:
+    owner.memory("add", "Staging is at a.example.org")
+    owner.memory("add", "Deploys run on Fridays")
+    learn = (
+        f"import subprocess; subprocess.run([{sys.executable!r}, '-m', 'hone', 'memory', *{{}}], check=True)"
+    )
+    add, replace = ["add", "Backups run at night"], ["replace", "Fridays", "Deploys run on Mondays"]
+    owner.edits(
+        f"{learn.format(add)}; {learn.format(replace)}; "
+        "file.write_text(file.read_text().replace('- Staging is at a.example.org\\n', '')"
+        ".replace('Fridays', 'Thursdays') + '- Mine\\n')"
+    )
+    ended = owner.memory("edit")
+    assert (ended.code, ended.err) == (0, "")
+    assert "met in the same place; both were kept" in ended.out
+    assert sorted(owner.said("memory")) == [
+        "Backups run at night",
+        "Deploys run on Mondays",
+        "Deploys run on Thursdays",
+        "Mine",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("file.write_bytes(b'- \\xff\\n')", "MEMORY.md is not UTF-8 text"),
+        ("file.write_text('- ' + 'long ' * 999)", "It is full"),
+        (f"file.write_text('- ghp_{'a1B2' * 9}')", "looks like a secret"),
+        ("file.write_text('- Half'); raise SystemExit(1)", "The editor ended with exit code 1."),
+    ],
+)
+def test_an_edit_that_cannot_be_recorded_changes_nothing_and_its_copy_stays(
+    owner: Owner, copies: Path, code: str, said: str
+) -> None:
     owner.memory("add", "Kept")
-    owner.edits("file.write_bytes(b'- \\xff\\n')")
+    owner.edits(code)
     ended = owner.memory("edit")
     assert ended.code == 1
-    assert "MEMORY.md is not UTF-8 text" in ended.err
-    assert (owner.home / "MEMORY.md").read_bytes() == b"- \xff\n"
+    assert said in ended.err
+    assert (owner.home / "MEMORY.md").read_text() == "- Kept\n"
+    [copy] = copies.glob("hone-edit-*/MEMORY.md")
+    assert ended.err.endswith(f"Your edit is not lost: {copy}\n")
+    assert (copy.stat().st_mode & 0o777, copy.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert copy.read_bytes() != b"- Kept\n"
 
 
 def test_the_owner_is_told_what_looks_odd_and_not_stopped(owner: Owner) -> None:

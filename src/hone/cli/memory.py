@@ -7,21 +7,21 @@ from pathlib import Path
 import click
 
 from hone.app import Hone
-from hone.cli.context import in_home, ledger_of, open_editor, with_home
+from hone.cli.context import in_home, ledger_of, with_home
+from hone.cli.editing import MUST_WAIT, edit_journal
 from hone.cli.options import Options
 from hone.cli.output import moment, to_json
 from hone.cli.render import Paint, paint_for
 from hone.core.errors import Refused
-from hone.core.ledger import PROJECT, ChangeQuery, Entry, Target
+from hone.core.ledger import PROJECT, Entry, Target
 from hone.core.messages import digest
 from hone.core.screen import screen
 from hone.core.visible import one_line, visible
 from hone.core.waiting import uninterrupted
 from hone.knowledge import descriptions, journal
-from hone.knowledge.descriptions import DescribedChange
 from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, format_entry
 from hone.knowledge.keeper import OWNER, Keeper
-from hone.knowledge.places import place_of
+from hone.knowledge.places import path_of, place_of
 from hone.knowledge.sections import Section, data, section, sections, targets
 
 PART = click.Choice(["memory", "user", "project"])
@@ -90,39 +90,34 @@ async def replace(hone: Hone, match: str, text: str, part: str | None) -> list[s
 def edit(options: Options, part: str) -> None:
     """Open a part of the journal in $VISUAL or $EDITOR: memory, user or project.
 
-    What you save is recorded as your change, like any edit of the file by other means.
+    You edit a copy. What you save is merged with what was learned meanwhile and recorded as your change. If
+    it cannot be recorded, the copy stays, and you are told where.
     """
 
-    async def before(hone: Hone) -> tuple[Path, int]:
-        keeper, target = await _synced(hone, part)
-        return hone.home / place_of(target), await keeper.ledger.latest()
+    async def read(hone: Hone) -> tuple[Target, Path, str]:
+        target = targets(hone.folder)[part]
+        return target, hone.home / place_of(target), await _synced(ledger_of(hone), target)
 
-    file, known = with_home(options, before)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    open_editor(file)
-
-    async def after(hone: Hone) -> list[DescribedChange]:
-        keeper, target = await _synced(hone, part)
-        made = await keeper.ledger.entries(ChangeQuery(target=target))
-        return await descriptions.describe(keeper, [each for each in made if each.id > known])
-
-    found = with_home(options, after)
-    for change in reversed(found):
-        click.echo(f"Recorded as change {change.entry.id}: {descriptions.stat(change.steps)}.")
-    if not found:
+    edited = edit_journal(options, *with_home(options, read))
+    if edited.entry is None:
         click.echo("Nothing has changed.")
+        click.echo(MUST_WAIT, err=True)
+        return
+    for notice in edited.notices:
+        click.echo(notice)
+    entry = edited.entry
+    [change] = with_home(options, lambda hone: descriptions.describe(hone.keeper, [entry]))
+    click.echo(f"Recorded as change {entry.id}: {descriptions.stat(change.steps)}.")
 
 
-async def _synced(hone: Hone, part: str) -> tuple[Keeper, Target]:
+async def _synced(keeper: Keeper, target: Target) -> str:
     """Unlike a mere look, this raises StoreError if the file cannot be read."""
-    keeper, target = ledger_of(hone), targets(hone.folder)[part]
 
-    async def take() -> None:
+    async def take() -> str:
         async with keeper.lock():
-            await keeper.sync(target)
+            return (await keeper.sync(target)).get(path_of(target), b"").decode()
 
-    await uninterrupted(take())
-    return keeper, target
+    return await uninterrupted(take())
 
 
 async def _change(hone: Hone, part: str | None, edit: Edit, match: str = "") -> list[str]:

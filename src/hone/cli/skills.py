@@ -9,6 +9,7 @@ import click
 from hone.app import Hone
 from hone.cli import changes, skill_text
 from hone.cli.context import in_home, ledger_of, open_editor, with_home
+from hone.cli.editing import MUST_WAIT, edit_document
 from hone.cli.inspecting import Inspected, inspect, names, states
 from hone.cli.installing import fetched, installed
 from hone.cli.options import FAILED, Options, at_terminal, read_piped
@@ -109,7 +110,7 @@ def new(options: Options, name: str, source: str) -> int:
     if near:
         click.echo(f"Similar skills: {', '.join(each.name for each in near)}.", err=True)
     click.echo(f"{name} is written (change {entry.id}): {one_line(str(place), 500)}")
-    return _edited(options, name, place) if at_terminal() and not source else 0
+    return _edited(options, name) if at_terminal() and not source else 0
 
 
 def _taken(source: str) -> str:
@@ -122,32 +123,56 @@ def _taken(source: str) -> str:
     return decode(source, data)
 
 
-@skills.command(short_help="Open a skill in an editor, and take in what changed.")
+@skills.command(short_help="Open a skill in an editor, and record what you changed.")
 @click.argument("name")
 @click.pass_obj
 def edit(options: Options, name: str) -> int:
-    """Open the SKILL.md of NAME in your editor ($VISUAL, $EDITOR), and take in what you save."""
+    """Open the SKILL.md of NAME in your editor ($VISUAL, $EDITOR).
 
-    async def act(hone: Hone) -> Path:
+    You edit a copy. What you save is merged with what has changed meanwhile and recorded as your change. If
+    it cannot be used, the copy stays, and you are told where.
+    """
+
+    async def act(hone: Hone) -> None:
         known = facts(await hone.library.files(name))
         if known.origin is SkillOrigin.BUNDLED:
             raise Refused(f"{name} comes with Hone and stays as it is. Write your own: hone skills new NAME")
         if known.archived:
             raise Refused(f"{name} is archived. Take it out first: hone skills restore {name}")
-        return _place(hone, name)
 
-    return _edited(options, name, with_home(options, act))
+    with_home(options, act)
+    return _edited(options, name)
 
 
-def _edited(options: Options, name: str, place: Path) -> int:
-    """What the editor left, taken in. Gives the exit code."""
+def _edited(options: Options, name: str) -> int:
+    """Let the owner edit the document, and return the exit code."""
+
+    async def read(hone: Hone) -> tuple[Inspected, Path, str]:
+        found = await inspect(ledger_of(hone), FileTree(hone.home), name)
+        files = await hone.library.files(name)
+        return found, _place(hone, name), decode(DOCUMENT, files[DOCUMENT])
+
+    found, place, text = with_home(options, read)
+    echo(_taken_in(found))
+    if found.problems:
+        return _mended(options, name, place)
+    edited = edit_document(options, name, place, text)
+    echo(edited.notices)
+    if edited.entry is None:
+        click.echo(f"{name}: nothing was changed.")
+        click.echo(MUST_WAIT, err=True)
+    else:
+        echo(_taken_in(Inspected(name, (edited.entry,))))
+    return 0
+
+
+def _mended(options: Options, name: str, place: Path) -> int:
+    """Let the owner edit a skill whose files cannot be used as they lie there. Return the exit code."""
     open_editor(place)
     found = with_home(options, lambda hone: inspect(hone.keeper, FileTree(hone.home), name))
     for problem in found.problems:
         click.echo(f"✗ {visible(problem)}", err=True)
     echo(_taken_in(found))
-    if not found.taken and not found.problems:
-        click.echo(f"{name}: nothing was changed.")
     return FAILED if found.problems else 0
 
 

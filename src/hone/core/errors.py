@@ -120,6 +120,10 @@ class StoreError(HoneError):
     """The home folder cannot be read or written."""
 
 
+class Busy(StoreError):
+    """Another program is writing the file, or has just replaced it. Nothing was changed."""
+
+
 class Missing(StoreError):
     """No such session, change or content."""
 

@@ -5,13 +5,18 @@ draft beside the file, which then replaces the file and is on disk when the call
 the same folder removes the drafts of killed processes.
 """
 
+import errno
+import fcntl
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from io import BufferedIOBase, BufferedReader, BufferedWriter
 from pathlib import Path
 
 from hone.core.errors import StoreError
+from hone.core.loading import import_object
 from hone.core.visible import visible
 from hone.files.locks import lock
 
@@ -19,6 +24,8 @@ MARKS = (".hone-", ".tmp")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_UNNOTED = getattr(os, "O_NOATIME", 0)
+_NEW_NAME, _EXCHANGE = 1, 2
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -30,6 +37,63 @@ def open_file(path: Path | str, *, follow: bool = False, folder: int | None = No
     except BaseException:  # a folder, for example
         os.close(handle)
         raise
+
+
+def open_unnoted(name: str, folder: int) -> BufferedReader:
+    """Open a file so that reading it leaves no trace: its access time then tells when others have read it.
+    Raises OSError."""
+    try:
+        handle = os.open(name, _READ | os.O_NOFOLLOW | _UNNOTED, dir_fd=folder)
+    except PermissionError:  # it belongs to somebody else
+        return open_file(name, folder=folder)
+    return open(handle, "rb")
+
+
+def has_writer(handle: int) -> bool:
+    """Return whether any process has the file open for writing. A lease is refused then; it is given back at
+    once. False where there are no leases."""
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    try:
+        # Should somebody open the file this very moment, this signal comes. It is ignored by default.
+        fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def exchange(folder: int, one: str, other: str) -> bool:
+    """Let two files trade their names, at one stroke. False if this system cannot; then nothing changed.
+    Raises FileNotFoundError if one is missing."""
+    return _rename(folder, one, other, _EXCHANGE)
+
+
+def rename_new(folder: int, one: str, other: str) -> bool:
+    """Rename a file, unless the name is taken. False if this system cannot tell; then nothing changed. Raises
+    FileExistsError."""
+    return _rename(folder, one, other, _NEW_NAME)
+
+
+def _rename(folder: int, one: str, other: str, how: int) -> bool:
+    call, failed_with = _renaming()
+    if call is None:
+        return False
+    if call(folder, os.fsencode(one), folder, os.fsencode(other), how) == 0:
+        return True
+    number = failed_with()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), other)
+
+
+@cache
+def _renaming() -> tuple[Callable[..., int] | None, Callable[[], int]]:
+    library = import_object("ctypes:CDLL")(None, use_errno=True)  # most starts write no file
+    return getattr(library, "renameat2", None), import_object("ctypes:get_errno")
 
 
 def create_file(path: Path | str, mode: int = 0o600, *, folder: int | None = None) -> int:

@@ -11,13 +11,27 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
-from hone.core.errors import Refused, StoreError
+from hone.core.errors import Busy, Refused, StoreError
 from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.visible import one_line, visible
-from hone.files.atomic import FOLDER, UNFOLLOWED, draft, is_draft, open_file, settle, sweep, sync, sync_folder
-from hone.files.locks import acquire, release
+from hone.files.atomic import (
+    FOLDER,
+    UNFOLLOWED,
+    draft,
+    exchange,
+    has_writer,
+    is_draft,
+    open_file,
+    open_unnoted,
+    rename_new,
+    settle,
+    sweep,
+    sync,
+    sync_folder,
+)
+from hone.files.locks import acquire, lock, release
 
 LOCK = ".lock"
 SCRIPTS = "scripts"
@@ -62,6 +76,21 @@ TICK = 2_000_000_000
 """Nanoseconds within which a file may change twice and look the same, on the coarsest of file systems."""
 
 
+class SavedFile(NamedTuple):
+    """A file as it lies there. `read_at` is its access time in nanoseconds, which Hone's own reading does not
+    change. `busy`: somebody is writing it this very moment, and `data` may be half of it."""
+
+    data: bytes
+    file: PublishedFile
+    read_at: int
+    busy: bool
+
+
+ANY = PublishedFile("", 0, 0)
+"""Whatever lies there."""
+Over = PublishedFile | None
+
+
 class FoundFile(NamedTuple):
     path: str
     kind: FileKind
@@ -78,6 +107,11 @@ class FileTree:
 
     def read(self, path: str, limit: int = LARGEST) -> tuple[bytes, PublishedFile] | None:
         """None if there is nothing: what is there and cannot be read is an error."""
+        saved = self.look(path, limit)
+        return saved and (saved.data, saved.file)
+
+    def look(self, path: str, limit: int = LARGEST) -> SavedFile | None:
+        """Like `read`, and with what the file system knows of those who read and write the file."""
         names = parts(path)
         with self._plainly(names):
             try:
@@ -85,33 +119,49 @@ class FileTree:
             except FileNotFoundError:
                 return None
             with file:
+                busy = has_writer(file.fileno())
                 status = os.fstat(file.fileno())
                 self._insist(names, status, FileKind.FILE)
                 data = file.read(limit + 1)
+                busy = (
+                    busy or has_writer(file.fileno()) or _glance(os.fstat(file.fileno())) != _glance(status)
+                )
         if len(data) > limit:
             raise StoreError(
                 f"{self._named(names)} has more than {limit:,} bytes, and no more are read. Shorten it."
             )
-        return data, PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
+        found = PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
+        return SavedFile(data, found, status.st_atime_ns, busy)
 
-    def write(self, path: str, data: bytes) -> PublishedFile:
-        """Replaces the file as a whole. Folders that are missing are made."""
+    def notes_reading(self) -> bool:
+        """Return whether this file system keeps the time at which a file was read."""
+        with self._plainly(()), self._folder((), make=True) as root, draft(root) as (file, name):
+            file.write(b"?")
+            file.flush()
+            os.utime(file.fileno(), ns=(1, 1))
+            with open_file(name, folder=root) as again:
+                again.read()
+            return os.fstat(file.fileno()).st_atime_ns != 1
+
+    def write(self, path: str, data: bytes, over: Over = ANY) -> PublishedFile:
+        """Replaces the file as a whole. Folders that are missing are made. `over` is what is to be replaced,
+        None for nothing: raises Busy if another file lies there by now, or if somebody is writing it."""
         names = parts(path)
         with self._plainly(names):
             try:
                 with self._folder(names[:-1], make=True) as folder:
-                    return self._replace(folder, names, data)
+                    return self._replace(folder, names, data, over)
             except (OSError, StoreError):
                 with suppress(OSError, StoreError):  # what cannot be tidied up now may stay
                     self._prune(names[:-1])
                 raise
 
-    def remove(self, path: str) -> bool:
+    def remove(self, path: str, over: Over = ANY) -> bool:
         """Takes a file away, and the folders that are empty without it, up to a folder of the root. False if
-        there was no file. Again, it takes away what it could not the first time."""
+        there was no file. Again, it takes away what it could not the first time. Raises Busy like `write`."""
         names = parts(path)
         with self._plainly(names):
-            removed = self._unlink(names)
+            removed = self._unlink(names, over)
             self._prune(names[:-1])
         return removed
 
@@ -206,21 +256,65 @@ class FileTree:
         with self._folder(names[:-1]) as folder:
             # Opening a device can already do something.
             self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
-            return open_file(names[-1], folder=folder)
+            return open_unnoted(names[-1], folder)
 
-    def _replace(self, folder: int, names: Sequence[str], data: bytes) -> PublishedFile:
+    def _replace(self, folder: int, names: Sequence[str], data: bytes, over: Over) -> PublishedFile:
         self._writable(folder, names)
         runs = SCRIPTS in names[:-1] and data.startswith(b"#!")
         with draft(folder, 0o700 if runs else 0o600) as (file, name):
             file.write(data)
             file.flush()
             # The kernel's own clock may stand still for milliseconds; an edit right after this one must show.
-            os.utime(file.fileno(), ns=(time.time_ns(), time.time_ns()))
+            # As long as both times are the same, nobody has read the file.
+            now = time.time_ns()
+            os.utime(file.fileno(), ns=(now, now))
             sync(file)
-            os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+            if over is ANY or not self._put(folder, str(name), names, over):
+                os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
             status = os.fstat(file.fileno())
         settle(self._root.joinpath(*names), folder)
         return PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
+
+    def _put(self, folder: int, new: str, names: Sequence[str], over: Over) -> bool:
+        """Put a draft where `over` lies. False if this system cannot look and act at one stroke; then nothing
+        was changed, and what lies there is `over`."""
+        try:
+            if over is None:
+                return rename_new(folder, new, names[-1])
+            if exchange(folder, new, names[-1]):
+                self._keep_or_return(folder, new, names, over)
+                return True
+            self._insist_same(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), names, over)
+        except (FileNotFoundError, FileExistsError) as error:
+            raise self._saved_meanwhile(names) from error
+        return False
+
+    def _keep_or_return(self, folder: int, new: str, names: Sequence[str], over: Over) -> None:
+        """Look at what a draft has traded places with. An editor may have saved it a moment ago, or be about
+        to: then both go back."""
+        try:
+            with open_unnoted(new, folder) as old:
+                with suppress(OSError):  # so that nobody sweeps it away
+                    lock(old.fileno(), wait=False)
+                self._insist_same(os.fstat(old.fileno()), names, over)
+                if has_writer(old.fileno()):
+                    raise self._saved_meanwhile(names)
+        except (OSError, Busy):
+            exchange(folder, new, names[-1])
+            raise
+
+    def _insist_untouched(self, folder: int, names: Sequence[str], over: Over) -> None:
+        with open_unnoted(names[-1], folder) as old:
+            self._insist_same(os.fstat(old.fileno()), names, over)
+            if has_writer(old.fileno()):
+                raise self._saved_meanwhile(names)
+
+    def _insist_same(self, status: os.stat_result, names: Sequence[str], over: Over) -> None:
+        if over is None or (status.st_ino, status.st_mtime_ns) != (over.inode, over.modified):
+            raise self._saved_meanwhile(names)
+
+    def _saved_meanwhile(self, names: Sequence[str]) -> Busy:
+        return Busy(f"{self._named(names)} is being saved by another program; Hone writes it later.")
 
     def _writable(self, folder: int, names: Sequence[str]) -> bool:
         """False if there is no file."""
@@ -232,11 +326,13 @@ class FileTree:
             return False
         return True
 
-    def _unlink(self, names: Sequence[str]) -> bool:
+    def _unlink(self, names: Sequence[str], over: Over) -> bool:
         try:
             with self._folder(names[:-1]) as folder:
                 if not self._writable(folder, names):
                     return False
+                if over is not ANY:
+                    self._insist_untouched(folder, names, over)
                 os.unlink(names[-1], dir_fd=folder)
                 settle(self._root.joinpath(*names), folder)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
 """Publish what the ledger says as files, and merge the owner's edits into the ledger."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from enum import Enum, auto
@@ -10,19 +10,26 @@ from typing import TypeVar
 from msgspec import Struct
 
 from hone.core.clock import Clock
-from hone.core.errors import Refused, StoreError
+from hone.core.errors import Busy, Refused, StoreError
 from hone.core.ledger import Actor, Author, Change, ChangeKind, Ledger, PublishedFile, Target, skill
+from hone.core.loading import import_object
 from hone.core.messages import digest
+from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
-from hone.files.tree import FileKind, FileTree, Glance, Sight
+from hone.core.value import replace
+from hone.files.tree import FileKind, FileTree, Glance, SavedFile, Sight
 from hone.knowledge import folding, journal, places
 from hone.knowledge.folding import Files
-from hone.knowledge.merge import by_entry, merge
+from hone.knowledge.merge import OLDER, Save, Saved, by_entry
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.facts import split_facts
 
 T = TypeVar("T")
+Take = Callable[[Ledger, Target, str, str, Save], Awaitable[Saved]]
 OWNER = Author(Actor.OWNER)
+PROSE = (".md", ".txt", ".rst")
+_HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)(4913|sed\w{6})$|___jb_(tmp|old)___$|\.sw[a-p]$")
+"""What editors put beside a file: backups, swap files, probes of the folder, half of a new version."""
 
 
 class FileState(Enum):
@@ -36,6 +43,8 @@ class FileState(Enum):
     """It was published and somebody took it away."""
     EDITED = auto()
     """Somebody wrote it."""
+    BUSY = auto()
+    """Somebody is writing it this very moment: leave it alone until that is done."""
 
 
 def compare(held: str | None, published: PublishedFile | None, found: PublishedFile | None) -> FileState:
@@ -64,6 +73,8 @@ class ReadState(Struct, frozen=True):
     published: PublishedFile | None
     found: PublishedFile | None
     data: bytes = b""
+    read_at: int = 0
+    """When somebody has read it, in nanoseconds."""
 
 
 class FileSync:
@@ -199,17 +210,21 @@ class FileSync:
         found = await self.aside(lambda: self._found(target, holding, {*wanted, *published}))
         seen = []
         for place in sorted({*wanted, *published, *found}):
-            data, now = found.get(place) or (b"", None)
-            path, before = places.path_at(target, place), published.get(place)
+            path, before, there = places.path_at(target, place), published.get(place), found.get(place)
             # Nothing is recorded before the last file is noted: other old contents are the owner's doing.
-            state = compare(wanted.get(place), before, now)
-            seen.append(ReadState(place, path, state, before, now, data))
+            state = compare(wanted.get(place), before, there and there.file)
+            if there is None:
+                seen.append(ReadState(place, path, state, before, None))
+                continue
+            if there.busy and state is not FileState.FINE:
+                state = FileState.BUSY
+            seen.append(ReadState(place, path, state, before, there.file, there.data, there.read_at))
         return seen
 
     def _found(
         self, target: Target, holding: Mapping[str, str], known: set[str]
-    ) -> dict[str, tuple[bytes, PublishedFile] | None]:
-        return {place: self.disk.read(place) for place in {*known, *self._further(target, holding)}}
+    ) -> dict[str, SavedFile | None]:
+        return {place: self.disk.look(place) for place in {*known, *self._further(target, holding)}}
 
     def _further(self, target: Target, holding: Mapping[str, str]) -> Iterator[str]:
         """Yield where the owner may have put something new."""
@@ -219,63 +234,100 @@ class FileSync:
             yield from self._lying(places.home_of(target, holding))
 
     def _lying(self, folder: str) -> list[str]:
-        """Return the files below it; what begins with a dot is somebody's housekeeping."""
+        """Return the files below it, without what editors put there while they save."""
         found = [each.path for each in self.disk.listing(folder) if each.kind is FileKind.FILE]
-        return [path for path in found if "/." not in path.removeprefix(folder)]
+        return [path for path in found if not _is_housekeeping(path.removeprefix(folder))]
 
     async def _edited(self, target: Target, files: Files, edited: list[ReadState]) -> Files:
-        left = dict(files)
-        for each in edited:
-            left[each.path] = await self._merged(target, each, files.get(each.path))
-        after = _accepted(target, files, left)
+        taken = {each.path: await self._taken(target, each, files.get(each.path)) for each in edited}
+        try:
+            after = _accepted(target, files, _with(files, taken))
+        except StoreError:
+            # Two versions of a line can spoil a file that each of them alone would not.
+            taken = {
+                each.path: await self._taken(target, each, files.get(each.path), both=False)
+                for each in edited
+            }
+            after = _accepted(target, files, _with(files, taken))
         made = folding.steps(files, after)
         if made:
             deltas, contents = folding.deltas(made)
-            change = Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True)
+            by = replace(OWNER, tool=OLDER) if any(each.older for each in taken.values()) else OWNER
+            change = Change(target, ChangeKind.EDIT, deltas, by, confirmed=True)
             await self._ledger.record([change], contents, self._clock.now())
+        for each in taken.values():
+            for notice in each.notices:
+                self._say(notice)
         return after
 
-    async def _merged(self, target: Target, seen: ReadState, held: bytes | None) -> bytes:
-        base = b""
-        if seen.published:
-            base = (await self._ledger.contents({seen.published.digest}))[seen.published.digest]
+    async def _taken(
+        self, target: Target, seen: ReadState, held: bytes | None, *, both: bool = True
+    ) -> Saved:
+        """Return what an edit by hand makes of a file that is known as `held`."""
+        published, is_journal = seen.published, places.is_journal(target)
         try:
-            before, ours, theirs = (each.decode() for each in (base, held or b"", seen.data))
+            saved, known = seen.data.decode(), (held or b"").decode()
         except UnicodeDecodeError as error:
-            if not places.is_journal(target):
-                return seen.data
+            if not is_journal:
+                return Saved(seen.data)
             raise StoreError(
                 f"{seen.place} is not UTF-8 text (byte {error.start:,}) and was left as it is; nothing was "
                 "changed. Save it as UTF-8."
             ) from error
-        merged = merge(before, ours, theirs, by_entry if places.is_journal(target) else journal.lines)
-        if merged.clashes:
-            self._say(
-                f"{seen.place}: your edit took the place of what was changed meanwhile; hone log has both."
-            )
-        return merged.text.encode()
+        split = by_entry if is_journal else journal.lines
+        # A script with two versions of a line would do something that nobody wrote.
+        both = both and (is_journal or seen.path.endswith(PROSE))
+        save = Save(seen.place, saved, known, split, await self._is_unread(seen), both)
+        take: Take = import_object("hone.knowledge.bases:take_save")  # most starts find no edit
+        return await take(self._ledger, target, seen.path, published.digest if published else "", save)
+
+    async def _is_unread(self, seen: ReadState) -> bool:
+        """Return whether nobody has read the file between its publication and the edit."""
+        found, published = seen.found, seen.published
+        if not found or not published or found.inode != published.inode:
+            return False
+        try:
+            return seen.read_at == published.modified and await self.aside(self.disk.notes_reading)
+        except StoreError:
+            return False
 
     async def _write(self, target: Target, files: Files, seen: Mapping[str, ReadState]) -> None:
         """Write what differs, and note what now lies where."""
         wanted = places.places(target, {path: digest(data) for path, data in files.items()})
         contents = {digest(data): data for data in files.values()}
 
+        noted = {place: each.published for place, each in seen.items()}
+        busy = {place for place, each in seen.items() if each.state is FileState.BUSY}
+
         def write() -> dict[str, PublishedFile | None]:
             lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}
             for place, content in wanted.items():
                 now = lying.get(place)
-                if now is None or now.digest != content:
-                    lying[place] = self.disk.write(place, contents[content])
-            for place in lying.keys() - wanted.keys():
-                self.disk.remove(place)
-                lying[place] = None
-            return lying
+                if place not in busy and (now is None or now.digest != content):
+                    try:
+                        lying[place] = self.disk.write(place, contents[content], now)
+                    except Busy:  # what an editor saves this very moment is merged by the next reader
+                        busy.add(place)
+            for place in lying.keys() - wanted.keys() - busy:
+                try:
+                    self.disk.remove(place, lying[place])
+                    lying[place] = None
+                except Busy:
+                    busy.add(place)
+            return {place: noted.get(place) if place in busy else each for place, each in lying.items()}
 
         lying = await self.aside(write)
-        noted = {place: each.published for place, each in seen.items()}
         changed = {(target, place): each for place, each in lying.items() if each != noted.get(place)}
         if changed:
             await self._ledger.mark_published(changed)
+
+
+def _is_housekeeping(path: str) -> bool:
+    return bool(_HOUSEKEEPING.search(path))
+
+
+def _with(files: Files, taken: Mapping[str, Saved]) -> Files:
+    return {**files, **{path: each.data for path, each in taken.items()}}
 
 
 def _is_same(published: PublishedFile | None, glance: Glance | None) -> bool:

@@ -18,7 +18,7 @@ class Clash(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """In a clash `theirs` was taken; whoever cannot have that looks at `clashes`."""
+    """In a clash `theirs` was taken, or both were kept; `clashes` has what met."""
 
     text: str
     clashes: tuple[Clash, ...] = ()
@@ -27,24 +27,54 @@ class Merged(Struct, frozen=True):
 Split = Callable[[str], list[str]]
 
 
+OLDER = "an older version of the file"
+"""The tool of the owner's edit whose editor did not have the newest version."""
+
+
+class Save(Struct, frozen=True):
+    """What the owner saved at a place, and what is held there. `unread`: nobody has read the newest version
+    before. `both`: where the save meets a later change, both are kept."""
+
+    place: str
+    saved: str
+    held: str
+    split: Split
+    unread: bool = False
+    both: bool = True
+
+
+class Saved(Struct, frozen=True):
+    """What the owner's save of one file makes of it. `older`: the editor does not have all of it."""
+
+    data: bytes
+    older: bool = False
+    notices: tuple[str, ...] = ()
+
+
 def by_entry(text: str) -> list[str]:
     """An entry of the journal is one piece, however many lines it has."""
     return [block.raw for block in blocks(text)]
 
 
-def merge(base: str, ours: str, theirs: str, split: Split = lines) -> Merged:
-    """Where both put something in at the same place, both stay, ours first."""
+def merge(base: str, ours: str, theirs: str, split: Split = lines, *, both: bool = False) -> Merged:
+    """Where both put something in at the same place, both stay, ours first. `both`: so they do in a clash,
+    and what one side has removed does not come back because the other side has moved it."""
     if ours in (base, theirs):
         return Merged(theirs)
     if base == theirs:
         return Merged(ours)
     sides = [_whole(split(text)) for text in (base, ours, theirs)]
-    pieces, clashes = _merged(*sides)
+    pieces, clashes = _merged(sides[0], sides[1], sides[2], _unite if both else _take_theirs)
     was, mine, yours = map(Counter, sides)
-    clashes += [Clash((each,), (), (each,)) for each in _revived(was, mine, yours, pieces)]
+    for each in _revived(was, mine, yours, pieces):
+        clashes.append(Clash((each,), (), (each,)))
+        if both:
+            pieces.remove(each)
     for each in _revived(was, yours, mine, pieces):
         clashes.append(Clash((each,), (each,), ()))
         pieces.remove(each)
+    if both:
+        _remove_doubles(pieces, mine | yours)
     text = "".join(pieces)
     ended = _is_ended(theirs) if _is_ended(ours) == _is_ended(base) else _is_ended(ours)
     return Merged(text if ended else text.removesuffix("\n"), tuple(clashes))
@@ -86,7 +116,40 @@ def _hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
     ]
 
 
-def _merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[Clash]]:
+Resolve = Callable[[Sequence[str], Sequence[str], Sequence[str]], Sequence[str]]
+
+
+def _take_theirs(_base: Sequence[str], _ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
+    return theirs
+
+
+def _unite(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
+    """Return what our side has put in, and theirs without what our side has removed."""
+    was, mine = Counter(base), Counter(ours)
+    gone, come = was - mine, mine - was - Counter(theirs)
+    left, right = [], []
+    for piece in ours:
+        if come[piece]:
+            come[piece] -= 1
+            left.append(piece)
+    for piece in theirs:
+        if gone[piece] and piece.strip():
+            gone[piece] -= 1
+        else:
+            right.append(piece)
+    return (*left, *right)
+
+
+def _remove_doubles(pieces: list[str], most: Counter[str]) -> None:
+    """Both sides may have moved a piece, each to another place."""
+    for piece, count in (Counter(pieces) - most).items():
+        for _ in range(count if piece.strip() else 0):
+            pieces.remove(piece)
+
+
+def _merged(
+    base: Sequence[str], ours: Sequence[str], theirs: Sequence[str], resolve: Resolve
+) -> tuple[list[str], list[Clash]]:
     pieces: list[str] = []
     clashes: list[Clash] = []
     done = 0
@@ -100,7 +163,7 @@ def _merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> 
         elif start == end:
             pieces += _both(left, right)
         else:
-            pieces += right
+            pieces += resolve(base[start:end], left, right)
             clashes.append(Clash(tuple(base[start:end]), left, right))
         done = end
     return [*pieces, *base[done:]], clashes

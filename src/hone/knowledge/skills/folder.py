@@ -35,6 +35,14 @@ class Rewrite(Struct, frozen=True):
     seen: str = ""
 
 
+class EditDocument(Struct, frozen=True):
+    """The document as the owner left it in an editor."""
+
+    kind: ClassVar[ChangeKind] = ChangeKind.EDIT
+    text: str
+    seen: str = ""
+
+
 class Patch(Struct, frozen=True):
     """Replaces the one place where `find` stands, as it was shown."""
 
@@ -102,6 +110,7 @@ class SetFiles(Struct, frozen=True):
 Edit = (
     Create
     | Rewrite
+    | EditDocument
     | Patch
     | WriteFile
     | RemoveFile
@@ -210,6 +219,9 @@ def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
             _unchanged(name, files, DOCUMENT, edit.seen)
             text = _encoded(edit.text).decode()
             return {**files, DOCUMENT: keep_fields(decode(DOCUMENT, files[DOCUMENT]), text).encode()}
+        case EditDocument():
+            _unchanged(name, files, DOCUMENT, edit.seen)
+            return {**files, DOCUMENT: _encoded(edit.text)}
         case Patch():
             return {**files, edit.path: _patched(name, files, edit)}
         case WriteFile():

@@ -1,0 +1,222 @@
+"""Find the version of a file that an editor had read when it saved the file.
+
+Nobody can see what an editor has read. It may have held an old version for hours, and a lesson that was
+learned meanwhile is missing in what it saves. So a save counts as made from the newest version that has left
+a trace in it: an entry that came with that version, word for word or in other words. What came later is newer
+than the edit, and its absence is no removal.
+
+Without such a trace there are two explanations, and they cannot always be told apart. If the save is an old
+version as it was, the owner has removed what came next, unless nobody has read the newest file. Otherwise
+what is newer is kept, and the owner is told.
+"""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from msgspec import Struct
+
+from hone.core.ledger import Actor, Change, ChangeId, ChangeKind, ChangeQuery, ChangeState, Ledger, Target
+from hone.core.value import replace
+from hone.core.visible import one_line
+from hone.knowledge import places
+from hone.knowledge.journal import MARK
+from hone.knowledge.merge import OLDER, Merged, Save, Saved, Split, merge
+from hone.knowledge.resemblance import contradicts, resembles
+
+MOST = 64
+"""Changes of a target that are looked at."""
+_ALIKE, _SAME = 0.6, 0.85
+"""Letters that two pieces share, if one may have become the other: with its meaning, or whatever it is."""
+_TELLING = 3
+"""Words of a line that two people hardly write alike by chance."""
+
+
+class Version(Struct, frozen=True):
+    """What an editor may have held. `change` brought this version; `resaved`: the owner has saved an older
+    buffer since, and what that save added is part of the text."""
+
+    text: str
+    change: ChangeId | None = None
+    resaved: bool = False
+
+
+class _Made(Struct, frozen=True):
+    change: Change
+    id: ChangeId
+    before: str | None
+    after: str | None
+
+    @property
+    def by_hand(self) -> bool:
+        return self.change.kind is ChangeKind.EDIT and self.change.author.actor is Actor.OWNER
+
+    @property
+    def is_resaved(self) -> bool:
+        return self.by_hand and self.change.author.tool == OLDER
+
+    @property
+    def is_read(self) -> bool:
+        """Whether an editor has shown by this change that it held the newest version."""
+        return self.by_hand and not self.change.author.tool
+
+
+async def load_versions(
+    ledger: Ledger, target: Target, path: str, published: str, split: Split
+) -> Sequence[Version]:
+    """Return what an editor may have read, the newest first. `published` is the digest of what was last put
+    on the disk; empty if nothing was, or if it was taken away."""
+    made = [
+        _Made(entry.change, entry.id, delta.before, delta.after)
+        for entry in await ledger.entries(ChangeQuery(target=target, limit=MOST))
+        if entry.change.standing is ChangeState.ACTIVE
+        for delta in entry.change.deltas
+        if delta.path == path and delta.before != delta.after
+    ]
+    start = next((at for at, each in enumerate(made) if (each.after or "") == published), len(made))
+    end = next((at + 1 for at, each in enumerate(made) if at >= start and each.is_read), len(made))
+    known = made[start:end]
+    named = {name for each in known for name in (each.before, each.after)} | {published}
+    contents = {"": b"", **await ledger.contents({name for name in named if name})}
+    texts = {name: data.decode(errors="replace") for name, data in contents.items()}
+    if not known:
+        return [Version(texts[published])]
+    found = [Version(texts[each.after or ""], each.id) for each in known]
+    # A journal may be begun in an editor while the first lesson is learned; nobody begins a skill twice.
+    if not known[-1].is_read and (known[-1].before or places.is_journal(target)):
+        found.append(Version(texts[known[-1].before or ""]))
+    return _resave(found, [each.is_resaved for each in known], split)
+
+
+def _resave(found: Sequence[Version], resaved: Sequence[bool], split: Split) -> list[Version]:
+    """Add to each version what later saves of older buffers have added: the editor has that, too."""
+    versions: list[Version] = []
+    for at, version in enumerate(found):
+        text = version.text
+        for later in range(at - 1, -1, -1):
+            if resaved[later]:
+                text = merge(found[later + 1].text, text, found[later].text, split, both=True).text
+        if versions and text == versions[-1].text:
+            versions[-1] = replace(versions[-1], change=version.change)
+        else:
+            versions.append(replace(version, text=text, resaved=any(resaved[:at])))
+    return versions
+
+
+def choose(versions: Sequence[Version], saved: str, split: Split, *, unread: bool) -> Version:
+    """Return the version that a save was made from. `unread`: nobody has read the newest one before the save.
+    A file that was emptied is empty on purpose. One that says what an old version said was made from the next
+    one, by removing what came with it: nobody saves a file without a change."""
+    newest, pieces = versions[0], _pieces(saved, split)
+    if not pieces:
+        return newest
+    if not unread and set(pieces) <= set(_pieces(newest.text, split)):
+        for newer, version in pairwise(versions):
+            if _pieces(version.text, split) == pieces and not version.resaved:
+                return newer
+    return _find_traced(versions, saved, split)
+
+
+def _find_traced(versions: Sequence[Version], saved: str, split: Split) -> Version:
+    pieces = [_pieces(each.text, split) for each in versions]
+    there, known = set(_pieces(saved, split)), {piece for each in pieces for piece in each}
+    written = [piece for piece in there if piece not in known]
+    for at, (version, _) in enumerate(pairwise(versions)):
+        older = {piece for each in pieces[at + 1 :] for piece in each}
+        came = [piece for piece in pieces[at] if piece not in older]
+        if any(piece in there for piece in _telling(came)):
+            return version
+        lost = [piece for piece in older if piece not in there]
+        if any(_is_reworded(piece, written, lost) for piece in came):
+            return version
+    return versions[-1]
+
+
+def _pieces(text: str, split: Split) -> list[str]:
+    return [piece.strip() for piece in split(text) if piece.strip()]
+
+
+def _telling(pieces: Sequence[str]) -> Sequence[str]:
+    """Leave out lines that say little, such as headings, where there are others."""
+    telling = [each for each in pieces if each.startswith(MARK) or len(each.split()) >= _TELLING]
+    return telling or pieces
+
+
+def _is_reworded(piece: str, written: Sequence[str], lost: Sequence[str]) -> bool:
+    """Whether the owner wrote this piece in other words, and not an older one."""
+    return any(_is_like(piece, new) and not any(_is_like(old, new) for old in lost) for new in written)
+
+
+def _is_like(one: str, other: str) -> bool:
+    """Whether the one may have become the other under somebody's hands."""
+    if one in other:
+        return True
+    ratio = SequenceMatcher(None, one, other).ratio()
+    return ratio >= _SAME or (ratio >= _ALIKE and (resembles(one, other) or contradicts(one, other)))
+
+
+async def take_save(ledger: Ledger, target: Target, path: str, published: str, save: Save) -> Saved:
+    """Return what a save makes of a file. `published` is the digest of what was last put on the disk; empty
+    if nothing was, or if it was taken away."""
+    if not published and not places.is_journal(target):
+        return take(save, [Version("")])
+    return take(save, await load_versions(ledger, target, path, published, save.split))
+
+
+def take(save: Save, versions: Sequence[Version]) -> Saved:
+    """Merge what the owner saved with what is held, on the version that it was made from."""
+    base = choose(versions, save.saved, save.split, unread=save.unread)
+    merged = merge(base.text, save.held, save.saved, save.split, both=save.both)
+    is_met = any(set(each.ours) - set(each.base) or not save.both for each in merged.clashes)
+    notices = [_describe_clash(save.place, both=save.both)] if is_met else []
+    if base is not versions[0]:
+        notices += _describe_newer(save, versions, merged)
+    return Saved(merged.text.encode(), merged.text != save.saved, tuple(notices))
+
+
+def _describe_newer(save: Save, versions: Sequence[Version], merged: Merged) -> list[str]:
+    """Say what was kept or stays removed although the save says otherwise, and did not meet the edit."""
+    place, split, notices = save.place, save.split, list[str]()
+    there, now = _pieces(save.saved, split), _pieces(merged.text, split)
+    met = {*there, *(piece.strip() for clash in merged.clashes for piece in clash.ours)}
+    kept = [piece for piece in _pieces(versions[0].text, split) if piece in now and piece not in met]
+    gone = [piece for piece in there if piece not in now]
+    if kept:
+        notices.append(_describe_kept(place, kept, _find_change(versions, kept[0], split)))
+    if gone:
+        others = f" and {len(gone) - 1} more lines" if gone[1:] else ""
+        notices.append(
+            f"{place}: {_quoted(gone[0])}{others} had been removed since the version that you edited, and "
+            "stays removed. hone log has it."
+        )
+    return notices
+
+
+def _describe_clash(place: str, *, both: bool) -> str:
+    if both:
+        return f"{place}: your edit and a change made meanwhile met in the same place; both were kept."
+    return f"{place}: your edit took the place of what was changed meanwhile; hone log has both."
+
+
+def _describe_kept(place: str, kept: Sequence[str], change: ChangeId | None) -> str:
+    if kept[1:]:
+        return (
+            f"{place}: {len(kept)} lines were kept that are newer than the version you edited, such as "
+            f"{_quoted(kept[0])}. hone log lists them."
+        )
+    remedy = f" To remove it: hone undo {change}" if change else ""
+    return f"{place}: {_quoted(kept[0])} was kept, because it is newer than the version you edited.{remedy}"
+
+
+def _quoted(piece: str) -> str:
+    return f'"{one_line(piece.removeprefix(MARK), 80)}"'
+
+
+def _find_change(versions: Sequence[Version], piece: str, split: Split) -> ChangeId | None:
+    """Return the change that brought a piece."""
+    found = None
+    for version in versions:
+        if piece not in _pieces(version.text, split):
+            break
+        found = version.change
+    return found
