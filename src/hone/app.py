@@ -35,7 +35,7 @@ from hone.knowledge.library import Library
 from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
-from hone.learning.background import Background
+from hone.learning.background import QUIET, Background, Pacing
 from hone.learning.budget import Bounds
 from hone.learning.lookback import Lookback, choose_schedule, explain_off, look_after
 from hone.models.wrappers import Windowed
@@ -63,9 +63,6 @@ from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
     from hone.learning.review import Reviewer
-
-QUIET = 30.0
-"""Seconds without a word of the user's before a review may take a local server."""
 
 P = TypeVar("P", bound=Part)
 
@@ -299,8 +296,9 @@ class Hone(TaskRunner):
     def background(self) -> Background:
         """What learns beside the conversations. It starts to work with `attend`."""
         names = frozenset(topic.name for topic in self._topics if topic.interval)
-        polite = (QUIET, names, Presence(self.home), lambda: self.models.is_local)
-        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, *polite)
+        at_once = self.settings.learning.parallel
+        pacing = Pacing(QUIET, Presence(self.home), lambda: self.models.is_local, at_once)
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, names, pacing)
 
     @cached_property
     def lookback(self) -> Lookback:

@@ -240,8 +240,9 @@ class InMemoryJobs:
     async def jobs(self, limit: int | None = None) -> Sequence[Job]:
         return tuple(self._sessions.queue[::-1][:limit])
 
-    async def waiting(self) -> Sequence[Job]:
-        return tuple(job for job in self._sessions.queue if job.state is State.QUEUED)
+    async def waiting(self, session: SessionId | None = None) -> Sequence[Job]:
+        queued = (job for job in self._sessions.queue if job.state is State.QUEUED)
+        return tuple(job for job in queued if session in (None, job.session))
 
     async def begin(self, id: JobId, review: SessionId) -> Job:
         return self._save(stages.begun(await self.job(id), review))
@@ -253,10 +254,13 @@ class InMemoryJobs:
         contents: Mapping[str, bytes],
         cached: float | None,
         at: datetime,
+        covered: Sequence[JobId] = (),
     ) -> Sequence[Entry]:
         job = stages.queued(await self.job(id))
         entries = await self._ledger.record(changes, contents, at)
         self._save(stages.completed(job, cached, at, [entry.id for entry in entries]))
+        for other in covered:
+            self._save(stages.completed_with(await self.job(other), id, at))
         return entries
 
     async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:
