@@ -18,7 +18,7 @@ from hone.core.ledger import Entry
 from hone.core.part import Part
 from hone.core.topics import NAMES
 from hone.core.value import replace
-from hone.learning.background import BREATH, GLANCE, PATIENCE, Background, Pacing, find_patience
+from hone.learning.background import BREATH, GLANCE, PATIENCE, RELOAD, Background, Pacing
 from hone.learning.review import Reviewer
 from hone.models.wrappers import Aside, unhindered
 from tests.reference.ledger import InMemoryLedger
@@ -131,13 +131,15 @@ async def test_reviews_of_one_tree_are_done_one_at_a_time_and_drain_waits_for_th
     await background.close()
 
 
-def trees(*ids: int, parallel: int, local: bool = False) -> tuple[Background, Bench]:
+def trees(
+    *ids: int, parallel: int, local: bool = False, clock: ManualClock | None = None
+) -> tuple[Background, Bench]:
     """A queue of reviews of different conversations, which wait at the gate."""
     queue = Queue()
     queue.all = {JobId(id): of_tree(id) for id in ids}
     bench = Bench(queue)
     pacing = Pacing(is_local=lambda: local, parallel=parallel)
-    return Background(queue, lambda: bench, ManualClock(), pacing=pacing), bench
+    return Background(queue, lambda: bench, clock or ManualClock(), pacing=pacing), bench
 
 
 def of_tree(id: int, tree: str = "") -> Job:
@@ -159,12 +161,16 @@ async def test_reviews_of_different_trees_run_side_by_side_within_the_bound(loca
 
 
 async def test_what_is_queued_while_a_review_hangs_does_not_wait_for_it() -> None:
-    background, bench = trees(1, parallel=2)
+    clock = ManualClock()
+    background, bench = trees(1, parallel=2, clock=clock)
     background.attend(silent)
     await settle()
     assert bench.done == [1]
     bench.queue.all |= {JobId(2): of_tree(2), JobId(3): of_tree(3, tree="tree-1")}
     background.notify()
+    await settle()
+    assert bench.done == [1], "the queue is not looked at all the time"
+    clock.advance(RELOAD)
     await settle()
     assert (bench.done, bench.now) == ([1, 2], 2), "the third one is of the tree that is at work"
     bench.gate.set()
@@ -187,12 +193,15 @@ async def test_side_by_side_too_drain_begins_none_twice_and_what_is_cancelled_st
     assert [job.state for job in await bench.queue.waiting()] == [State.QUEUED] * 4
 
 
-@given(st.integers(0, 10_000))
-def test_the_longer_the_queue_the_sooner_it_is_through_however_busy_the_turns_are(queued: int) -> None:
-    """All that wait step aside for a minute together, one after the other; one alone does so, too."""
-    assert 0 < find_patience(queued + 1) <= find_patience(queued) <= PATIENCE
-    assert find_patience(queued) * queued <= PATIENCE
-    assert find_patience(1) == PATIENCE
+@given(st.integers(0, 10_000), st.integers(1, 64))
+def test_the_longer_the_queue_the_more_run_and_the_less_they_step_aside(queued: int, parallel: int) -> None:
+    """One alone steps aside for a minute, and all that wait do so for a minute together."""
+    pacing = Pacing(is_local=lambda: False, parallel=parallel)
+    assert 1 <= pacing.most(queued) <= pacing.most(queued + 1) <= parallel
+    assert (pacing.most(queued) - 1) ** 2 <= queued
+    assert 0 < pacing.patience(queued + 1) <= pacing.patience(queued) <= PATIENCE
+    assert pacing.patience(queued) * queued <= PATIENCE
+    assert (pacing.most(1), pacing.patience(1), Pacing().most(queued)) == (1, PATIENCE, 1)
 
 
 async def test_what_is_queued_later_is_done_when_it_is_told() -> None:
@@ -355,6 +364,25 @@ async def test_a_review_stands_still_for_a_minute_in_all_and_then_goes_on_beside
     clock.advance(PATIENCE / 2)
     await step
     await aside()
+    await background.close()
+
+
+async def test_a_review_that_steps_aside_goes_on_when_the_queue_behind_it_grows() -> None:
+    clock = ManualClock()
+    background, bench = trees(1, parallel=1, clock=clock)
+    background.attend(silent)
+    await settle()
+    background.occupied(True)
+    step = asyncio.ensure_future(bench.steps[0]())
+    await settle()
+    bench.queue.all |= {JobId(id): of_tree(id) for id in range(2, 90)}
+    background.notify()
+    await settle()
+    assert not step.done()
+    for _ in range(2):
+        clock.advance(RELOAD)
+        await settle()
+    assert step.done()
     await background.close()
 
 

@@ -9,7 +9,7 @@ from hone.core.jobs import Count, Counters, Job, JobId, Look, PendingLook, State
 from hone.core.ledger import Change, ChangeId, ChangeState, Entry, Ledger
 from hone.core.messages import sound
 from hone.core.outbox import OutboxItem, OutboxStatus
-from hone.core.ports import Header, SessionSummary, Spending, StoredSession
+from hone.core.ports import Header, SessionSummary, Spending, SpendingTotal, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.topics import NAMES
 from hone.core.transcript import Node, Transcript
@@ -185,6 +185,13 @@ class InMemorySessions:
             and (since is None or spent.at >= since)
             and (not origins or spent.origin in origins)
         )
+
+    async def total_spending(
+        self, since: datetime, until: datetime, origins: Collection[Origin]
+    ) -> SpendingTotal:
+        rows = [each for _, each in self._spent if since <= each.at < until and each.origin in origins]
+        unpriced = sum(each.usage.input + each.usage.output for each in rows if each.usage.cost is None)
+        return SpendingTotal(sum(each.usage.cost or 0.0 for each in rows), unpriced)
 
     def _orphaned(self, job: Job) -> Job:
         """It reads what is left of the others, if there are some. Nobody says when a session is deleted."""

@@ -69,7 +69,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "turns or tool iterations a review comes (0: never), who looks back over a conversation that was "
         "left (detach, queue, off), by which model, for how many dollars a day, how many at a time.",
         'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\n'
-        'after_exit = "detach"\nmodel = ""\ndaily = 1.0\nparallel = 4\n'
+        'after_exit = "detach"\nmodel = ""\ndaily = 1.0\nparallel = 16\n'
         'show = "on"',
     ),
     "checkpoints": (

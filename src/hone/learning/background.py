@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from math import isqrt
 from typing import Protocol
 
 from msgspec import Struct
@@ -29,6 +30,8 @@ LONG_PATIENCE = 300.0
 """The same where a server does one thing at a time."""
 QUIET = 30.0
 """Seconds without a word of the user's before a review may take a local server."""
+RELOAD = 1.0
+"""Seconds between two looks at the queue while reviews are at work."""
 POLL = 0.5
 """Seconds between two looks whether the user's turn is on in another process."""
 GLANCE = 600.0
@@ -46,18 +49,25 @@ class ReviewRunner(Protocol):
 class Pacing(Struct, frozen=True):
     """How reviews share the model with the user. `is_local` tells whether the model's server does one thing
     at a time, as far as is known by then: if so, a review begins when the user has been quiet for `pause`
-    seconds, and gives way to a turn in any process that has the same `presence`. Otherwise `parallel` reviews
-    run side by side, one for each conversation tree."""
+    seconds, and gives way to a turn in any process that has the same `presence`. Otherwise up to `parallel`
+    reviews run side by side, each of another conversation tree."""
 
     pause: float = 0.0
     presence: Presence | None = None
     is_local: Callable[[], bool] = lambda: True
     parallel: int = 1
 
-    @property
-    def most(self) -> int:
-        """How many reviews may run now."""
-        return 1 if self.is_local() else self.parallel
+    def most(self, queued: int) -> int:
+        """Return how many reviews may run at a time: the more the longer the queue is, so that a few do not
+        take the provider from the user, and many get through."""
+        return 1 if self.is_local() else max(1, min(self.parallel, isqrt(max(0, queued - 1)) + 1))
+
+    def patience(self, queued: int) -> float:
+        """Return how many seconds a review steps aside for turns: a minute if it is the only one, and less
+        the more are waiting. A server with many conversations is never idle, and its reviews must keep up."""
+        if self.presence and self.is_local():
+            return LONG_PATIENCE
+        return PATIENCE / max(1, queued) ** 2
 
 
 UNHURRIED = Pacing()
@@ -87,7 +97,7 @@ class Background:
         self._emit: Emit = ignore
         self._at_work: dict[JobId, tuple[Job, asyncio.Task[None]]] = {}
         self._moved = asyncio.Event()
-        self._queued = 0
+        self._queued, self._reloaded = 0, 0.0
         self._busy = self._turns = 0
         self._idle, self._taken = asyncio.Event(), asyncio.Event()
         self._idle.set()
@@ -179,15 +189,16 @@ class Background:
         """Do these reviews, and until then those that are queued meanwhile. `quiet`: wait for a pause before
         each, where a server does one thing at a time."""
         async with asyncio.TaskGroup() as group:
-            while left or await self._refill(left, until):
+            while left or (self._at_work and self._clock.monotonic() < until):
+                await self._reload(left, until)
                 job = self._find_free(left)
                 if job and quiet:
                     await self._quiet()
                 if job and job is self._find_free(left):
                     left.remove(job)
                     self._start(job, group)
-                elif left:
-                    await self._move()
+                elif left or self._at_work:
+                    await self._move(until)
 
     def _start(self, job: Job, group: asyncio.TaskGroup) -> None:
         task = group.create_task(self._do(job))
@@ -200,26 +211,26 @@ class Background:
 
         task.add_done_callback(end)
 
-    async def _refill(self, left: list[Job], until: float) -> bool:
-        """Wait until something is queued; False if all reviews have ended before, or the time is over."""
-        while self._at_work and self._clock.monotonic() < until:
-            if self._wake.is_set():
-                self._wake.clear()
-                left += [job for job in await self._left() if job.id not in self._at_work]
-            if left:
-                return True
-            await self._move()
-        return False
+    async def _reload(self, left: list[Job], until: float) -> None:
+        """Look at the queue again if something was queued, but not all the time."""
+        now = self._clock.monotonic()
+        if self._wake.is_set() and self._reloaded + RELOAD <= now < until:
+            self._wake.clear()
+            left[:] = [job for job in await self._left() if job.id not in self._at_work]
 
-    async def _move(self) -> None:
-        """Wait until a review has ended or another one is queued."""
+    async def _move(self, until: float) -> None:
+        """Wait until a review has ended, or it is time to look at the queue again."""
         self._moved.clear()
-        await self._moved.wait()
+        again = self._reloaded + RELOAD
+        wait = again - self._clock.monotonic() if self._wake.is_set() and again < until else GLANCE
+        with suppress(TimeoutError):
+            async with self._clock.timeout(max(0.0, wait)):
+                await self._moved.wait()
 
     def _find_free(self, left: list[Job]) -> Job | None:
         """Return the first one that can begin now, and leave out those that have been tried meanwhile."""
         left[:] = [job for job in left if job.id not in self._seen]
-        if len(self._at_work) >= self._pacing.most:
+        if len(self._at_work) >= self._pacing.most(self._queued):
             return None
         trees = {job.tree for job, _ in self._at_work.values()}
         return next((job for job in left if job.tree not in trees), None)
@@ -294,16 +305,14 @@ class Background:
         waited = 0.0
 
         def left() -> float:
-            if self._pacing.presence and self._pacing.is_local():
-                return LONG_PATIENCE - waited
-            return find_patience(self._queued) - waited
+            return self._pacing.patience(self._queued) - waited
 
         async def wait() -> None:
             nonlocal waited
             while left() > 0 and (not self._idle.is_set() or self._is_elsewhere()):
                 began = self._clock.monotonic()
                 with suppress(TimeoutError):
-                    async with self._clock.timeout(left()):
+                    async with self._clock.timeout(min(left(), RELOAD)):  # the queue may grow meanwhile
                         await self._idle.wait()
                 await self._clock.sleep(BREATH)
                 waited += self._clock.monotonic() - began
@@ -327,6 +336,7 @@ class Background:
             self._reviewer.tidy(waiting)
         except StoreError:
             return ()
+        self._reloaded = self._clock.monotonic()
         self._seen &= {job.id for job in waiting}
         left = [job for job in waiting if job.id not in self._seen]
         self._queued = len(left)
@@ -342,9 +352,3 @@ class Background:
             tried = True
         if tried:
             self._seen.add(job.id)
-
-
-def find_patience(queued: int) -> float:
-    """Return how many seconds a review steps aside for turns: a minute if it is the only one, and less the
-    more are waiting. A server with many conversations is never idle, and its reviews must keep up."""
-    return PATIENCE / max(1, queued) ** 2
