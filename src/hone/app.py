@@ -35,7 +35,7 @@ from hone.knowledge.library import Library
 from hone.knowledge.places import ARCHIVE, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
-from hone.learning.background import Background
+from hone.learning.background import QUIET, Background, Pacing
 from hone.learning.budget import Bounds
 from hone.learning.lookback import Lookback, choose_schedule, explain_off, look_after
 from hone.models.wrappers import Windowed
@@ -52,7 +52,7 @@ from hone.runtime.permissions.factory import PermissionsFactory
 from hone.runtime.provenance.lazy import Beside, LazyProvenance
 from hone.runtime.session import Session, SessionDeps, branch, new_id
 from hone.runtime.task_runner import TaskRunner
-from hone.runtime.toolbox_factory import Enclosure, ToolboxDeps, ToolboxFactory
+from hone.runtime.toolbox_factory import Enclosure, Equip, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.caches import cache_of
@@ -63,9 +63,6 @@ from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
     from hone.learning.review import Reviewer
-
-QUIET = 30.0
-"""Seconds without a word of the user's before a review may take a local server."""
 
 P = TypeVar("P", bound=Part)
 
@@ -206,9 +203,9 @@ class Hone(TaskRunner):
         with, or is "auto". `id` must be unused. `told` is what a client claims was said before; it counts as
         foreign text."""
         await self.ready()
-        agent, known = await self._agent(model, self.folder, self.toolboxes.lend(self.folder))
+        agent, known = await self._agent(model, self.folder, self.toolboxes.lend)
         header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=str(self.folder))
-        deps = await self._session_deps(self.folder)
+        deps = await self._session_deps(self.folder, agent.toolbox)
         opening = await self._parts.seed(template, agent.toolbox) if template else None
         start = Transcript(agent.prefix.digest)
         for message in told:
@@ -224,8 +221,8 @@ class Hone(TaskRunner):
         folder = find_folder(stored.header, self.folder, self.notices)
         await self.ready()
         wanted = model_for(stored, model, self.settings)
-        agent, _ = await self._agent(wanted, folder, self.toolboxes.lend(folder))
-        deps = await self._session_deps(folder, find_mode(stored.transcript))
+        agent, _ = await self._agent(wanted, folder, self.toolboxes.lend)
+        deps = await self._session_deps(folder, agent.toolbox, find_mode(stored.transcript))
         session = Session(
             stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
         )
@@ -299,8 +296,9 @@ class Hone(TaskRunner):
     def background(self) -> Background:
         """What learns beside the conversations. It starts to work with `attend`."""
         names = frozenset(topic.name for topic in self._topics if topic.interval)
-        polite = (QUIET, names, Presence(self.home), lambda: self.models.is_local)
-        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, *polite)
+        at_once = self.settings.learning.parallel
+        pacing = Pacing(QUIET, Presence(self.home), lambda: self.models.is_local, at_once)
+        return Background(self.jobs, lambda: self.reviewer, self.clock, self.parts, names, pacing)
 
     @cached_property
     def lookback(self) -> Lookback:
@@ -357,7 +355,7 @@ class Hone(TaskRunner):
         """Return an agent that is shown its tools and runs none: what a review or the curator needs."""
         await self.ready()
         place = folder or self.folder
-        return (await self._agent(model, place, self.toolboxes.show(place)))[0]
+        return (await self._agent(model, place, self.toolboxes.show))[0]
 
     async def _reader(self, stored: StoredSession) -> Agent:
         """Return the reviewer of a conversation: the agent that had it, on its own prefix, if possible."""
@@ -409,22 +407,24 @@ class Hone(TaskRunner):
         parts = self._parts.having("tools")
         return [tool for part in parts for tool in part.review_tools(self.folder, source, ledger)]
 
-    async def _agent(self, wanted: str, folder: Path, toolbox: Toolbox) -> tuple[Agent, ChangeId]:
-        """Return the agent, and the last change that its prefix knows of."""
+    async def _agent(self, wanted: str, folder: Path, equip: Equip) -> tuple[Agent, ChangeId]:
+        """Return the agent, and the last change that its prefix knows of. One without tools gets none."""
         found = await self.models.find(wanted)
         room = Windowed(found.model, found.window, self.settings.compact_at, schemas=found.schemas)
         if found.plain:
             prefix = compose(found.name, (read_text("plain"),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()
-        known = await self._known.snapshot(folder)
+        known, toolbox = await self._known.snapshot(folder), equip(folder)
         added = [text for part in self._parts.having("sections") for text in part.sections()]
         sections = self._sections.order(folder, known, (*added, self.system))
         prefix = compose(found.name, sections, toolbox.values(), self.settings.sampling)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
-    async def _session_deps(self, folder: Path, told: Mode | None = None) -> SessionDeps:
+    async def _session_deps(self, folder: Path, own: Toolbox, told: Mode | None = None) -> SessionDeps:
+        """`own` are the tools of the conversation, which a fallback model goes on with."""
         fallback = self.settings.fallback
-        spare, _ = await self._agent(fallback, folder, self.toolboxes.lend(folder)) if fallback else (None, 0)
+        equip = (lambda _: own) if own else self.toolboxes.lend
+        spare, _ = await self._agent(fallback, folder, equip) if fallback else (None, 0)
         reminders = (part.remind() for part in self._parts.having("remind"))
         return SessionDeps(
             self.sessions,

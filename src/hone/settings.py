@@ -4,7 +4,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -132,6 +132,9 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whom to ask for reviews; empty: whoever had the conversation, whose prompt the provider still has."""
     daily: float = 1.0
     """US dollars that reviews may cost in a day."""
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 16
+    """Reviews that run at a time when many are queued: the root of their number, but no more than this. It is
+    always one where the model runs on a server of your own."""
     show: Literal["off", "on", "verbose"] = "on"
     """How a review that has ended is told: not at all, in one line, or with each change."""
 

@@ -247,6 +247,34 @@ async def test_a_review_that_changed_nothing_is_done_like_any_other(stores: Stor
     assert await stores.jobs.job(job.id) == replace(job, state=State.DONE, ended=LATER)
 
 
+async def test_jobs_that_a_review_covers_are_done_with_it_or_not_at_all(stores: Stores) -> None:
+    leader, queued_one, tried, ended = [await queued(stores) for _ in range(4)]
+    await stores.jobs.begin(tried.id, REVIEW)
+    await stores.jobs.fail(tried.id, "cut off", LATER, again=True)
+    await stores.jobs.cancel(ended.id, LATER)
+    covered = [queued_one.id, tried.id, ended.id]
+    before = await view(stores)
+    with pytest.raises(Conflict):
+        await stores.jobs.complete(leader.id, [note(TWO, ONE)], BODIES, 0.5, LATER, covered)
+    assert await view(stores) == before
+    await stores.jobs.complete(leader.id, [note(None, ONE)], BODIES, 0.5, LATER, covered)
+    cancelled, second, first, _ = await stores.jobs.jobs()
+    told = f"{queued_one.why}, read in review {leader.id}"
+    assert first == replace(queued_one, state=State.DONE, ended=LATER, why=told)
+    assert (second.state, second.tries, second.error, second.changes) == (State.DONE, 1, "", ())
+    assert cancelled == replace(ended, state=State.CANCELLED, ended=LATER)
+    assert await stores.jobs.waiting() == ()
+
+
+async def test_the_queue_of_one_session_is_the_part_of_the_queue_that_is_its(stores: Stores) -> None:
+    await begin(stores.sessions, A)
+    await begin(stores.sessions, B)
+    jobs = [await stores.jobs.enqueue(each, 1, NOTES, "due", NOW) for each in (A, B, A, A)]
+    await stores.jobs.cancel(jobs[0].id, NOW)
+    assert await stores.jobs.waiting(A) == (jobs[2], jobs[3])
+    assert await stores.jobs.waiting(C) == ()
+
+
 async def test_what_failed_or_was_cancelled_says_when_and_why(stores: Stores) -> None:
     one, two = await queued(stores), await queued(stores)
     await stores.jobs.fail(one.id, "the budget is spent", LATER, again=False)
@@ -371,7 +399,8 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
         case "complete":
             after = TWO if held == ONE else ONE
             changes = [note(digest(b"stale") if deed.wrong else held, after)] * (deed.turns > 0)
-            return lambda stores: stores.jobs.complete(id, changes, {}, deed.turns / 2, LATER)
+            covered = [JobId(each) for each in range(1, length + 1) if each % 3 == deed.at and each != id]
+            return lambda stores: stores.jobs.complete(id, changes, {}, deed.turns / 2, LATER, covered)
         case "fail":
             return lambda stores: stores.jobs.fail(id, f"failed {deed.turns}", LATER, again=deed.turns > 0)
         case "cancel":

@@ -29,7 +29,7 @@ from hone.core.messages import (
     user,
 )
 from hone.core.model import Usage
-from hone.core.ports import IMPORTED, Header, Sessions, Spending, StoredSession
+from hone.core.ports import IMPORTED, Header, Sessions, Spending, SpendingTotal, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.topics import NAMES
 from hone.core.transcript import Node, Transcript
@@ -511,6 +511,11 @@ async def test_spending_is_kept_in_order_by_session_and_in_all(sessions: Session
     assert await sessions.spending(A, since=NOW - timedelta(days=1)) == (SPENT, unpriced)
     assert await sessions.spending(origins=(Origin.REVIEW,)) == (unpriced, unpriced)
     assert await sessions.spending(A, since=NOW, origins=(Origin.REVIEW, Origin.CURATOR)) == ()
+    both, day = (Origin.REVIEW, Origin.USER), timedelta(days=1)
+    assert await sessions.total_spending(NOW - day, NOW, both) == SpendingTotal(0.0, 10)
+    assert await sessions.total_spending(NOW, NOW + day, both) == SpendingTotal(SPENT.usage.cost or 0.0)
+    assert await sessions.total_spending(NOW - day, NOW + day, (Origin.REVIEW,)) == SpendingTotal(0.0, 10)
+    assert await sessions.total_spending(NOW + day, NOW + 2 * day, both) == SpendingTotal()
 
 
 async def test_many_appends_at_once_to_one_session_let_one_win_and_tell_the_others(

@@ -90,7 +90,7 @@ async def aftermath(context: Scene, tally: Tally, story: str = "") -> None:
         wrong = [*missing(jobs, context), *await astray(hone, jobs, learned)]
         assert isinstance(hone.ledger, SqliteLedger)
         wrong += [f"unsound: {each}" for each in await hone.ledger.unsound()]
-        (talk,) = await hone.sessions.list()
+        talk = max(await hone.sessions.list(), key=lambda each: each.messages)
         said = [message.text for message in (await hone.sessions.load(talk.header.id)).transcript]
         if said.count("Done.") != context.turns or talk.messages != 2 * context.turns:
             wrong.append(f"unsound: the conversation is {said}")
@@ -143,13 +143,16 @@ class Range:
         self._scenes = 0
 
     async def prepare(self, reviewed: int, due: int) -> Path:
-        """A home with one conversation, of which some turns were reviewed and others are due."""
+        """A home with one conversation, of which some turns were reviewed and others are due. The second one
+        that is due and those after it are branches of it: what is due in one branch is read at once."""
         home = self._path / f"{reviewed}-{due}"
         if not home.exists():
             home.mkdir(mode=0o700)
             async with self._scene(home, due) as context, context.open() as hone:
                 session = await hone.session()
                 for number in range(reviewed + due):
+                    if number > reviewed:
+                        session = await hone.resume(await hone.branch(session.id))
                     await session.send("a wish")
                     if number < reviewed:
                         await hone.background.drain()

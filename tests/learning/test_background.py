@@ -1,9 +1,13 @@
-"""E2: reviews run one at a time, when somebody attends, out of the user's way, and nothing stops them."""
+"""E2: reviews run within a bound, when somebody attends, out of the user's way, and nothing stops them."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock
 from hone.core.errors import StoreError
@@ -14,7 +18,7 @@ from hone.core.ledger import Entry
 from hone.core.part import Part
 from hone.core.topics import NAMES
 from hone.core.value import replace
-from hone.learning.background import BREATH, GLANCE, PATIENCE, Background
+from hone.learning.background import BREATH, GLANCE, PATIENCE, RELOAD, Background, Pacing
 from hone.learning.review import Reviewer
 from hone.models.wrappers import Aside, unhindered
 from tests.reference.ledger import InMemoryLedger
@@ -32,7 +36,7 @@ class Queue(InMemoryJobs):
         self.all = {JobId(id): Job(JobId(id), A, A, 2, NAMES, NOW, "due") for id in ids}
         self.broken = False
 
-    async def waiting(self) -> Sequence[Job]:
+    async def waiting(self, session: SessionId | None = None) -> Sequence[Job]:
         await asyncio.sleep(0)
         if self.broken:
             raise StoreError("The disk is gone.")
@@ -77,7 +81,7 @@ def made(*ids: int, pause: float = 0.0, clock: ManualClock | None = None) -> tup
     queue = Queue(*ids)
     bench = Bench(queue)
     bench.gate.set()
-    return Background(queue, lambda: bench, clock or ManualClock(), pause=pause), bench
+    return Background(queue, lambda: bench, clock or ManualClock(), pacing=Pacing(pause)), bench
 
 
 def silent(_: object) -> None:
@@ -112,7 +116,7 @@ async def test_a_review_begins_only_after_the_prompt_had_a_moment_to_come_back()
     await background.close()
 
 
-async def test_reviews_are_done_one_at_a_time_and_drain_waits_for_the_one_at_work() -> None:
+async def test_reviews_of_one_tree_are_done_one_at_a_time_and_drain_waits_for_the_one_at_work() -> None:
     background, bench = made(1, 2, 3)
     bench.gate.clear()
     background.attend(silent)
@@ -125,6 +129,79 @@ async def test_reviews_are_done_one_at_a_time_and_drain_waits_for_the_one_at_wor
     await settle()
     assert (bench.done, bench.most, background.working) == ([1, 2, 3], 1, None)
     await background.close()
+
+
+def trees(
+    *ids: int, parallel: int, local: bool = False, clock: ManualClock | None = None
+) -> tuple[Background, Bench]:
+    """A queue of reviews of different conversations, which wait at the gate."""
+    queue = Queue()
+    queue.all = {JobId(id): of_tree(id) for id in ids}
+    bench = Bench(queue)
+    pacing = Pacing(is_local=lambda: local, parallel=parallel)
+    return Background(queue, lambda: bench, clock or ManualClock(), pacing=pacing), bench
+
+
+def of_tree(id: int, tree: str = "") -> Job:
+    name = SessionId(tree or f"tree-{id}")
+    return Job(JobId(id), name, name, 2, NAMES, NOW, "due")
+
+
+@pytest.mark.parametrize(("local", "most"), [(False, 3), (True, 1)])
+async def test_reviews_of_different_trees_run_side_by_side_within_the_bound(local: bool, most: int) -> None:
+    """A server that does one thing at a time gets one."""
+    background, bench = trees(*range(1, 8), parallel=3, local=local)
+    background.attend(silent)
+    await settle()
+    assert (bench.now, background.working) == (most, 1)
+    bench.gate.set()
+    await settle()
+    assert (sorted(bench.done), bench.most, bench.now, background.working) == ([*range(1, 8)], most, 0, None)
+    await background.close()
+
+
+async def test_what_is_queued_while_a_review_hangs_does_not_wait_for_it() -> None:
+    clock = ManualClock()
+    background, bench = trees(1, parallel=2, clock=clock)
+    background.attend(silent)
+    await settle()
+    assert bench.done == [1]
+    bench.queue.all |= {JobId(2): of_tree(2), JobId(3): of_tree(3, tree="tree-1")}
+    background.notify()
+    await settle()
+    assert bench.done == [1], "the queue is not looked at all the time"
+    clock.advance(RELOAD)
+    await settle()
+    assert (bench.done, bench.now) == ([1, 2], 2), "the third one is of the tree that is at work"
+    bench.gate.set()
+    await settle()
+    assert (bench.done, bench.now) == ([1, 2, 3], 0)
+    await background.close()
+
+
+async def test_side_by_side_too_drain_begins_none_twice_and_what_is_cancelled_stays_queued() -> None:
+    background, bench = trees(1, 2, 3, 4, parallel=2)
+    background.attend(silent)
+    await settle()
+    drained = asyncio.create_task(background.drain())
+    await settle()
+    assert (bench.done, bench.now, drained.done()) == ([1, 2], 2, False)
+    drained.cancel()
+    await asyncio.wait([drained])
+    await background.close()
+    assert (bench.done, bench.now, background.working) == ([1, 2], 0, None)
+    assert [job.state for job in await bench.queue.waiting()] == [State.QUEUED] * 4
+
+
+@given(st.integers(0, 10_000), st.integers(1, 64))
+def test_the_longer_the_queue_the_more_run_and_the_less_they_step_aside(queued: int, parallel: int) -> None:
+    """One alone steps aside for a minute, and all that wait do so for a minute together."""
+    pacing = Pacing(is_local=lambda: False, parallel=parallel)
+    assert 1 <= pacing.most(queued) <= pacing.most(queued + 1) <= parallel
+    assert (pacing.most(queued) - 1) ** 2 <= queued
+    assert 0 < pacing.patience(queued + 1) <= pacing.patience(queued) <= PATIENCE
+    assert pacing.patience(queued) * queued <= PATIENCE
+    assert (pacing.most(1), pacing.patience(1), Pacing().most(queued)) == (1, PATIENCE, 1)
 
 
 async def test_what_is_queued_later_is_done_when_it_is_told() -> None:
@@ -287,6 +364,25 @@ async def test_a_review_stands_still_for_a_minute_in_all_and_then_goes_on_beside
     clock.advance(PATIENCE / 2)
     await step
     await aside()
+    await background.close()
+
+
+async def test_a_review_that_steps_aside_goes_on_when_the_queue_behind_it_grows() -> None:
+    clock = ManualClock()
+    background, bench = trees(1, parallel=1, clock=clock)
+    background.attend(silent)
+    await settle()
+    background.occupied(True)
+    step = asyncio.ensure_future(bench.steps[0]())
+    await settle()
+    bench.queue.all |= {JobId(id): of_tree(id) for id in range(2, 90)}
+    background.notify()
+    await settle()
+    assert not step.done()
+    for _ in range(2):
+        clock.advance(RELOAD)
+        await settle()
+    assert step.done()
     await background.close()
 
 

@@ -27,6 +27,7 @@ from hone.core.value import replace
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import MET, OWNER
 from hone.knowledge.skills.folder import Create, Patch
+from hone.learning.reports import queued as queue_by_hand
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
 from hone.models.wrappers import Aside
@@ -77,6 +78,13 @@ class Broken:
             yield await self._broken(transcript)
         else:
             yield Reply(assistant("Well."))
+
+
+def answer_with(text: str) -> Callable[[Transcript], Awaitable[Reply]]:
+    async def reply(_: Transcript) -> Reply:
+        return Reply(assistant(text))
+
+    return reply
 
 
 LOOKS = call("skills_list", "look", query="trip")
@@ -270,6 +278,74 @@ async def test_of_two_on_one_queue_one_does_each_review(home: Path) -> None:
         jobs = await hone.jobs.jobs()
         assert [job.state for job in jobs] == [State.DONE] * 4
         assert sum(job.tries for job in jobs) == 4
+
+
+async def test_of_several_reviews_of_one_conversation_one_reads_all_and_asks_once(home: Path) -> None:
+    """Every word is read by a review that was done, and the others say which one it was."""
+    model = Broken(answer_with("Nothing to save."))
+    async with Hone(home=home, model=model, settings=EVERY, learning="queue") as hone:
+        session, other = await hone.session(), await hone.session()
+        for words in ("one", "two", "three"):
+            await session.send(words)
+        await other.send("another one")
+        await hone.background.drain()
+        last, third, second, first = await hone.jobs.jobs()
+        assert model.looks == 2
+        assert {job.state for job in (first, second, third, last)} == {State.DONE}
+        read = (await hone.sessions.load(first.review)).transcript
+        said = [message.text for message in read if message.role is Role.USER]
+        assert [text for text in said if ASKED not in text] == ["one", "two", "three"]
+        assert [job.tries for job in (first, second, third, last)] == [1, 0, 0, 1]
+        assert [job.why for job in (second, third)] == [f"1 turn, read in review {first.id}"] * 2
+
+
+async def test_a_review_that_fails_leaves_the_later_ones_and_the_next_that_succeeds_covers_it(
+    home: Path,
+) -> None:
+    """Also what was asked for by hand is done by itself."""
+
+    async def fail_once(_: Transcript) -> Reply:
+        if model.looks == 1:
+            raise Rejected("Not today.")
+        return Reply(assistant("Nothing to save."))
+
+    model = Broken(fail_once)
+    async with Hone(home=home, model=model, settings=EVERY, learning="queue") as hone:
+        session = await hone.session()
+        for words in ("one", "two"):
+            await session.send(words)
+        asked = await queue_by_hand(hone, session.id, NAMES, hone.clock.now())
+        first, second, _ = await hone.jobs.waiting()
+        await hone.reviewer.work(first.id, lambda _: None)
+        assert [(job.state, job.tries) for job in await hone.jobs.waiting()] == [
+            (State.QUEUED, 1),
+            (State.QUEUED, 0),
+            (State.QUEUED, 0),
+        ]
+        await hone.reviewer.work(second.id, lambda _: None)
+        assert [job.id for job in await hone.jobs.waiting()] == [asked.id]
+        assert (await hone.jobs.job(first.id)).why.endswith(f"read in review {second.id}")
+
+
+async def test_what_was_said_before_notes_took_its_place_is_read_although_a_later_review_waits(
+    home: Path,
+) -> None:
+    """The later one begins with the notes, so it does not cover the first one."""
+    model = Broken(answer_with("Nothing to save."))
+    async with Hone(home=home, model=model, settings=EVERY, learning="queue") as hone:
+        session = await hone.session()
+        for number in range(12):
+            await session.send(f"fact {number}: " + "word " * 50)
+        assert await session.compact()
+        for number in range(12, 30):
+            await session.send(f"fact {number}: so it is.")
+        await hone.background.drain()
+        jobs = await hone.jobs.jobs()
+        assert {job.state for job in jobs} == {State.DONE}
+        reviews = [(await hone.sessions.load(job.review)).transcript for job in jobs if job.review]
+        assert len(reviews) == model.looks == 2
+        read = "\n".join(message.text for each in reviews for message in each)
+        assert [number for number in range(30) if f"fact {number}:" not in read] == []
 
 
 # What it never does to the conversation

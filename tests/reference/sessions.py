@@ -9,7 +9,7 @@ from hone.core.jobs import Count, Counters, Job, JobId, Look, PendingLook, State
 from hone.core.ledger import Change, ChangeId, ChangeState, Entry, Ledger
 from hone.core.messages import sound
 from hone.core.outbox import OutboxItem, OutboxStatus
-from hone.core.ports import Header, SessionSummary, Spending, StoredSession
+from hone.core.ports import Header, SessionSummary, Spending, SpendingTotal, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.topics import NAMES
 from hone.core.transcript import Node, Transcript
@@ -186,6 +186,13 @@ class InMemorySessions:
             and (not origins or spent.origin in origins)
         )
 
+    async def total_spending(
+        self, since: datetime, until: datetime, origins: Collection[Origin]
+    ) -> SpendingTotal:
+        rows = [each for _, each in self._spent if since <= each.at < until and each.origin in origins]
+        unpriced = sum(each.usage.input + each.usage.output for each in rows if each.usage.cost is None)
+        return SpendingTotal(sum(each.usage.cost or 0.0 for each in rows), unpriced)
+
     def _orphaned(self, job: Job) -> Job:
         """It reads what is left of the others, if there are some. Nobody says when a session is deleted."""
         if job.state is not State.QUEUED:
@@ -240,8 +247,9 @@ class InMemoryJobs:
     async def jobs(self, limit: int | None = None) -> Sequence[Job]:
         return tuple(self._sessions.queue[::-1][:limit])
 
-    async def waiting(self) -> Sequence[Job]:
-        return tuple(job for job in self._sessions.queue if job.state is State.QUEUED)
+    async def waiting(self, session: SessionId | None = None) -> Sequence[Job]:
+        queued = (job for job in self._sessions.queue if job.state is State.QUEUED)
+        return tuple(job for job in queued if session in (None, job.session))
 
     async def begin(self, id: JobId, review: SessionId) -> Job:
         return self._save(stages.begun(await self.job(id), review))
@@ -253,10 +261,13 @@ class InMemoryJobs:
         contents: Mapping[str, bytes],
         cached: float | None,
         at: datetime,
+        covered: Sequence[JobId] = (),
     ) -> Sequence[Entry]:
         job = stages.queued(await self.job(id))
         entries = await self._ledger.record(changes, contents, at)
         self._save(stages.completed(job, cached, at, [entry.id for entry in entries]))
+        for other in covered:
+            self._save(stages.completed_with(await self.job(other), id, at))
         return entries
 
     async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:

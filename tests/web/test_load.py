@@ -1,17 +1,19 @@
 """I3, F1: many conversations in one server lose nothing, and its end under load is an end in good order."""
 
 import asyncio
+import os
 import re
 import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter
 
 import httpx2
+import pytest
 
 from hone import Hone
 from hone.core.jobs import State
@@ -22,6 +24,7 @@ from hone.models.scripted import call, rounds
 from tests.cli.driving import environment
 from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider
+from tests.models.loopback import until
 from tests.rig import faults
 from tests.web.rig import PATIENCE, Running, listen, running
 
@@ -168,6 +171,39 @@ async def test_a_server_that_is_told_to_end_under_load_ends_in_order_and_learns_
         f"{count} conversations under way at SIGTERM, {len(answered)} turns answered before it: 0 lost, "
         f"{broken} turns ended as interrupted, 0 invalid; {queued} reviews left, all done after the restart"
     )
+
+
+def find_processes(mark: str) -> list[str]:
+    """Return the command lines of processes that have this word in them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if mark in line.split()]
+
+
+async def test_a_server_that_is_told_to_end_leaves_no_command_running_and_keeps_what_was_said(
+    home: Path, tmp_path: Path
+) -> None:
+    mark = f"4{os.getpid()}.5"
+    (home / "hone.toml").write_text('mode = "full"\n')
+
+    def run(messages: Sequence[Message]) -> Message:
+        return assistant(call("terminal", command=f"sleep {mark} & sleep {mark}"))
+
+    async with FakeProvider(run) as stage:
+        async with serving(home, tmp_path, stage) as client:
+            talk = asyncio.create_task(ask(client, "talk", "Work."))
+            async with asyncio.timeout(PATIENCE):
+                await until(lambda: bool(find_processes(mark)))
+            assert not talk.done()
+        with pytest.raises((httpx2.HTTPError, AssertionError)):
+            await talk
+    assert find_processes(mark) == []
+    async with furnish(home, tmp_path) as hone:
+        [found] = await hone.sessions.list()
+        said = list((await hone.sessions.load(found.header.id)).transcript)
+        assert (said[0].text, faults(said)) == ("Work.", [])
 
 
 async def done(client: httpx2.AsyncClient) -> None:

@@ -68,9 +68,10 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "learning": (
         "What becomes of what the agent, a review or the curator learns (auto, ask, off); after how many "
         "turns or tool iterations a review comes (0: never), who looks back over a conversation that was "
-        "left (detach, queue, off), by which model, for how many dollars a day.",
+        "left (detach, queue, off), by which model, for how many dollars a day, how many at a time.",
         'agent = "auto"\nreview = "auto"\ncurator = "auto"\nturns = 10\niterations = 10\n'
-        'after_exit = "detach"\nmodel = ""\ndaily = 1.0\nshow = "on"',
+        'after_exit = "detach"\nmodel = ""\ndaily = 1.0\nparallel = 16\n'
+        'show = "on"',
     ),
     "checkpoints": (
         "Whether files are kept as they were before tools and commands change them, for `hone rewind`; how "

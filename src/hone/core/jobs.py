@@ -35,6 +35,8 @@ Count = Callable[[Counters], tuple[Counters, Topics]]
 
 CUT_OFF = "a turn that was cut off"
 """The cue of words that nobody has searched. It stays if their turn never got an answer."""
+BY_HAND = "by hand"
+"""Why a review is done that the owner asked for."""
 ENOUGH = 4
 """Turns of the owner's that are reason enough to look back, without any cue."""
 TOGETHER = 12
@@ -172,8 +174,8 @@ class Jobs(Protocol):
         """Newest first."""
         ...
 
-    async def waiting(self) -> Sequence[Job]:
-        """Queued ones, oldest first."""
+    async def waiting(self, session: SessionId | None = None) -> Sequence[Job]:
+        """Queued ones, of all sessions or of one, oldest first."""
         ...
 
     async def begin(self, id: JobId, review: SessionId) -> Job:
@@ -187,9 +189,10 @@ class Jobs(Protocol):
         contents: Mapping[str, bytes],
         cached: float | None,
         at: datetime,
+        covered: Sequence[JobId] = (),
     ) -> Sequence[Entry]:
-        """Records what it changed and that it is done, both or neither. Raises Conflict unless it is queued,
-        and what Ledger.record raises."""
+        """Records what it changed and that it is done, both or neither. Those jobs that it `covered` are done
+        with it, if they are queued. Raises Conflict unless it is queued, and what Ledger.record raises."""
         ...
 
     async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:

@@ -61,6 +61,13 @@ class Spending(Struct, frozen=True):
     usage: Usage
 
 
+class SpendingTotal(Struct, frozen=True):
+    """US dollars, and the tokens of those calls whose price nobody knows."""
+
+    cost: float = 0.0
+    unpriced: int = 0
+
+
 class Sessions(Protocol):
     """Conversations, durable once a method has returned. Contents are kept once, by digest; nodes form a tree
     that branches and forks share."""
@@ -136,4 +143,10 @@ class Sessions(Protocol):
         origins: Collection[Origin] = (),
     ) -> Sequence[Spending]:
         """In the order it was noted; of one session, not older than a moment, or by some origins only."""
+        ...
+
+    async def total_spending(
+        self, since: datetime, until: datetime, origins: Collection[Origin]
+    ) -> SpendingTotal:
+        """Add up what these origins spent from one moment until before another."""
         ...

@@ -1,11 +1,14 @@
-"""Run reviews and the background work of features, one at a time, without delaying the conversation."""
+"""Run reviews, a few at a time, and the background work of features without delaying the conversation."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from math import isqrt
 from typing import Protocol
+
+from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
@@ -25,6 +28,10 @@ PATIENCE = 60.0
 """Seconds that a review steps aside in all: a turn that takes longer than that is mostly waiting itself."""
 LONG_PATIENCE = 300.0
 """The same where a server does one thing at a time."""
+QUIET = 30.0
+"""Seconds without a word of the user's before a review may take a local server."""
+RELOAD = 1.0
+"""Seconds between two looks at the queue while reviews are at work."""
 POLL = 0.5
 """Seconds between two looks whether the user's turn is on in another process."""
 GLANCE = 600.0
@@ -39,13 +46,38 @@ class ReviewRunner(Protocol):
     def tidy(self, waiting: Iterable[Job]) -> None: ...
 
 
+class Pacing(Struct, frozen=True):
+    """How reviews share the model with the user. `is_local` tells whether the model's server does one thing
+    at a time, as far as is known by then: if so, a review begins when the user has been quiet for `pause`
+    seconds, and gives way to a turn in any process that has the same `presence`. Otherwise up to `parallel`
+    reviews run side by side, each of another conversation tree."""
+
+    pause: float = 0.0
+    presence: Presence | None = None
+    is_local: Callable[[], bool] = lambda: True
+    parallel: int = 1
+
+    def most(self, queued: int) -> int:
+        """Return how many reviews may run at a time: the more the longer the queue is, so that a few do not
+        take the provider from the user, and many get through."""
+        return 1 if self.is_local() else max(1, min(self.parallel, isqrt(max(0, queued - 1)) + 1))
+
+    def patience(self, queued: int) -> float:
+        """Return how many seconds a review steps aside for turns: a minute if it is the only one, and less
+        the more are waiting. A server with many conversations is never idle, and its reviews must keep up."""
+        if self.presence and self.is_local():
+            return LONG_PATIENCE
+        return PATIENCE / max(1, queued) ** 2
+
+
+UNHURRIED = Pacing()
+
+
 class Background:
     """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
     reviewer when one is needed. `parts` yields the parts of features and plugins that implement a hook: they
     attend, hear of changes and tend their own work. `topics` are what reviews are about; without any, nothing
-    is looked back over. `is_local` tells whether the model's server does one thing at a time, as far as is
-    known by then: if so, a review begins when the user has been quiet for `pause` seconds, and gives way to a
-    turn in any process that has the same `presence`."""
+    is looked back over."""
 
     def __init__(
         self,
@@ -53,21 +85,19 @@ class Background:
         hire: Callable[[], ReviewRunner],
         clock: Clock,
         parts: Callable[[str], Iterable[Part]] = lambda _: (),
-        pause: float = 0.0,
         topics: Topics = NAMES,
-        presence: Presence | None = None,
-        is_local: Callable[[], bool] = lambda: True,
+        pacing: Pacing = UNHURRIED,
     ) -> None:
         self._jobs = jobs
         self._hire = hire
         self._clock = clock
         self._parts = parts
-        self._pause = pause
         self._topics = topics
-        self._presence = presence
-        self._is_local = is_local
+        self._pacing = pacing
         self._emit: Emit = ignore
-        self._turn = asyncio.Lock()
+        self._at_work: dict[JobId, tuple[Job, asyncio.Task[None]]] = {}
+        self._moved = asyncio.Event()
+        self._queued, self._reloaded = 0, 0.0
         self._busy = self._turns = 0
         self._idle, self._taken = asyncio.Event(), asyncio.Event()
         self._idle.set()
@@ -75,11 +105,15 @@ class Background:
         self._task: asyncio.Task[None] | None = None
         self._seen: set[JobId] = set()
         self._promoted = datetime.min.replace(tzinfo=UTC)
-        self.working: JobId | None = None
 
     @cached_property
     def _reviewer(self) -> ReviewRunner:
         return self._hire()
+
+    @property
+    def working(self) -> JobId | None:
+        """The oldest review at work here."""
+        return min(self._at_work, default=None)
 
     @property
     def is_attended(self) -> bool:
@@ -98,6 +132,7 @@ class Background:
         """Something was queued."""
         self._wake.set()
         self._stir.set()
+        self._moved.set()
 
     def again(self, id: JobId) -> None:
         """One that was tried here is to be tried once more."""
@@ -111,11 +146,11 @@ class Background:
         if self._busy:
             self._idle.clear()
             self._taken.set()
-            if self._presence and self._is_local():
-                self._presence.enter()
+            if self._pacing.presence and self._pacing.is_local():
+                self._pacing.presence.enter()
             return
-        if self._presence:
-            self._presence.leave()
+        if self._pacing.presence:
+            self._pacing.presence.leave()
         self._taken.clear()
         self._idle.set()
         self._stir.set()  # when to look back has moved
@@ -123,18 +158,16 @@ class Background:
 
     async def drain(self) -> None:
         """Does what is due, and returns when it is done: what is at work already included."""
-        async with self._turn:
-            for job in await self._left():
-                await self._do(job)
+        await self._work_off(list(await self._left()))
         for part in self._parts("finish"):
             await part.finish()
 
     async def finish_current(self, seconds: float) -> None:
-        """Wait so long for the review that is at work, if there is one."""
-        if self.working is not None:
+        """Wait so long for the reviews that are at work, if there are any."""
+        if tasks := [task for _, task in self._at_work.values()]:
             with suppress(TimeoutError):
-                async with self._clock.timeout(seconds), self._turn:
-                    return
+                async with self._clock.timeout(seconds):
+                    await asyncio.wait(tasks)
 
     async def close(self) -> None:
         """What is at work is left for later; it starts again from nothing."""
@@ -147,13 +180,60 @@ class Background:
             await self._woken()
             await self._clock.sleep(BREATH)
             self._wake.clear()
-            for job in await self._left():
-                await self._quiet()
-                async with self._turn:
-                    await self._do(job)
+            await self._work_off(list(await self._left()), quiet=True, until=self._clock.monotonic() + GLANCE)
             await self._quiet()
             for part in self._parts("tend"):
-                await part.tend(self._emit)  # without the turn: whoever leaves need not wait for it
+                await part.tend(self._emit)
+
+    async def _work_off(self, left: list[Job], *, quiet: bool = False, until: float = 0.0) -> None:
+        """Do these reviews, and until then those that are queued meanwhile. `quiet`: wait for a pause before
+        each, where a server does one thing at a time."""
+        async with asyncio.TaskGroup() as group:
+            while left or (self._at_work and self._clock.monotonic() < until):
+                await self._reload(left, until)
+                job = self._find_free(left)
+                if job and quiet:
+                    await self._quiet()
+                if job and job is self._find_free(left):
+                    left.remove(job)
+                    self._start(job, group)
+                elif left or self._at_work:
+                    await self._move(until)
+
+    def _start(self, job: Job, group: asyncio.TaskGroup) -> None:
+        task = group.create_task(self._do(job))
+        self._at_work[job.id] = job, task
+
+        def end(_: object) -> None:
+            del self._at_work[job.id]
+            self._moved.set()
+            self._tell_parts()
+
+        task.add_done_callback(end)
+
+    async def _reload(self, left: list[Job], until: float) -> None:
+        """Look at the queue again if something was queued, but not all the time."""
+        now = self._clock.monotonic()
+        if self._wake.is_set() and self._reloaded + RELOAD <= now < until:
+            self._wake.clear()
+            left[:] = [job for job in await self._left() if job.id not in self._at_work]
+
+    async def _move(self, until: float) -> None:
+        """Wait until a review has ended, or it is time to look at the queue again."""
+        self._moved.clear()
+        again = self._reloaded + RELOAD
+        wait = again - self._clock.monotonic() if self._wake.is_set() and again < until else GLANCE
+        with suppress(TimeoutError):
+            async with self._clock.timeout(max(0.0, wait)):
+                await self._moved.wait()
+
+    def _find_free(self, left: list[Job]) -> Job | None:
+        """Return the first one that can begin now, and leave out those that have been tried meanwhile."""
+        left[:] = [job for job in left if job.id not in self._seen]
+        if len(self._at_work) >= self._pacing.most(self._queued):
+            return None
+        trees = {job.tree for job, _ in self._at_work.values()}
+        return next((job for job in left if job.tree not in trees), None)
 
     def _tell_parts(self) -> None:
         for part in self._parts("notify"):
@@ -206,35 +286,39 @@ class Background:
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
-        while self._pause and self._is_local():
+        while self._pacing.pause and self._pacing.is_local():
             await self._idle.wait()
             turns = self._turns
-            await self._clock.sleep(self._pause)
+            await self._clock.sleep(self._pacing.pause)
             if self._idle.is_set() and turns == self._turns and not self._is_elsewhere():
                 return
 
     def _is_elsewhere(self) -> bool:
-        return self._presence is not None and self._is_local() and self._presence.is_elsewhere()
+        return (
+            self._pacing.presence is not None
+            and self._pacing.is_local()
+            and self._pacing.presence.is_elsewhere()
+        )
 
     def _aside(self) -> Aside:
         """For one review: waits while a turn of the user's is on."""
         waited = 0.0
 
         def left() -> float:
-            return (LONG_PATIENCE if self._presence and self._is_local() else PATIENCE) - waited
+            return self._pacing.patience(self._queued) - waited
 
         async def wait() -> None:
             nonlocal waited
             while left() > 0 and (not self._idle.is_set() or self._is_elsewhere()):
                 began = self._clock.monotonic()
                 with suppress(TimeoutError):
-                    async with self._clock.timeout(left()):
+                    async with self._clock.timeout(min(left(), RELOAD)):  # the queue may grow meanwhile
                         await self._idle.wait()
                 await self._clock.sleep(BREATH)
                 waited += self._clock.monotonic() - began
 
         async def taken() -> None:
-            if not self._is_local() or left() <= 0:
+            if not self._pacing.is_local() or left() <= 0:
                 await asyncio.Event().wait()
             while not self._is_elsewhere():
                 with suppress(TimeoutError):
@@ -242,7 +326,7 @@ class Background:
                         await self._taken.wait()
                         return
 
-        return Aside(wait, taken if self._presence else None)
+        return Aside(wait, taken if self._pacing.presence else None)
 
     async def _left(self) -> Sequence[Job]:
         """What is queued and was not tried here. The next process finds what we cannot read."""
@@ -252,21 +336,19 @@ class Background:
             self._reviewer.tidy(waiting)
         except StoreError:
             return ()
-        return [job for job in waiting if job.id not in self._seen]
+        self._reloaded = self._clock.monotonic()
+        self._seen &= {job.id for job in waiting}
+        left = [job for job in waiting if job.id not in self._seen]
+        self._queued = len(left)
+        return left
 
     async def _do(self, job: Job) -> None:
         """Once in this process, unless another one had it: what fails is tried again by the next one."""
-        if job.id in self._seen:
-            return
-        self.working = job.id
         try:
             await self._reviewer.work(job.id, self._emit, self._aside())
             after = await self._jobs.job(job.id)
             tried = after.tries > job.tries or bool(after.error)
         except StoreError:
             tried = True
-        finally:
-            self.working = None
-            self._tell_parts()
         if tried:
             self._seen.add(job.id)

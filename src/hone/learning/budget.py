@@ -8,7 +8,7 @@ everything. Once the cache is cold, or under another model, the fork costs `toke
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from datetime import datetime
+from datetime import datetime, time, timedelta
 
 from msgspec import Struct
 
@@ -42,15 +42,13 @@ USUAL = Bounds()
 
 async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
     """Why nothing more may be spent today; empty if it may."""
-    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    # Only what counts is read: a year of turns is long, and this is asked before each review.
-    today = await sessions.spending(since=midnight, origins=LEARNING)
-    rows = [each for each in today if each.at.astimezone().date() == midnight.date()]
-    cost = sum(each.usage.cost or 0.0 for each in rows)
-    unpriced = sum(each.usage.input + each.usage.output for each in rows if each.usage.cost is None)
-    if cost >= bounds.daily:
+    today = now.astimezone().date()
+    start, end = (datetime.combine(day, time()).astimezone() for day in (today, today + timedelta(days=1)))
+    # Added up where it is stored: a busy day has many rows, and this is asked before each call of a review.
+    total = await sessions.total_spending(start, end, LEARNING)
+    if total.cost >= bounds.daily:
         return f"The budget of {bounds.daily:.2f} USD a day is spent; it goes on tomorrow."
-    if unpriced >= bounds.daily_tokens:
+    if total.unpriced >= bounds.daily_tokens:
         return f"The budget of {bounds.daily_tokens:,} tokens a day is spent; it goes on tomorrow."
     return ""
 

@@ -79,6 +79,10 @@ class Lookback:
         if self._schedule is Schedule.BACKGROUND and not self._background.is_attended:
             self._background.attend(self._hear)
 
+    def forget(self, session: SessionId) -> None:
+        """A conversation was closed and may be opened again: its look is due by its own time."""
+        self._talks.pop(session, None)
+
     async def leave(self, *sessions: SessionId) -> None:
         """The owner has left these conversations, or all of them: what they taught is looked for now."""
         left = sessions or tuple(self._talks)

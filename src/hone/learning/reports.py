@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, Jobs, Topics
+from hone.core.jobs import BY_HAND, Job, Jobs, Topics
 from hone.core.ledger import NO_SESSION
 from hone.core.model import Usage, total
 from hone.core.ports import Sessions
@@ -18,7 +18,6 @@ from hone.knowledge.library import Library
 from hone.runtime.claims import is_claimed
 
 AT_WORK = "at work"
-BY_HAND = "by hand"
 
 
 class Home(Protocol):

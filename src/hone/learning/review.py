@@ -33,7 +33,7 @@ from hone.knowledge.tools import knowledge_tools
 from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
 from hone.learning.known import describe_known
-from hone.learning.source import find_starts, find_topics, read_source, split
+from hone.learning.source import find_starts, find_topics, read_widest, split
 from hone.models.wrappers import Aside, Metered, ModelTerms, Polite, Windowed, unhindered
 from hone.prompt.review import digest, question, text
 from hone.runtime.claims import claim, sweep
@@ -69,11 +69,12 @@ class ReviewDeps(Struct, frozen=True):
 
 
 class Assignment(Struct, frozen=True):
-    """A job with what it is about."""
+    """A job with what it is about, and the jobs that are done with it."""
 
     job: Job
     stored: StoredSession
     source: Source
+    covered: Sequence[JobId] = ()
 
     @property
     def folder(self) -> str:
@@ -126,7 +127,7 @@ class Reviewer:
             await deps.jobs.fail(job.id, reason, deps.clock.now(), again=True)
             return None
         stored = await deps.sessions.load(job.session)
-        given = Assignment(job, stored, await read_source(deps.sessions, job, stored))
+        given = await self._assign(job, stored)
         async with deps.clock.timeout(deps.bounds.seconds):
             for share in SHARES:
                 turn, staged, model = await self._try(given, aside, share)
@@ -136,6 +137,14 @@ class Reviewer:
             await self._failed(job, turn.error, again=model.over_budget)
             return None
         return await self._complete(given, turn, staged, emit)
+
+    async def _assign(self, job: Job, stored: StoredSession) -> Assignment:
+        """Read what the later jobs of this conversation are about, too. Nobody else is at work on them: we
+        hold the claim of the tree."""
+        deps = self._deps
+        source, others = await read_widest(deps.sessions, job, stored, await deps.jobs.waiting(job.session))
+        topics = job.topics.union(*(each.topics for each in others))
+        return Assignment(replace(job, topics=topics), stored, source, [each.id for each in others])
 
     async def _try(self, given: Assignment, aside: Aside, share: float) -> tuple[Turn, StagedLedger, Watched]:
         deps = self._deps
@@ -206,7 +215,8 @@ class Reviewer:
         cached = first.cached / first.input if first and first.input else None
 
         async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
-            return await deps.jobs.complete(job.id, changes, contents, cached, deps.clock.now())
+            now = deps.clock.now()
+            return await deps.jobs.complete(job.id, changes, contents, cached, now, given.covered)
 
         entries = await deps.library.keeper.commit(staged, finish)
         emit(Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries)))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, Topics
+from hone.core.jobs import BY_HAND, Job, Topics
 from hone.core.messages import Message
 from hone.core.ports import Sessions, StoredSession
 from hone.core.transcript import Node, Source, Transcript
@@ -26,6 +26,25 @@ async def read_source(sessions: Sessions, job: Job, stored: StoredSession) -> So
             other = await sessions.load(session)
             sources.append(await _read(sessions, other, messages, job.created))
     return sources[0] if len(sources) == 1 else join(sources)
+
+
+async def read_widest(
+    sessions: Sessions, job: Job, stored: StoredSession, queued: Sequence[Job]
+) -> tuple[Source, Sequence[Job]]:
+    """Return what a review is about, with what later ones of the conversation add, and the jobs of `queued`
+    that ask for nothing else. The hash chain says what is in what. Who asks for a review by hand gets one."""
+    own = await read_source(sessions, job, stored)
+    alone = [each for each in queued if each.id != job.id and not (each.others or job.others)]
+    alone = [each for each in alone if each.why != BY_HAND]
+    sources = [(each, await read_source(sessions, each, stored)) for each in alone]
+    wider = (source for _, source in sources if _covers(source, own))
+    widest = max((own, *wider), key=lambda source: len(source.transcript))
+    return widest, [each for each, source in sources if _covers(widest, source)]
+
+
+def _covers(wide: Source, narrow: Source) -> bool:
+    """Tell whether one begins with the other, word for word."""
+    return wide.transcript.upto(len(narrow.transcript)).head == narrow.transcript.head
 
 
 async def _read(sessions: Sessions, stored: StoredSession, messages: int, due: datetime) -> Source:

@@ -33,6 +33,10 @@ PAGE_BOUNDS = ReplyBounds(first_byte=20.0, settable=False)
 """How long a web server may be silent."""
 
 
+Equip = Callable[[Path], Toolbox]
+"""Gives the tools that work in a folder."""
+
+
 class Enclosure(Struct, frozen=True):
     """A folder that tools work in and cannot leave, with the sandbox that keeps commands in it."""
 
@@ -61,6 +65,11 @@ class ToolboxFactory:
         self._ground = deps
         self._pages = Http(deps.clock, PAGE_BOUNDS, admit=public_only)
         self._lent: list[tuple[Toolbox, Shell]] = []
+
+    @property
+    def lent(self) -> int:
+        """How many are lent now."""
+        return len(self._lent)
 
     def lend(self, folder: Path) -> Toolbox:
         toolbox, shell = self._tools(folder)

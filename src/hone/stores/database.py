@@ -31,6 +31,9 @@ PATIENCE = 10.0
 READERS = 4
 CACHE, READING = 64 * 1024, 32 * 1024
 """Kibibytes that the writer and each reader may keep in memory, if there is so much to keep."""
+TOGETHER = 8 * 1024 * 1024
+"""Bytes that all connections of a long-lived process may keep in memory together, with little to spare. The
+system keeps the files in memory anyway."""
 LOG = 4 * 1024 * 1024
 """Bytes of the log that stay on the disk: as much as is written before it is copied into the database."""
 MEMORY = Path(":memory:")
@@ -159,6 +162,12 @@ class Database:
         connection.pragma("temp_store", "memory")
         passages.prepare(connection)
         return connection
+
+
+def limit_caches(size: int = TOGETHER) -> None:
+    """From now on the connections of this process share so many bytes, instead of each having its own. A
+    transaction that needs more gets it."""
+    apsw.soft_heap_limit(size)
 
 
 class Store:

@@ -36,8 +36,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, '{State.QUEUED}', 0, '', '', '[]') RETURNING {COLUM
 GET = f"SELECT {COLUMNS} FROM jobs WHERE id = ?"
 ALL = f"SELECT {COLUMNS} FROM jobs ORDER BY id DESC LIMIT ?"
 QUEUED = f"SELECT {COLUMNS} FROM jobs WHERE state = '{State.QUEUED}' ORDER BY id"
+QUEUED_IN = QUEUED.replace("ORDER BY", "AND session = ? ORDER BY")
 SAVE = """
-UPDATE jobs SET state = ?, tries = ?, review = ?, cached = ?, error = ?, ended = ?, changes = ? WHERE id = ?
+UPDATE jobs SET why = ?, state = ?, tries = ?, review = ?, cached = ?, error = ?, ended = ?, changes = ?
+WHERE id = ?
 """
 ORPHAN = f"""
 UPDATE jobs SET state = '{State.CANCELLED}', error = ? WHERE session = ? AND state = '{State.QUEUED}'
@@ -80,8 +82,8 @@ def _all(connection: apsw.Connection, limit: int | None = None) -> tuple[Job, ..
     return select(connection, ALL, -1 if limit is None else limit)
 
 
-def _waiting(connection: apsw.Connection) -> tuple[Job, ...]:
-    return select(connection, QUEUED)
+def _waiting(connection: apsw.Connection, session: SessionId | None = None) -> tuple[Job, ...]:
+    return select(connection, QUEUED) if session is None else select(connection, QUEUED_IN, sound(session))
 
 
 def _retry(connection: apsw.Connection, id: JobId) -> None:
@@ -97,10 +99,13 @@ def _complete(
     contents: Mapping[str, bytes],
     cached: float | None,
     at: datetime,
+    covered: Sequence[JobId] = (),
 ) -> Sequence[Entry]:
     job = queued(get(connection, id))
     entries = record(connection, changes, contents, at)
     save(connection, completed(job, cached, at, [entry.id for entry in entries]))
+    for other in (get(connection, each) for each in covered):
+        save(connection, completed_with(other, id, at))
     return entries
 
 
@@ -136,7 +141,17 @@ def select(connection: apsw.Connection, query: str, *values: int | str) -> tuple
 
 def save(connection: apsw.Connection, job: Job) -> None:
     ended = None if job.ended is None else stamp(job.ended)
-    row = (job.state, job.tries, job.review, job.cached, job.error, ended, canonical(job.changes), job.id)
+    row = (
+        job.why,
+        job.state,
+        job.tries,
+        job.review,
+        job.cached,
+        job.error,
+        ended,
+        canonical(job.changes),
+        job.id,
+    )
     connection.execute(SAVE, row)
 
 
@@ -256,6 +271,13 @@ def begun(job: Job, review: SessionId) -> Job:
 
 def completed(job: Job, cached: float | None, at: datetime, changes: Sequence[ChangeId]) -> Job:
     return replace(queued(job), state=State.DONE, cached=cached, error="", ended=at, changes=tuple(changes))
+
+
+def completed_with(job: Job, other: JobId, at: datetime) -> Job:
+    """Another review has read all that this one is about. One that is no longer queued stays as it is."""
+    if job.state is not State.QUEUED:
+        return job
+    return replace(completed(job, None, at, ()), why=f"{job.why}, read in review {other}")
 
 
 def failed(job: Job, error: str, at: datetime, *, again: bool) -> Job:

@@ -13,7 +13,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Count, Job, Look, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
-from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, StoredSession
+from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, SpendingTotal, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
@@ -47,6 +47,11 @@ INSERT INTO spending (session, at, model, origin, input, cached, written, output
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 SPENT = "SELECT at, model, origin, input, cached, written, output, cost FROM spending WHERE {} ORDER BY id"
+
+TOTAL = """
+SELECT total(cost), coalesce(sum(CASE WHEN cost IS NULL THEN input + output END), 0) FROM spending
+WHERE at >= ? AND at < ? AND origin IN ({})
+"""
 
 
 class _Session(Struct, frozen=True):
@@ -259,6 +264,13 @@ def _spent(
         )
 
 
+def _total(
+    connection: apsw.Connection, since: datetime, until: datetime, origins: Collection[Origin]
+) -> SpendingTotal:
+    marks = ", ".join("?" for _ in origins)
+    return SpendingTotal(*connection.execute(TOTAL.format(marks), (stamp(since), stamp(until), *origins)).get)
+
+
 class SqliteSessions(Store):
     start = writes(_start)
     append = writes(_append)
@@ -271,3 +283,4 @@ class SqliteSessions(Store):
     rename = writes(_rename, lasting=True)
     delete = writes(_delete, lasting=True)
     spending = reads(_spent)
+    total_spending = reads(_total)

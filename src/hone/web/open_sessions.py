@@ -96,19 +96,21 @@ class OpenSessions:
     async def enter(self, id: str) -> OpenSession:
         """A stored conversation; `id` is whole. Raises Missing."""
         async with self._entrance(id):
-            if id not in self._open:
-                return await self._resume(id)
-            found = self._open[id] = self._open.pop(id)  # the one that was used last stands last
-            return found
+            return self._touch(id) if id in self._open else await self._resume(id)
 
     async def enter_or_begin(self, id: str, model: str = "") -> OpenSession:
         async with self._entrance(id):
-            if found := self._open.get(id):
-                return found
+            if id in self._open:
+                return self._touch(id)
             with suppress(Missing):
                 if await self._hone.sessions.find(id) == id:
                     return await self._resume(id)
             return await self.begin(model, id)
+
+    def _touch(self, id: str) -> OpenSession:
+        """The one that was used last stands last."""
+        found = self._open[id] = self._open.pop(id)
+        return found
 
     def _entrance(self, id: str) -> asyncio.Lock:
         return self._entrances.setdefault(id, asyncio.Lock())
@@ -127,6 +129,7 @@ class OpenSessions:
         added = self._open[session.id] = OpenSession(session)
         for each in surplus:
             self._bus.drop(each.session.id)
+            self._hone.lookback.forget(each.session.id)
             await self._hone.release(each.session)
         return added
 

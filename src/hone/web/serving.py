@@ -14,6 +14,7 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
+from hone.stores.database import limit_caches
 from hone.web.api_keys import ApiKeys
 from hone.web.app import create_app
 from hone.web.bus import Bus
@@ -143,6 +144,7 @@ async def serve(
     Says how many turns had to be interrupted."""
     address.check()
     listener = bind(address)
+    limit_caches()
     try:
         port = listener.getsockname()[1]
         clock, bus = SystemClock(), Bus()

@@ -16,7 +16,9 @@ from hone.core.visible import visible
 SEARCHED = 500
 """Sessions that are looked through for a history that nobody here remembers."""
 REMEMBERED = 20_000
-"""Places that are remembered."""
+"""Histories whose places are remembered."""
+ALIKE = 100
+"""Places of conversations in the same words that are remembered, the latest ones."""
 BETWEEN = "\n\n"
 """Between two texts of one answer."""
 
@@ -77,7 +79,7 @@ class Places:
 
     def remember(self, pairs: Pairs, place: Place) -> None:
         name = key(pairs)
-        self._known[name] = [*self._known.pop(name, ()), place]
+        self._known[name] = [*self._known.pop(name, ())[1 - ALIKE :], place]
         while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
 
