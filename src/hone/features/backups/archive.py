@@ -77,7 +77,7 @@ def open_archive(file: Path) -> Iterator["BackupArchive"]:
             yield BackupArchive(packed)
     except _Unreadable as error:
         raise StoreError(f"{name} cannot be read: {error}. Nothing was changed.") from error
-    except (EOFError, tarfile.TarError, msgspec.MsgspecError, _Unfit) as error:
+    except (EOFError, tarfile.TarError, _Unfit) as error:
         why = _explain(error)
         raise Corrupt(f"{name} is damaged or is not a backup of Hone: {why}. Nothing was changed.") from error
 
@@ -93,9 +93,16 @@ class _Unfit(Exception):
 def _explain(error: Exception) -> str:
     if isinstance(error, EOFError):
         return "it ends too early"
-    if isinstance(error, tarfile.TarError | msgspec.MsgspecError):
-        return "its table of contents cannot be read"
+    if isinstance(error, tarfile.TarError):
+        return "a header in it cannot be read"
     return str(error)
+
+
+def _read_manifest(data: bytes) -> BackupManifest:
+    try:
+        return msgspec.json.decode(data, type=BackupManifest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise _Unfit("its manifest cannot be read") from error
 
 
 class BackupArchive:
@@ -106,7 +113,7 @@ class BackupArchive:
         name, size = self._next()
         if name != MANIFEST or size > LARGEST_MANIFEST:
             raise _Unfit("it does not begin with a manifest")
-        self.manifest = msgspec.json.decode(self._exactly(size), type=BackupManifest)
+        self.manifest = _read_manifest(self._exactly(size))
         self._skip_padding(size)
 
     def read(self, open_sink: OpenSink, report: Report) -> None:
@@ -158,9 +165,11 @@ class BackupArchive:
 
     def _end(self) -> None:
         """Read to the end, which is when gzip compares its checksum."""
-        rest = self._read(TRAILER + 1)
-        if len(rest) > TRAILER or rest.strip(b"\0"):
-            raise _Unfit("something follows its last member")
+        left = TRAILER
+        while data := self._read(left + 1):
+            left -= len(data)
+            if left < 0 or data.strip(b"\0"):
+                raise _Unfit("something follows its last member")
 
     def _skip_padding(self, size: int) -> None:
         self._exactly(-size % BLOCK)
