@@ -134,6 +134,17 @@ FEATURES = (
         hooks=("findings", "leftovers", "holdings"),
     ),
     Feature(
+        "backups",
+        "doctor",
+        {
+            "backup": ("hone.features.backups.commands:backup", "Copy everything Hone keeps into one FILE."),
+            "restore": (
+                "hone.features.backups.commands:restore",
+                "Make a home of a FILE that hone backup wrote.",
+            ),
+        },
+    ),
+    Feature(
         "local_models",
         "trust",
         {

@@ -50,6 +50,7 @@ sys.exit(main.perform(sys.argv[2:]))
 """
 OWN = {
     "backends": "backends",
+    "backups": "backup",
     "checkpoints": "rewind",
     "curator": "curator",
     "experiments": "experiment",

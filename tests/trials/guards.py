@@ -23,6 +23,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
 
 DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
 REWIND_TESTS, CHECKPOINT_TESTS = "tests/features/test_rewind.py", "tests/features/test_checkpoints.py"
+BACKUP_TESTS = "tests/features/test_backups.py"
 KEY_TESTS, HTTP_TESTS = "tests/web/test_keys.py", "tests/web/test_http.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 DECIDE, NETWORK = "runtime/permissions/decide.py", "runtime/permissions/network.py"
@@ -556,6 +557,79 @@ MUTATIONS = (
         'return conceal(text, self._secrets, "password", SHORTEST)',
         "return text",
         "tests/features/test_guarded_errors.py",
+    ),
+    of(
+        "backup: its own bytes",
+        "a member of a backup may have other bytes than the manifest says",
+        "features/backups/archive.py",
+        "if found != member.sha256:",
+        "if not found:",
+        BACKUP_TESTS,
+    ),
+    of(
+        "backup: paths",
+        "a member of a backup may lead out of the home",
+        "features/backups/values.py",
+        "if times > 1 or path in above or not is_path(path):",
+        "if times > 1 or path in above:",
+        BACKUP_TESTS,
+    ),
+    of(
+        "backup: keys",
+        "keys go into a backup",
+        "features/backups/collecting.py",
+        "if holding is None or holding.backup is Backup.LEFT_OUT or not is_path(entry.name):",
+        "if holding is None or not is_path(entry.name):",
+        BACKUP_TESTS,
+    ),
+    of(
+        "backup: secrets in settings",
+        "a password in hone.toml goes into a backup",
+        "features/backups/settings_text.py",
+        "return bool(passwords(value)) or redact_lines(line) != line",
+        "return False",
+        BACKUP_TESTS,
+    ),
+    of(
+        "restore: rules",
+        "a restore brings trust and rules back unasked",
+        "features/backups/values.py",
+        "if policy is Backup.KEPT or (policy is Backup.ASKED and with_rules):",
+        "if policy is not Backup.LEFT_OUT:",
+        BACKUP_TESTS,
+    ),
+    of(
+        "restore: rules in settings",
+        "a restore brings plugins and allow rules back unasked",
+        "features/backups/restoring.py",
+        'text, names = remove_rules(path.read_text("utf-8"))',
+        'text, names = path.read_text("utf-8"), []',
+        BACKUP_TESTS,
+    ),
+    of(
+        "restore: a home in use",
+        "a home is replaced under a process that uses it",
+        "features/backups/swapping.py",
+        'connection.pragma("locking_mode", "exclusive")',
+        "pass",
+        BACKUP_TESTS,
+    ),
+    of(
+        "restore: unfinished folders",
+        "a whole home is deleted as if it were unfinished",
+        "features/backups/staging.py",
+        "if not (path / MARKER).exists():",
+        "if not path.exists():",
+        BACKUP_TESTS,
+        "tests/faults/test_points.py",
+    ),
+    of(
+        "restore: published files",
+        "a restored file that lags behind the ledger counts as an edit of the owner's",
+        "features/backups/restoring.py",
+        "connection.executemany(RENUMBER, files)",
+        "pass",
+        BACKUP_TESTS,
     ),
     of(
         "memory from another machine",

@@ -177,6 +177,15 @@ def sync_folder(folder: Path | int) -> None:
         os.close(handle)
 
 
+def sync_tree(folder: Path) -> None:
+    """Put all files and names below a folder on the disk. Raises OSError."""
+    for top, _, files, handle in os.fwalk(folder):
+        for name in files:
+            with open_file(name, folder=handle) as file:
+                os.fsync(file.fileno())
+        sync_folder(Path(top))
+
+
 def settle(path: Path, folder: int | None = None) -> None:
     """Sync the folder of a file that was written or removed. Raises StoreError: the file was changed."""
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tests.faults.points import files, knowledge
+from tests.faults.points.backups import BackingUp, Restoring
 from tests.faults.points.reviews import Review
 from tests.faults.points.rewinds import Rewinding
 from tests.faults.points.scenario import Scenario
@@ -27,4 +28,6 @@ SCENARIOS: Sequence[Scenario] = (
     files.items,
     files.Import(),
     Rewinding(),
+    BackingUp(),
+    Restoring(),
 )

@@ -1,0 +1,147 @@
+"""`hone backup` and `hone restore`: copy a home into one file, and make a home of such a file."""
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from hone.app import Hone
+from hone.cli.context import with_home
+from hone.cli.options import Options
+from hone.cli.output import number_of
+from hone.core.errors import SettingsError
+from hone.core.holding import Holding
+from hone.core.visible import one_line, visible
+from hone.features.backups.restoring import RestoredHome, RestoreOptions, restore_backup
+from hone.features.backups.values import BackupManifest
+from hone.features.backups.writing import verify_backup, write_backup
+from hone.holdings import all_holdings
+from hone.settings import Settings, home_folder
+
+WIDEST = 60
+
+
+@click.command(short_help="Copy everything Hone keeps into one FILE.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--verify", is_flag=True, help="Write nothing; check a backup that is there.")
+@click.pass_obj
+def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
+    """Copy conversations, journal, skills, settings and everything else in Hone's home into one FILE.
+
+    Others may go on working meanwhile. The backup is read back and checked before FILE gets its name. Only
+    you can read it; it is not encrypted. Keys, locks and caches are not in it.
+    """
+    file = file.expanduser()
+    if verify:
+        with ProgressLine() as progress:
+            manifest, size = verify_backup(file, progress.show)
+        click.echo(f"{_name(file)} is sound: {_contents(manifest, size)}.")
+        return
+    home = options.home or home_folder()
+    holdings = find_holdings(options)
+    with ProgressLine() as progress:
+        written = write_backup(home, holdings, file, datetime.now().astimezone(), progress.show, force=force)
+    click.echo(f"Wrote {_name(file)}: {_contents(written.manifest, written.size)}. Read back and checked.")
+    _tell_left_out(written.manifest)
+
+
+@click.command(short_help="Make a home of a FILE that hone backup wrote.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--replace", is_flag=True, help="Replace a home that is there; it is kept under another name.")
+@click.option("--with-rules", is_flag=True, help="Restore trust, allow rules, plugins and hooks, too.")
+@click.pass_obj
+def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) -> None:
+    """Make a home of a FILE that `hone backup` wrote, on this machine or on another one.
+
+    The whole file is checked first. What decides what may run without a question stays out unless you say
+    --with-rules. Keys are in no backup; a home that is replaced passes its own on.
+    """
+    home = options.home or home_folder()
+    with ProgressLine() as progress:
+        restored = restore_backup(
+            file.expanduser(),
+            home,
+            all_holdings(Hone(home=home, settings=Settings()).parts("holdings")),
+            RestoreOptions(replace, with_rules),
+            datetime.now().astimezone(),
+            progress.show,
+        )
+    _tell_restored(home, restored)
+    if restored.left:
+        place = f" --home {_name(options.home)}" if options.home else ""
+        click.echo(f"To restore that, too: hone{place} restore {_name(file)} --replace --with-rules")
+
+
+def find_holdings(options: Options) -> Sequence[Holding]:
+    """Return the holdings of this home. If its settings or a plugin cannot be loaded, say so and do without:
+    a backup must be possible before that is mended."""
+
+    async def act(hone: Hone) -> Sequence[Holding]:
+        return all_holdings(hone.parts("holdings"))
+
+    try:
+        return with_home(options, act)
+    except SettingsError as error:
+        click.echo(f"{visible(str(error))} Files that only a plugin knows are not in the backup.", err=True)
+        return all_holdings(Hone(home=options.home, settings=Settings()).parts("holdings"))
+
+
+class ProgressLine:
+    """Shows on a terminal what is under way, in one line that is gone at the end."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+
+    def __enter__(self) -> "ProgressLine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._write("")
+
+    def show(self, what: str, done: int, total: int) -> None:
+        part = f" {100 * done // total} %" if total else ""
+        self._write(one_line(f"{what} …{part}", WIDEST))
+
+    def _write(self, line: str) -> None:
+        if line != self._shown and sys.stderr.isatty():
+            click.echo(f"\r{line.ljust(WIDEST if self._shown else 0)}\r{line}", nl=False, err=True)
+        self._shown = line
+
+
+def _tell_restored(home: Path, restored: RestoredHome) -> None:
+    manifest = restored.manifest
+    click.echo(
+        f"Restored {_name(home)} from a backup of {manifest.created[:16].replace('T', ' ')}: "
+        f"{number_of(restored.files, 'file')}, {_size(manifest.size)}."
+    )
+    if restored.kept:
+        click.echo(f"The home that was there is kept as {_name(restored.kept)}.")
+    for note in restored.notes:
+        click.echo(visible(note))
+    _tell_left_out(manifest)
+    if restored.left:
+        click.echo("Not restored, because it decides what may run:")
+        for name, paths in restored.left.items():
+            click.echo(f"  {name}: {one_line(', '.join(paths), 200)}")
+
+
+def _tell_left_out(manifest: BackupManifest) -> None:
+    if manifest.left_out:
+        click.echo("Not in the backup:")
+    for each in manifest.left_out:
+        click.echo(f"  {one_line(each, 200)}")
+
+
+def _contents(manifest: BackupManifest, size: int) -> str:
+    return f"{number_of(len(manifest.members), 'file')}, {_size(manifest.size)}, {_size(size)} compressed"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _name(path: Path) -> str:
+    return one_line(str(path), 200)

@@ -1,0 +1,209 @@
+"""Restore a home from a backup, which anybody may have changed."""
+
+import errno
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import apsw
+from msgspec import Struct
+
+from hone.core.errors import Refused, StoreError
+from hone.core.holding import Holding
+from hone.core.visible import visible
+from hone.features.backups.archive import BackupArchive, Report, open_archive
+from hone.features.backups.erasures import apply_later_erasures
+from hone.features.backups.settings_text import remove_rules
+from hone.features.backups.staging import finish, make_place, open_stage, sweep_stages
+from hone.features.backups.swapping import alone_in, is_vacant, put_in_place
+from hone.features.backups.values import (
+    SETTINGS,
+    BackupManifest,
+    BackupMember,
+    check_manifest,
+    choose_members,
+    find_holding,
+    is_database,
+)
+from hone.features.backups.writing import check_database_at, check_room
+from hone.files.atomic import create_file, open_file
+from hone.stores.database import MIGRATIONS, plainly, version
+from hone.stores.home import FILE
+
+PREFIX = ".hone-restore-"
+KEYS = "keys"
+"""The holding that a backup never has, and that a home keeps when it is replaced."""
+PROVENANCE = "provenance.db"
+LATEST = 2**62
+"""Nanoseconds that every file system can store as a time."""
+RENUMBER = "UPDATE prints SET inode = ?, modified = ? WHERE path = ? AND inode = ? AND modified = ?"
+"""A published file is known by its inode and time: the copy is as much the published file as the original."""
+UNTRUST = "DELETE FROM trusted WHERE why = 'named'"
+
+
+class RestoreOptions(Struct, frozen=True):
+    replace: bool = False
+    with_rules: bool = False
+
+
+class RestoredHome(Struct, frozen=True):
+    """`kept` is where the former home is; `left` has what was left out, by holding; `notes` are sentences."""
+
+    manifest: BackupManifest
+    files: int
+    kept: Path | None
+    left: Mapping[str, Sequence[str]]
+    notes: tuple[str, ...]
+
+
+def restore_backup(
+    file: Path,
+    home: Path,
+    holdings: Sequence[Holding],
+    options: RestoreOptions,
+    now: datetime,
+    report: Report,
+) -> RestoredHome:
+    """Make a home of a backup. It gets its name when it is complete. Raises Refused or StoreError; then the
+    home is as before."""
+    home = Path(os.path.realpath(home))
+    with _plainly(home):
+        home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        rescued = sweep_stages(home.parent, PREFIX)
+        vacant = is_vacant(home)
+        _check_home(home, vacant=vacant, replace=options.replace)
+        with open_archive(file) as archive:
+            check_manifest(archive.manifest, len(MIGRATIONS), visible(str(file)))
+            check_room(home.parent, archive.manifest.size)
+            with (
+                open_stage(home.parent, PREFIX) as stage,
+                nullcontext() if vacant else alone_in(home),
+            ):
+                builder = HomeBuilder(archive, stage, holdings, options)
+                builder.unpack(report)
+                builder.adjust()
+                if not vacant:
+                    builder.take_over(home)
+                finish(stage)
+                kept = put_in_place(stage, home, now)
+    notes = (*(f"{path} was left by a restore that was cut off." for path in rescued), *builder.notes)
+    return RestoredHome(archive.manifest, len(builder.chosen), kept, builder.left, notes)
+
+
+def _check_home(home: Path, *, vacant: bool, replace: bool) -> None:
+    if not vacant and not home.is_dir():
+        raise Refused(f"{visible(str(home))} is a file, and a home is a folder. Nothing was changed.")
+    if not vacant and not replace:
+        raise Refused(
+            f"{visible(str(home))} is not empty; nothing was changed. Say --replace to restore in its place: "
+            "what is there now is kept under another name."
+        )
+
+
+class HomeBuilder:
+    """Makes a home in a stage from a backup."""
+
+    def __init__(
+        self, archive: BackupArchive, stage: Path, holdings: Sequence[Holding], options: RestoreOptions
+    ) -> None:
+        self._archive, self._stage = archive, stage
+        self._holdings, self._with_rules = holdings, options.with_rules
+        self.chosen, self.left = choose_members(archive.manifest, holdings, with_rules=options.with_rules)
+        self.notes: list[str] = []
+
+    def unpack(self, report: Report) -> None:
+        """Write the chosen members, and compare all of them with the manifest."""
+        self._archive.read(self._open_sink, report)
+
+    def adjust(self) -> None:
+        """Check the databases, and make of the copies what they are in a home of this machine."""
+        databases = [path for path in sorted(self.chosen) if is_database(path)]
+        for path in databases:
+            check_database_at(self._stage / path, Path(path))
+        files = list(self._date_files())
+        if FILE in databases:
+            self._adopt_files(files)
+        if not self._with_rules:
+            if PROVENANCE in databases:
+                self._forget_trust()
+            if SETTINGS in self.chosen:
+                self._remove_rules()
+
+    def take_over(self, home: Path) -> None:
+        """Copy the keys of the former home, which no backup has, and erase what was erased there."""
+        for entry in sorted(os.scandir(home), key=lambda entry: entry.name):
+            holding = find_holding(entry.name, self._holdings)
+            if holding and holding.name == KEYS and entry.is_file(follow_symlinks=False):
+                with open_file(home / entry.name) as source, self._create(entry.name) as target:
+                    target.write(source.read())
+        if erased := apply_later_erasures(home, self._stage):
+            self.notes.append(f"Erased again what was erased since the backup: {erased:,}.")
+
+    def _open_sink(self, member: BackupMember) -> BinaryIO | None:
+        return self._create(member.path, member.executable) if member.path in self.chosen else None
+
+    def _create(self, path: str, executable: bool = False) -> BinaryIO:
+        place = make_place(self._stage, path)
+        return open(create_file(place, 0o700 if executable else 0o600), "wb")
+
+    def _date_files(self) -> Iterator[tuple[str, ...]]:
+        """Give each file the time of its original. Yield by what it is known now, its path, and by what the
+        original was."""
+        for member in self._archive.manifest.members:
+            if member.path in self.chosen and 0 < member.modified < LATEST:
+                place = self._stage / member.path
+                os.utime(place, ns=(member.modified, member.modified))
+                now = os.stat(place)
+                old = (str(member.inode), str(member.modified))
+                yield str(now.st_ino), str(now.st_mtime_ns), member.path, *old
+
+    def _adopt_files(self, files: Sequence[tuple[str, ...]]) -> None:
+        """Refuse a database that is too new, and tell the ledger which files are the ones it published."""
+        with self._open(FILE) as connection:
+            version(connection, Path(FILE))
+            if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'prints'").get:
+                with connection:
+                    connection.executemany(RENUMBER, files)
+
+    def _forget_trust(self) -> None:
+        """Take back that the owner vouched for files: they are labeled by what else is known of them."""
+        with self._open(PROVENANCE) as connection:
+            connection.execute(UNTRUST)
+            if connection.changes():
+                self.left = {**self.left, "trust in files": [PROVENANCE]}
+
+    @contextmanager
+    def _open(self, path: str) -> Iterator[apsw.Connection]:
+        """Open a database of the stage. When it is closed, all of it is in one file."""
+        with plainly(Path(path)), closing(apsw.Connection(str(self._stage / path))) as connection:
+            yield connection
+
+    def _remove_rules(self) -> None:
+        path = self._stage / SETTINGS
+        try:
+            text, names = remove_rules(path.read_text("utf-8"))
+        except ValueError:  # neither UTF-8 nor TOML
+            path.unlink()
+            self.left = {**self.left, "settings": [SETTINGS]}
+            return
+        if names:
+            path.write_text(text, "utf-8")
+            self.left = {**self.left, f"settings in {SETTINGS}": names}
+
+
+@contextmanager
+def _plainly(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreError(
+                f"There is no space left beside {visible(str(home))}. The home is as it was; make room and "
+                "try again."
+            ) from error
+        raise StoreError(
+            f"{visible(str(home))} cannot be restored: {error.strerror}. The home is as it was."
+        ) from error

@@ -1,0 +1,112 @@
+"""A private folder beside a result, in which the result is made. It is locked while somebody uses it.
+
+A marker in it says that it is unfinished. Without the marker it may be a whole home, so only a folder with
+the marker is ever deleted.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hone.files.atomic import FOLDER, create_file, sync_folder, sync_tree
+from hone.files.locks import lock
+
+MARKER = "unfinished.lock"
+RESCUED = "hone-home-left-by-restore-"
+
+
+@contextmanager
+def open_stage(folder: Path, prefix: str) -> Iterator[Path]:
+    """Make a folder that only its owner can enter. At the end it is deleted, if it is still unfinished.
+    Raises OSError."""
+    path, handle = _begin(folder, prefix)
+    try:
+        yield path
+    finally:
+        try:
+            delete_unfinished(path)
+        finally:
+            os.close(handle)
+
+
+def make_place(stage: Path, path: str) -> Path:
+    """Return where a path lies in a stage, in folders that only their owner can enter. Raises OSError."""
+    place = stage / path
+    for folder in reversed(place.relative_to(stage).parents):
+        (stage / folder).mkdir(mode=0o700, exist_ok=True)
+    return place
+
+
+def finish(stage: Path) -> None:
+    """Take the marker away: from now on the folder is a whole home. Raises OSError."""
+    sync_tree(stage)
+    (stage / MARKER).unlink()
+    sync_folder(stage)
+
+
+def sweep_stages(folder: Path, prefix: str) -> list[Path]:
+    """Delete what killed processes left unfinished. Return whole homes that they left, which get a name that
+    can be seen."""
+    rescued = []
+    with suppress(OSError):  # a folder one may write to and not read
+        for path in sorted(folder.glob(f"{prefix}*")):
+            with suppress(OSError):  # in use, somebody else's, or gone
+                found = _sweep(path, prefix)
+                rescued += [found] if found else []
+    return rescued
+
+
+def delete_unfinished(path: Path) -> None:
+    """Delete a folder with the marker in it, the marker last: killed meanwhile, it is still unfinished."""
+    if not (path / MARKER).exists():
+        return
+    for each in path.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        elif each.name != MARKER:
+            each.unlink()
+    (path / MARKER).unlink()
+    path.rmdir()
+
+
+def _begin(folder: Path, prefix: str) -> tuple[Path, int]:
+    while True:
+        path = folder / f"{prefix}{os.urandom(8).hex()}"
+        path.mkdir(mode=0o700)
+        try:
+            handle = os.open(path, FOLDER | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue  # swept away before it was locked
+        try:
+            lock(handle)
+            os.close(create_file(path / MARKER))
+        except FileNotFoundError:
+            os.close(handle)
+            continue
+        except BaseException:
+            os.close(handle)
+            with suppress(OSError):
+                path.rmdir()
+            raise
+        return path, handle
+
+
+def _sweep(path: Path, prefix: str) -> Path | None:
+    handle = os.open(path, FOLDER | os.O_NOFOLLOW)
+    try:
+        if os.fstat(handle).st_uid != os.geteuid():
+            return None
+        lock(handle, wait=False)
+        if (path / MARKER).exists():
+            delete_unfinished(path)
+            return None
+        if not os.listdir(handle):
+            path.rmdir()
+            return None
+        visible = path.with_name(RESCUED + path.name.removeprefix(prefix))
+        path.rename(visible)
+        return visible
+    finally:
+        os.close(handle)

@@ -1,0 +1,122 @@
+"""Put a restored home in the place of another one, with one rename. The other one is kept."""
+
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from hone.core.errors import Refused, StoreError
+from hone.core.visible import visible
+from hone.files.atomic import settle
+from hone.runtime.claims import find_worker
+from hone.stores.home import FILE
+
+HERE, EXCHANGE = -100, 2
+"""Arguments of renameat2: paths as they are, and both names swapped at once."""
+
+
+@contextmanager
+def alone_in(home: Path) -> Iterator[None]:
+    """Keep other processes from opening the home's database. Raises StoreError if one has it open."""
+    path = home / FILE
+    if find_worker(home) is not None:
+        raise StoreError(
+            f"A worker still learns in {visible(str(home))}; nothing was changed. Stop it and try again: "
+            "hone worker stop"
+        )
+    if not path.exists():
+        yield
+        return
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        _seize(connection, home)
+        yield
+    finally:
+        connection.close()
+
+
+def _seize(connection: apsw.Connection, home: Path) -> None:
+    try:
+        connection.pragma("locking_mode", "exclusive")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except apsw.BusyError as error:
+        raise StoreError(
+            f"Another process uses {visible(str(home))}; nothing was changed. End every hone that runs, "
+            "such as a chat or a server, and try again."
+        ) from error
+    except apsw.Error:
+        return  # it is damaged, which is why it is replaced
+
+
+def is_vacant(home: Path) -> bool:
+    """Tell whether there is nothing where a home belongs. Raises OSError."""
+    return not os.path.lexists(home) or (home.is_dir() and not os.listdir(home))
+
+
+def put_in_place(stage: Path, home: Path, now: datetime) -> Path | None:
+    """Give a finished stage the name of the home. Returns where the former home is kept. Raises Refused or
+    StoreError; then the home is as before, unless the error says that it was changed."""
+    try:
+        kept = None if is_vacant(home) else _exchange(stage, home, find_free_name(home, now))
+        if kept is None:
+            stage.rename(home)
+    except OSError as error:
+        raise _explain(home, error) from error
+    settle(home)
+    return kept
+
+
+def find_free_name(home: Path, now: datetime) -> Path:
+    """Return a name beside the home that nothing has."""
+    wanted = home.with_name(f"{home.name}-before-restore-{now:%Y%m%d-%H%M%S}")
+    free, number = wanted, 1
+    while os.path.lexists(free):
+        number += 1
+        free = wanted.with_name(f"{wanted.name}-{number}")
+    return free
+
+
+def _exchange(stage: Path, home: Path, kept: Path) -> Path:
+    if _swap(stage, home):
+        try:
+            return stage.rename(kept)
+        except OSError:
+            return stage  # the next restore gives it a name that can be seen
+    home.rename(kept)  # killed here, the home has another name
+    try:
+        stage.rename(home)
+    except OSError:
+        kept.rename(home)
+        raise
+    return kept
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two names at once; False where the system or the file system cannot. Raises OSError."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number))
+
+
+def _explain(home: Path, error: OSError) -> Exception:
+    name = visible(str(home))
+    if error.errno in (errno.EBUSY, errno.EXDEV):
+        return Refused(
+            f"{name} is a mount point and cannot be replaced as a whole; nothing was changed. Restore into a "
+            f"folder in it: hone --home {name}/home restore …"
+        )
+    if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+        return Refused(f"Another process has begun to use {name} meanwhile; nothing was changed. Try again.")
+    return StoreError(f"{name} cannot be replaced: {error.strerror}. The home is as it was.")

@@ -1,0 +1,111 @@
+"""The manifest of a backup, and the decisions about its members."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from hone.core.errors import Corrupt, Refused
+from hone.core.holding import Backup, Holding
+
+FORMAT = 1
+"""The format of backups that this Hone writes, and the newest one that it reads."""
+SETTINGS = "hone.toml"
+LEDGER_FILES = "journal and skills"
+"""The holding whose files are published from the ledger: they are copied while nobody changes them."""
+LOCKS = "locks and caches"
+PLAIN = "-damaged-"
+"""Part of the name of a database that a repair put aside. It is copied as it is."""
+BESIDE_DATABASE = (".db-wal", ".db-shm", ".db-journal")
+LONGEST = 1_000
+"""Bytes of a path below the home."""
+
+
+class BackupMember(Struct, frozen=True):
+    """One file in a backup. `inode` and `modified` are those of the original: the ledger knows a published
+    file by them."""
+
+    path: str
+    size: int
+    sha256: str
+    holding: str
+    executable: bool = False
+    inode: int = 0
+    modified: int = 0
+
+
+class BackupManifest(Struct, frozen=True):
+    """What is in a backup. `schema` is the version of hone.db, 0 if there was none; `left_out` names what was
+    in the home and is not in the backup."""
+
+    format: int
+    hone: str
+    created: str
+    schema: int
+    members: tuple[BackupMember, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return sum(member.size for member in self.members)
+
+
+def find_holding(name: str, holdings: Iterable[Holding]) -> Holding | None:
+    """Return the holding of a name in the home; the name of a folder ends with a slash."""
+    found = (each for each in holdings for place in each.places if fnmatchcase(name, place))
+    return next(found, None)
+
+
+def is_database(path: str) -> bool:
+    """Tell whether a file is copied through SQLite, at one moment, without the files beside it."""
+    return path.endswith(".db") and PLAIN not in path
+
+
+def is_beside_database(path: str) -> bool:
+    return path.endswith(BESIDE_DATABASE) and PLAIN not in path
+
+
+def check_manifest(manifest: BackupManifest, schema: int, file: str) -> None:
+    """Raise Refused for a backup of a newer Hone, Corrupt for one whose members cannot be files of a home.
+    `schema` is the newest version of hone.db that this Hone knows."""
+    if manifest.format > FORMAT or manifest.schema > schema:
+        raise Refused(
+            f"{file} was written by a newer Hone ({manifest.hone}). Update Hone, then restore it; "
+            "nothing was changed."
+        )
+    paths = [member.path for member in manifest.members]
+    above = {str(folder) for path in paths for folder in PurePosixPath(path).parents}
+    for path, times in Counter(paths).items():
+        if times > 1 or path in above or not is_path(path):
+            raise Corrupt(f"{file} has a member that no backup of Hone has: {path!r:.200}.")
+    if any(member.size < 0 for member in manifest.members):
+        raise Corrupt(f"{file} has a member of a negative size, which no backup of Hone has.")
+
+
+def is_path(path: str) -> bool:
+    """Tell whether a path names a file below the home, and nothing else."""
+    try:
+        fits = 0 < len(path.encode()) <= LONGEST
+    except UnicodeEncodeError:
+        return False
+    return fits and path.isprintable() and all(name not in ("", ".", "..") for name in path.split("/"))
+
+
+def choose_members(
+    manifest: BackupManifest, holdings: Sequence[Holding], *, with_rules: bool
+) -> tuple[frozenset[str], Mapping[str, list[str]]]:
+    """Return the paths to restore, and those to leave out by the name of their holding. This Hone's own table
+    decides, never what a manifest says of itself. A name that it does not know belongs to a plugin."""
+    chosen: set[str] = set()
+    left: dict[str, list[str]] = {}
+    for member in manifest.members:
+        top, slash, _ = member.path.partition("/")
+        holding = find_holding(top + slash, holdings)
+        policy = holding.backup if holding else Backup.ASKED
+        if policy is Backup.KEPT or (policy is Backup.ASKED and with_rules):
+            chosen.add(member.path)
+        else:
+            left.setdefault(holding.name if holding else "files of plugins", []).append(member.path)
+    return frozenset(chosen), left
