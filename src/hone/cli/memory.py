@@ -17,6 +17,7 @@ from hone.core.messages import digest
 from hone.core.screen import screen
 from hone.core.visible import one_line, visible
 from hone.core.waiting import uninterrupted
+from hone.files.atomic import make_folder
 from hone.knowledge import descriptions, journal
 from hone.knowledge.descriptions import DescribedChange
 from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, format_entry
@@ -98,7 +99,7 @@ def edit(options: Options, part: str) -> None:
         return hone.home / place_of(target), await keeper.ledger.latest()
 
     file, known = with_home(options, before)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(file.parent)
     open_editor(file)
 
     async def after(hone: Hone) -> list[DescribedChange]:

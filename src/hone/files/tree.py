@@ -16,7 +16,18 @@ from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.visible import one_line, visible
-from hone.files.atomic import FOLDER, UNFOLLOWED, draft, is_draft, open_file, settle, sweep, sync, sync_folder
+from hone.files.atomic import (
+    FOLDER,
+    UNFOLLOWED,
+    draft,
+    is_draft,
+    make_folder,
+    open_file,
+    settle,
+    sweep,
+    sync,
+    sync_folder,
+)
 from hone.files.locks import acquire, release
 
 LOCK = ".lock"
@@ -176,7 +187,7 @@ class FileTree:
     def _folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[int]:
         """The descriptor of a folder. Raises FileNotFoundError."""
         if make:
-            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._root)
         here = os.open(self._root, FOLDER)
         try:
             for at in range(len(names)):
@@ -251,6 +262,7 @@ class FileTree:
                     with self._folder(names[: last + 1]) as inner:
                         sweep(inner)
                     os.rmdir(names[last], dir_fd=folder)
+                    sync_folder(folder)
             except FileNotFoundError:
                 continue
             except OSError as error:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.loading import import_object
 from hone.core.visible import visible
-from hone.files.atomic import open_file, write
+from hone.files.atomic import make_folder, open_file, write
 from hone.files.locks import acquire, release
 
 FILE, LOCK, SERVICE = "keys.json", "keys.lock", "hone"
@@ -164,7 +164,7 @@ class ProviderKeys:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._home)
             handle = acquire(self._home / LOCK)
         except OSError as error:
             raise StoreError(f"{visible(str(self._home))} cannot be locked: {error.strerror}.") from error

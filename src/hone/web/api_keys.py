@@ -21,7 +21,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.regex import regex
 from hone.core.visible import visible
-from hone.files.atomic import open_file, write
+from hone.files.atomic import make_folder, open_file, write
 from hone.files.locks import acquire, release
 
 FILE, LOCK, USES = "serve-keys.json", "serve-keys.lock", "serve-keys-used.json"
@@ -151,7 +151,7 @@ class ApiKeys:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._home)
             handle = acquire(self._home / LOCK)
         except OSError as error:
             raise StoreError(f"{visible(str(self._home))} cannot be locked: {error.strerror}.") from error
