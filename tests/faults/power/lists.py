@@ -1,4 +1,5 @@
-"""A scenario of the small files beside the database, on a home that is not there yet: keys, rules, trust."""
+"""A scenario of the small files beside the database, on a home that is not there yet: keys, rules, trust,
+results that are too long for a conversation."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from hone.runtime.permissions.project import StoredRules
 from hone.runtime.permissions.rules import parse_rule
 from hone.runtime.trust import Folders
 from hone.stores.keys import ProviderKeys
+from hone.tools.wrappers import keep
 from hone.web.api_keys import ApiKeys, KeyKind
 from hone.web.keys import FILE, stored
 from tests.faults.points.scenario import Deeds
@@ -47,6 +49,9 @@ class Lists:
     async def serve(self) -> None:
         stored(self.home)
 
+    async def spill(self, text: str) -> None:
+        keep(self.home / "spill", "terminal", text)
+
     async def view(self) -> object:
         places = [self.home.parent / name for name in ("one", "two", "three")]
         answers = [(self.folders.is_answered(place), self.folders.trusts(place)) for place in places]
@@ -54,7 +59,8 @@ class Lists:
         rules = {folder: (each.allow, each.deny) for folder, each in self.rules.all().items()}
         issued = [key.name for key in self.api.list()]
         values = {name: self.keys.get(name) for name in self.keys.list()}
-        return values, rules, self.folders.all(), answers, issued, server
+        spilled = sorted(each.read_text() for each in (self.home / "spill").glob("*.txt"))
+        return values, rules, self.folders.all(), answers, issued, server, spilled
 
 
 @asynccontextmanager
@@ -78,6 +84,7 @@ lists = Deeds(
         lambda it: it.trust("one"),
         lambda it: it.set("ANTHROPIC_API_KEY", "short"),
         lambda it: it.serve(),
+        lambda it: it.spill("a long result\n" * 700),
         lambda it: it.trust("two"),
         lambda it: it.decline("three"),
         lambda it: it.issue("script"),
