@@ -32,6 +32,7 @@ RULES_TESTS, PLACES_TESTS, CONSENT_TESTS, ANSWERS_TESTS = (
 )
 
 POISONED = "tests/story/test_poisoning.py::test_no_injected_text_gets_in_by_any_of_seven_ways"
+POWER_TESTS = "tests/faults/test_power.py"
 PROVENANCE_TESTS = "tests/runtime/test_provenance.py"
 
 MUTATIONS = (
@@ -337,6 +338,31 @@ MUTATIONS = (
         'connection.pragma("synchronous", "FULL")',
         'connection.pragma("synchronous", "NORMAL")',
         "tests/stores/test_order.py",
+        POWER_TESTS,
+    ),
+    of(
+        "power cut: a new home",
+        "the name of a new home is not on the disk when something in it is acknowledged",
+        "files/atomic.py",
+        "            sync_folder(each.parent)\n",
+        "            pass\n",
+        POWER_TESTS,
+    ),
+    of(
+        "power cut: bytes before names",
+        "a short list takes its place before it is on the disk",
+        "files/atomic.py",
+        "        sync(file) if durable else file.flush()\n",
+        "        file.flush()\n",
+        POWER_TESTS,
+    ),
+    of(
+        "power cut: removed folders",
+        "a folder that was removed comes back",
+        DISK,
+        "                    os.rmdir(names[last], dir_fd=folder)\n                    sync_folder(folder)\n",
+        "                    os.rmdir(names[last], dir_fd=folder)\n",
+        POWER_TESTS,
     ),
     of(
         "acknowledged is stored",
@@ -1021,9 +1047,9 @@ MUTATIONS = (
     of(
         "closed to others: the home",
         "a new home can be entered by others",
-        "stores/home.py",
-        "home.mkdir(mode=0o700,",
-        "home.mkdir(mode=0o755,",
+        "files/atomic.py",
+        "path.mkdir(mode=0o700,",
+        "path.mkdir(mode=0o755,",
         "tests/story/test_home.py",
     ),
     of(

@@ -24,6 +24,11 @@ SUITES = (
         (f"{POINTS}::test_refused_by_the_disk_at_any_call_it_says_so_and_nothing_is_half_done",),
     ),
     Suite(
+        "power",
+        "power cuts at any write of seventeen pieces of work: unsynced writes dropped, reordered and torn",
+        ("tests/faults/test_power.py::test_after_a_power_cut_all_that_was_acknowledged_is_there",),
+    ),
+    Suite(
         "rewinds",
         "edits by tools, commands and the user, with rewinds in between",
         (

@@ -18,6 +18,7 @@ from hone.core.clock import SystemClock
 from hone.core.errors import HoneError, SettingsError
 from hone.core.secrets import mask_password
 from hone.core.visible import visible
+from hone.files.atomic import make_folder
 from hone.models.http import Http
 from hone.models.providers import Provider, address, choose
 from hone.runtime.model_factory import KeyedEnvironment, list_providers
@@ -175,7 +176,7 @@ def settings_path(options: Options) -> Path:
 
 def _written(file: Path) -> Path:
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(file.parent)
     except OSError as error:
         raise HoneError(f"{file.parent} cannot be made: {error.strerror}.") from error
     create(file, template())

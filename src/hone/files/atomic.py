@@ -101,10 +101,22 @@ def create_file(path: Path | str, mode: int = 0o600, *, folder: int | None = Non
     return os.open(path, _NEW, mode, dir_fd=folder)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder that only its owner can read, and those above it that are missing. Their names survive a
+    power cut, and so does what is synced inside them. Raises OSError."""
+    if path.is_dir():
+        return
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in reversed(missing):
+        with suppress(PermissionError):  # a folder one may write to and not read
+            sync_folder(each.parent)
+
+
 def write(path: Path, data: bytes, *, over: bool = True, durable: bool = True) -> None:
     """Write a file that only its owner can read, in a folder that is made if it is missing. Raises OSError,
     also for a file that is there already unless it goes `over` it; then nothing was changed."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(path.parent)
     with draft(path.parent) as (file, new):
         file.write(data)
         sync(file) if durable else file.flush()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hone.core.errors import StoreError
 from hone.core.visible import visible
+from hone.files.atomic import make_folder
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -34,7 +35,7 @@ def acquire(path: Path, *, wait: bool = True) -> int:
 def locked(folder: Path, name: str) -> Iterator[None]:
     """Hold a lock in a private folder, made if need be. Raises StoreError."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         handle = acquire(folder / name)
     except OSError as error:
         raise StoreError(f"{visible(str(folder))} cannot be locked: {error.strerror}.") from error

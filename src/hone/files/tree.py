@@ -23,6 +23,7 @@ from hone.files.atomic import (
     exchange,
     has_writer,
     is_draft,
+    make_folder,
     open_file,
     open_unnoted,
     rename_new,
@@ -226,7 +227,7 @@ class FileTree:
     def _folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[int]:
         """The descriptor of a folder. Raises FileNotFoundError."""
         if make:
-            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._root)
         here = os.open(self._root, FOLDER)
         try:
             for at in range(len(names)):
@@ -347,6 +348,7 @@ class FileTree:
                     with self._folder(names[: last + 1]) as inner:
                         sweep(inner)
                     os.rmdir(names[last], dir_fd=folder)
+                    sync_folder(folder)
             except FileNotFoundError:
                 continue
             except OSError as error:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hone.core.errors import StoreError
+from hone.files.atomic import make_folder
 from hone.files.locks import acquire, is_locked, release
 
 FOLDER = "locks"
@@ -25,7 +26,7 @@ def claim(home: Path, name: str) -> Iterator[bool]:
 @contextmanager
 def _hold(path: Path) -> Iterator[int | None]:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle: int | None = acquire(path, wait=False)
     except BlockingIOError:
         handle = None
@@ -110,7 +111,7 @@ class Presence:
     def enter(self) -> None:
         if self._handle is None:
             with suppress(OSError):
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(self._folder)
                 self._handle = acquire(self._path, wait=False)
 
     def leave(self) -> None:

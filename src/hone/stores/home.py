@@ -15,6 +15,7 @@ from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
 from hone.core.recall import Recall
 from hone.core.skill import SkillCatalog
+from hone.files.atomic import make_folder
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
 from hone.stores.jobs import SqliteJobs
@@ -82,7 +83,7 @@ def _exists(path: Path) -> bool:
 
 def _writable(home: Path) -> bool:
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(home)
     except OSError:
         return False
     return os.access(home, os.W_OK)

@@ -100,10 +100,11 @@ class Capped(Wrapper, frozen=True):
 
 
 def keep(folder: Path, name: str, text: str) -> Path:
-    """Writes the text to a file that only its owner can read, once per content."""
+    """Write the text to a file that only its owner can read, once per content. It is on disk by then: the
+    conversation names the file."""
     data = sound(text).encode()
     path = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:64]}-{digest(data)[:16]}.txt"
-    write(path, data, durable=False)
+    write(path, data)
     return path
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
-from hone.files.atomic import sweep, write
+from hone.files.atomic import make_folder, sweep, write
 from hone.web.api_keys import ApiKeys
 from hone.web.callers import OWNER, ApiCaller, caller
 
@@ -29,7 +29,7 @@ def stored(home: Path) -> str:
     """The key of this home, made at first use. Whoever can read the file is the owner."""
     path, key = home / FILE, secrets.token_urlsafe(32)
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(home)
         sweep(home)
         if not os.path.lexists(path):
             write(path, f"{key}\n".encode(), over=False)  # never over another server's

@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from tests.faults.points.scenarios import SCENARIOS
 from tests.faults.points.tracer import Blow, Call, Watch, attach
 
 T = TypeVar("T")
+W = TypeVar("W", bound=Watch)
 
 PATIENCE = 90
 """Seconds that a process may take for its part."""
@@ -74,8 +76,8 @@ def _end(deed: Callable[[], object]) -> None:
         os._exit(code)
 
 
-def play(scenario: Scenario, root: Path, blow: Blow | None) -> tuple[Watch, Told]:
-    """The scenario in a process that meets its blow, and all that it said."""
+def play(scenario: Scenario, root: Path, watched: Callable[[int, Path, int], W]) -> tuple[W, Told]:
+    """The scenario in a process under a watch, and all that it said."""
     ears, go = os.pipe()
     heard, mouth = os.pipe()
     notes = root.with_suffix(".err")
@@ -89,7 +91,7 @@ def play(scenario: Scenario, root: Path, blow: Blow | None) -> tuple[Watch, Told
     attach(worker)
     os.write(go, b"\n")
     os.close(go)
-    watch = Watch(worker, root, mouth, blow)
+    watch = watched(worker, root, mouth)
     status = _watched(watch)
     with open(heard, "rb") as words:
         lines = words.read().decode().splitlines()
@@ -125,10 +127,10 @@ def perform(order: Order) -> Report:
     expected = folder / f"{scenario.name}.expected"
     root = folder / scenario.name
     if not expected.exists():
-        _afresh(scenario, root)
+        afresh(scenario, root)
         expected.write_bytes(pickle.dumps(apart(lambda: scenario.rehearse(root))))
-    _afresh(scenario, root)
-    watch, told = play(scenario, root, order.blow)
+    afresh(scenario, root)
+    watch, told = play(scenario, root, partial(Watch, blow=order.blow))
     known = pickle.loads(expected.read_bytes())
     try:
         wrong = told.wrong() + apart(lambda: scenario.inspect(root, told, known))
@@ -137,7 +139,7 @@ def perform(order: Order) -> Report:
     return Report(watch.calls, watch.marks, watch.has_struck, told, wrong)
 
 
-def _afresh(scenario: Scenario, root: Path) -> None:
+def afresh(scenario: Scenario, root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(mode=0o700)
     apart(lambda: scenario.prepare(root))

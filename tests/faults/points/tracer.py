@@ -9,6 +9,7 @@ import errno
 import os
 import signal
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -87,7 +88,7 @@ ERRORS: dict[str, tuple[str, ...]] = {
 SYSCALL, GETREGS, SETREGS, SEIZE, INTERRUPT, INFO = 24, 12, 13, 0x4206, 0x4207, 0x420E
 OPTIONS = 1 | 8 | 0x100000  # TRACESYSGOOD, TRACECLONE, EXITKILL
 STOPPED = signal.SIGTRAP | 0x80
-ENTRY, LEAVING = 1, 2
+ENTRY = 1
 WALL = 0x40000000
 REGISTERS, RESULT, NUMBER = 27, 10, 15
 NOWHERE = 2**64 - 1
@@ -151,6 +152,31 @@ class Watch:
     def has_struck(self) -> bool:
         return self.blow is not None and len(self.calls) >= self.blow.at
 
+    def counts(self, place: str) -> bool:
+        return place.startswith(f"{self.root}/")
+
+    def speaks(self) -> None:
+        """Called when the process is about to say something."""
+
+    def begins(self, thread: int, call: Call, arguments: Sequence[int]) -> None:
+        """Called before a call below the folder is made."""
+
+    def ends(self, thread: int, result: int) -> None:
+        """Called after any call of a thread, also one that lies elsewhere."""
+
+    def handle(self, number: int) -> str:
+        """Return where /proc shows the file or folder of a descriptor, or the working folder."""
+        handle = number & 0xFFFFFFFF
+        return f"/proc/{self.worker}/{'cwd' if handle == HERE else f'fd/{handle}'}"
+
+    def text(self, address: int) -> str:
+        return self.memory(address, 4096).split(b"\0")[0].decode(errors="replace")
+
+    def memory(self, address: int, size: int) -> bytes:
+        with open(f"/proc/{self.worker}/mem", "rb", buffering=0) as memory:
+            memory.seek(address)
+            return memory.read(size)
+
     def _pass(self, thread: int, status: int) -> None:
         """A thread has stopped at a call, at its own beginning, or for a signal that it should get."""
         sent, event = os.WSTOPSIG(status), status >> 16
@@ -165,9 +191,13 @@ class Watch:
             number, *arguments = struct.unpack_from("<7Q", room, 24)
             if number == WRITE and arguments[0] == self.mouth:
                 self.marks.append(len(self.calls))
+                self.speaks()
             elif number in SHAPES and (call := self._call(number, arguments)):
                 self._meet(thread, call)
-        elif thread in self._failing and self.blow:
+                self.begins(thread, call, arguments)
+            return
+        self.ends(thread, struct.unpack_from("<q", room, 24)[0])
+        if thread in self._failing and self.blow:
             self._failing.remove(thread)
             self._set(thread, RESULT, 2**64 - getattr(errno, self.blow.error))
 
@@ -177,30 +207,21 @@ class Watch:
             name, kind = "create", Kind.WRITE
         if number == FCNTL and arguments[1] not in LOCKING:
             return None
-        place, root = self._place(where, arguments), f"{self.root}/"
-        return Call(name, kind, place.removeprefix(root)) if place.startswith(root) else None
+        place = self._place(where, arguments)
+        return Call(name, kind, place[len(str(self.root)) + 1 :]) if self.counts(place) else None
 
     def _place(self, where: Where, arguments: list[int]) -> str:
         """Empty if there is no such handle."""
         try:
             match where:
                 case Where.HANDLE:
-                    return self._handle(arguments[0])
+                    return os.readlink(self.handle(arguments[0]))
                 case Where.PATH:
-                    return os.path.join(self._handle(HERE), self._text(arguments[0]))
-            path = self._text(arguments[1])
-            return path if path.startswith("/") else f"{self._handle(arguments[0])}/{path}"
+                    return os.path.join(os.readlink(self.handle(HERE)), self.text(arguments[0]))
+            path = self.text(arguments[1])
+            return path if path.startswith("/") else f"{os.readlink(self.handle(arguments[0]))}/{path}"
         except OSError:
             return ""
-
-    def _handle(self, number: int) -> str:
-        handle = number & 0xFFFFFFFF
-        return os.readlink(f"/proc/{self.worker}/{'cwd' if handle == HERE else f'fd/{handle}'}")
-
-    def _text(self, address: int) -> str:
-        with open(f"/proc/{self.worker}/mem", "rb", buffering=0) as memory:
-            memory.seek(address)
-            return memory.read(4096).split(b"\0")[0].decode(errors="replace")
 
     def _meet(self, thread: int, call: Call) -> None:
         blow = self.blow

@@ -17,6 +17,7 @@ from hone.core.clock import Clock
 from hone.core.errors import BackendError, StoreError
 from hone.core.messages import canonical
 from hone.features.backends.forms import beginning, content_terms, has_form, roots
+from hone.files.atomic import make_folder
 from hone.stores.database import Database
 from hone.stores.words import question_terms, rarest, spaced
 
@@ -128,7 +129,7 @@ class SqliteBackend:
         if self._opened is None:
             folder = self._path.parent
             try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(folder)
             except OSError as error:
                 raise StoreError(f"{folder} cannot be made: {error.strerror}.") from error
             self._opened = Database.open(self._path, scripts=SCHEMA)

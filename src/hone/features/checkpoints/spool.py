@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from hone.files.atomic import MARKS
+from hone.files.atomic import MARKS, make_folder
 
 
 class Spool:
@@ -21,7 +21,7 @@ class Spool:
     def put(self, data: bytes) -> int:
         """Hold a content; returns where it is."""
         if self._file is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._folder)
             # Where a file without a name cannot be made, it looks like any draft of a killed process.
             self._file = TemporaryFile(buffering=0, dir=self._folder, prefix=MARKS[0], suffix=MARKS[1])  # noqa: SIM115
         place, rest = self.size, memoryview(data)

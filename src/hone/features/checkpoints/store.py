@@ -25,6 +25,7 @@ from hone.features.checkpoints.values import (
     RewindPlan,
     TurnMark,
 )
+from hone.files.atomic import make_folder
 from hone.stores.database import Database, connect, create, plainly
 
 FOLDER, FILE, LOCK = "checkpoints", "checkpoints.db", ".lock"
@@ -154,7 +155,7 @@ class CheckpointStore:
     def _database(self) -> Database:
         if self._opened is None:
             try:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(self.folder)
             except OSError as error:
                 raise StoreError(f"{self.folder} cannot be made: {error.strerror}.") from error
             path = self.folder / FILE

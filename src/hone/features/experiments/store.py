@@ -24,7 +24,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import to_dict, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
-from hone.files.atomic import append_durably, write
+from hone.files.atomic import append_durably, make_folder, write
 from hone.files.locks import acquire, release
 from hone.sandbox.clearing import cleared
 
@@ -179,7 +179,7 @@ def _clear(root: Path) -> None:
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder.parent)
         yield
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror}.") from error

@@ -14,7 +14,7 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.template_file import filed, unfiled
 from hone.features.templates.values import Template
-from hone.files.atomic import open_file, settle, write
+from hone.files.atomic import make_folder, open_file, settle, write
 from hone.files.locks import acquire, release
 
 FOLDER = "templates"
@@ -143,7 +143,7 @@ class Templates:
     def _locked(self) -> Iterator[None]:
         """One writer at a time, in whatever process."""
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.folder)
             handle = acquire(self.folder / ".lock")
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be written: {error.strerror}.") from error

@@ -15,7 +15,7 @@ import msgspec
 
 from hone.core.errors import Refused, StoreError
 from hone.core.messages import digest
-from hone.files.atomic import write
+from hone.files.atomic import make_folder, write
 from hone.files.locks import acquire, release
 from hone.files.opening import find_path
 from hone.runtime.permissions.rules import Rule, RuleSet, parse_rules
@@ -88,7 +88,7 @@ class StoredRules:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Let one process change the file at a time."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         handle = acquire(self.path.with_suffix(".lock"))
         try:
             yield
