@@ -17,24 +17,21 @@ from hone.core.transcript import chained
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores import curator_runs as rounds
-from hone.stores import jobs, ledger, looks, passages, record, rules
+from hone.stores import jobs, ledger, looks, lookup, passages, record, rules
 from hone.stores import skill_catalog as shelf
 from hone.stores.database import MIGRATIONS, read_script
-from hone.stores.salvage import read_number
 from hone.stores.tree import LINE, SYMPTOMS, moment
 from hone.stores.writer import FOREIGN
 
 MOST = 100
 """Findings of one kind that are told; where there are so many, the rest says nothing new."""
 
-# FTS5 moves its version from 4 to 5 when it first deletes in place, and counts how often this was changed.
+# FTS5 moves its version from 4 to 5 when it first deletes in place.
 CONFIG = "SELECT k, CASE k WHEN 'version' THEN v IN (4, 5) ELSE v END FROM {}_config"
 SCHEMA = (
     "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name",
     CONFIG.format("card_words"),
     CONFIG.format("passage_words"),
-    "SELECT substr(block, 1, 4) FROM card_words_data WHERE id = 10",
-    "SELECT substr(block, 1, 4) IN (x'00000002', x'00000003') FROM passage_words_data WHERE id = 10",
 )
 NODES = """
 SELECT n.id, n.depth, n.trust, n.at, n.hash, c.digest, n.parent IS NULL, p.hash, p.depth, p.chain = n.chain,
@@ -55,18 +52,10 @@ MIRROR = "SELECT length(home) = 16 AND home NOT GLOB '*[^0-9a-f]*' FROM mirror"
 MISTAKEN = """
 SELECT name FROM skills LEFT JOIN cards ON cards.id = card WHERE card IS NOT NULL AND digest IS NOT document
 """
-INDEX = "SELECT sql FROM sqlite_schema WHERE name = ?"
 TEXTS = """
 SELECT words, w.rowid, name, w.description, body FROM card_words AS w LEFT JOIN cards ON cards.id = w.rowid
 """
 CARD = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
-TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, {}, instance)"
-PLACES = """
-SELECT term, count(*), sum(doc), sum(doc * (offset + 1) % 1000003), sum(doc * doc % 1000003) FROM temp.terms
-GROUP BY term
-"""
-TOTALS = "SELECT block FROM {}_data WHERE id = 1"
-TERM = "SELECT 1 FROM temp.terms WHERE term = ? LIMIT 1"
 PASSAGE = "INSERT INTO passage_words (rowid, text) VALUES (?, ?)"
 
 Check = Callable[[apsw.Connection], Iterable[str]]
@@ -100,6 +89,7 @@ def examine(connection: apsw.Connection) -> list[str]:
 
 def pages(connection: apsw.Connection) -> Iterator[str]:
     """Each page by its place, each index by its rows, and so each row by its indexes."""
+    lookup.update(connection)
     for (line,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
         if line != "ok":
             yield from (f"SQLite: {part}" for part in line.splitlines() if not part.startswith("***"))
@@ -161,77 +151,15 @@ def _contents(connection: apsw.Connection, table: str, read: Callable[[bytes], o
 
 
 def _words(connection: apsw.Connection) -> Iterator[str]:
-    if not _is_remade(connection, "passage_words", PASSAGE, passages.expected(connection)):
+    if not lookup.is_complete(connection, "passage_words", PASSAGE, passages.expected(connection)):
         yield "Search does not find everything that was said."
 
 
 def _cards(connection: apsw.Connection) -> Iterator[str]:
     rows: list[Any] = connection.execute(TEXTS).fetchall()
-    same = _is_remade(connection, "card_words", CARD, [row[1:] for row in rows])
+    same = lookup.is_complete(connection, "card_words", CARD, [row[1:] for row in rows])
     if not same or any(words and shelf.together(texts) != words for words, _, *texts in rows):
         yield "Search does not find every skill."
-
-
-def _is_remade(connection: apsw.Connection, index: str, insertion: str, rows: Iterable[Any]) -> bool:
-    """Whether the index is the same when it is made once more, in memory: compared word by word."""
-    with closing(apsw.Connection(":memory:")) as again:
-        again.execute(str(connection.execute(INDEX, (index,)).get))
-        with again:
-            again.executemany(insertion, rows)
-        return _alike(connection, again, index)
-
-
-def _alike(one: apsw.Connection, other: apsw.Connection, index: str) -> bool:
-    """Whether two indexes hold the same words in the same places, and the first one leads to them."""
-    same = _terms(one, index) == _terms(other, index)
-    return (
-        same
-        and one.execute(TOTALS.format(index)).get == other.execute(TOTALS.format(index)).get
-        and _led(one, index)
-    )
-
-
-def _terms(connection: apsw.Connection, index: str) -> dict[str, tuple[Any, ...] | None]:
-    """For each word, how often and where it stands, in a few numbers; None if it cannot be found."""
-    connection.execute(TERMS.format(index))
-    try:
-        places: dict[Any, Any] = {word: place for word, *place in connection.execute(PLACES)}
-        return {word: connection.execute(TERM, (word,)).get and tuple(places[word]) for word in places}
-    finally:
-        connection.execute("DROP TABLE temp.terms")
-
-
-def _led(connection: apsw.Connection, index: str) -> bool:
-    """Whether what leads into the index leads to pages that begin with these words, or with later ones where
-    these were deleted."""
-    rows: list[Any] = connection.execute(f"SELECT segid, term, pgno FROM {index}_idx").fetchall()
-    for segment, term, page in rows:
-        # As FTS5 numbers its pages: the segment, and within it the page; the lowest bit says something else.
-        place = (segment << 37) + (page >> 1)
-        block: Any = connection.execute(f"SELECT block FROM {index}_data WHERE id = ?", (place,)).get
-        if block is None or ((first := _first(block)) is not None and first < term):
-            return False
-    leaves = f"SELECT block FROM {index}_data WHERE id >= 1 << 37 AND NOT id & (1 << 36)"
-    return all(_begins(block) for (block,) in connection.execute(leaves))
-
-
-def _begins(block: bytes) -> bool:
-    """Whether a page says rightly where its first row is: before its first word, or not at all."""
-    row, end = int.from_bytes(block[:2]), int.from_bytes(block[2:4])
-    if end >= len(block):
-        return True
-    first, _ = read_number(block, end)
-    return row == 0 or 4 <= row < first
-
-
-def _first(block: bytes) -> bytes | None:
-    """The first word of a page, if it has one: where it is stands behind the page, its length before it."""
-    end = int.from_bytes(block[2:4])
-    if end >= len(block):
-        return None
-    at, _ = read_number(block, end)
-    size, start = read_number(block, at)
-    return block[start : start + size]
 
 
 def _nodes(connection: apsw.Connection) -> Iterator[str]:
