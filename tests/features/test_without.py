@@ -53,6 +53,7 @@ OWN = {
     "backups": "backup",
     "checkpoints": "rewind",
     "curator": "curator",
+    "erasing": "erase",
     "experiments": "experiment",
     "imports": "import",
     "local_models": "models",

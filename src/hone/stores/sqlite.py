@@ -231,7 +231,7 @@ def _rename(connection: apsw.Connection, session: SessionId, title: str) -> None
     connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (sound(title), stored.header.id))
 
 
-def _delete(connection: apsw.Connection, session: SessionId) -> None:
+def delete_session(connection: apsw.Connection, session: SessionId) -> None:
     row = connection.execute(DELETE, (sound(session),)).fetchone()
     if row is None:
         raise rules.missing(session)
@@ -239,7 +239,7 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
     tree.prune(connection, head)
     jobs.forsake(connection, id, root)
     while own := connection.execute(MADE, (id, Origin.USER)).get:
-        _delete(connection, SessionId(own))
+        delete_session(connection, SessionId(own))
 
 
 def _spent(
@@ -281,6 +281,6 @@ class SqliteSessions(Store):
     find = reads(_find)
     list = reads(_list)
     rename = writes(_rename, lasting=True)
-    delete = writes(_delete, lasting=True)
+    delete = writes(delete_session, lasting=True)
     spending = reads(_spent)
     total_spending = reads(_total)
