@@ -315,12 +315,11 @@ class Hone(TaskRunner):
     @property
     def learning_off(self) -> str:
         """Why nothing is looked back over; empty if it is."""
-        return explain_off(self._schedule, self.settings.learning)
+        return explain_off(self._schedule, self.settings.learning) or self.stores.closed
 
     @cached_property
     def _topics(self) -> Sequence[Topic]:
-        off = self.learning_off or self.stores.closed
-        return () if off else configure_topics(self.settings.learning)
+        return () if self.learning_off else configure_topics(self.settings.learning)
 
     @property
     def bounds(self) -> Bounds:

@@ -69,10 +69,18 @@ def in_home(act: Callable[..., Awaitable[Output]]) -> Callable[..., int | None]:
 
 
 def ledger_of(hone: Hone) -> Keeper:
-    """Return the keeper for what needs the ledger. Raises Refused where there is none to open."""
+    """Return the keeper for what reads the ledger. Raises Refused where there is none to open."""
     keeper = hone.keeper
-    if keeper.rules.closed:
+    if keeper.rules.closed and not hone.stores.readonly:
         raise Refused(f"{keeper.rules.closed} Its log cannot be opened either.")
+    return keeper
+
+
+def writable_keeper(hone: Hone) -> Keeper:
+    """Return the keeper for what changes the home. Raises Refused where nothing can be changed."""
+    keeper = ledger_of(hone)
+    if keeper.rules.closed:
+        raise Refused(f"{keeper.rules.closed} Nothing was changed.")
     return keeper
 
 

@@ -6,7 +6,7 @@ import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import ledger_of, with_home
+from hone.cli.context import with_home, writable_keeper
 from hone.cli.options import FAILED, Options, complain, confirm
 from hone.cli.output import screen_width
 from hone.core.errors import Missing
@@ -29,7 +29,7 @@ def forget(options: Options, source: str, yes: bool) -> int:
     beginning, message = parsed(source)
 
     async def look(hone: Hone) -> list[DescribedChange]:
-        keeper = ledger_of(hone)
+        keeper = writable_keeper(hone)
         return await resting(keeper, [await _session(hone, keeper, beginning)], message)
 
     found = with_home(options, look)
@@ -41,7 +41,7 @@ def forget(options: Options, source: str, yes: bool) -> int:
     if not confirm(f"Withdraw {counted(found)}?", alone, yes=yes):
         click.echo("Nothing was withdrawn.")
         return FAILED
-    return with_home(options, lambda hone: withdrawn(ledger_of(hone), [each.entry for each in found]))
+    return with_home(options, lambda hone: withdrawn(writable_keeper(hone), [each.entry for each in found]))
 
 
 def parsed(source: str) -> tuple[str, int | None]:

@@ -7,7 +7,7 @@ import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import in_home, ledger_of, trust_hint, with_home
+from hone.cli.context import in_home, ledger_of, trust_hint, with_home, writable_keeper
 from hone.cli.options import FAILED, Options, at_terminal, complain
 from hone.cli.output import echo, to_json
 from hone.cli.render import paint_for
@@ -67,13 +67,13 @@ def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
 
     Each is shown first, to the byte; what was shown is what takes effect, or nothing does.
     """
-    found = with_home(options, lambda hone: waiting(ledger_of(hone), ids))
+    found = with_home(options, lambda hone: waiting(writable_keeper(hone), ids))
     if not yes and not at_terminal():
         raise click.UsageError("Nobody can be asked here whether to approve this: say --yes.")
     agreed = [change for change in found if _agreed(change, yes=yes)]
 
     async def act(hone: Hone) -> bool:
-        return all([await _settled(ledger_of(hone), change, approved=True) for change in agreed])
+        return all([await _settled(writable_keeper(hone), change, approved=True) for change in agreed])
 
     done = with_home(options, act) if agreed else False
     return 0 if done and len(agreed) == len(found) else FAILED
@@ -92,7 +92,7 @@ def _agreed(change: DescribedChange, *, yes: bool) -> bool:
 @in_home
 async def reject(hone: Hone, ids: tuple[ChangeId, ...]) -> int:
     """Turn changes that wait down; they stay in the log."""
-    keeper, code = ledger_of(hone), 0
+    keeper, code = writable_keeper(hone), 0
     for change in await waiting(keeper, ids):
         echo(map(changes.line, (change, *change.others)))
         if not await _settled(keeper, change, approved=False):
@@ -135,7 +135,7 @@ async def undo(hone: Hone, id: ChangeId) -> None:
     The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
     go. Where a later change met the same place, both are shown and nothing happens.
     """
-    keeper, paint = ledger_of(hone), paint_for(sys.stdout)
+    keeper, paint = writable_keeper(hone), paint_for(sys.stdout)
     entry = await keeper.ledger.entry(id)
     if entry.change.standing is ChangeState.ACTIVE and await keeper.is_standing(entry):
         [change] = await descriptions.describe_groups(keeper, [entry])

@@ -10,7 +10,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.changes import NOTHING, learned_lines, line
-from hone.cli.context import Interrupts, in_home, ledger_of, with_home
+from hone.cli.context import Interrupts, in_home, ledger_of, with_home, writable_keeper
 from hone.cli.listing import entry, folded
 from hone.cli.options import FAILED, INTERRUPTED, complain, limit_option
 from hone.cli.output import columns, echo_json, lay_out, moment, screen_width, to_json
@@ -107,7 +107,7 @@ def _said(stored: StoredSession, paint: Paint, *, full: bool) -> Iterator[str]:
 @in_home
 async def retry(hone: Hone, id: JobId) -> str:
     """Queue the review ID again, which failed or was cancelled."""
-    ledger_of(hone)
+    writable_keeper(hone)
     await hone.jobs.retry(id)
     return f"Review {id} is queued again. The next conversation does it, or now: hone worker --once"
 
@@ -117,7 +117,7 @@ async def retry(hone: Hone, id: JobId) -> str:
 @in_home
 async def cancel(hone: Hone, id: JobId) -> str:
     """Take the review ID out of the queue; if it is at work, what it learns is dropped."""
-    ledger_of(hone)
+    writable_keeper(hone)
     await hone.jobs.cancel(id, datetime.now(UTC))
     return f"Review {id} is cancelled. Queue it again with: hone reviews retry {id}"
 
@@ -131,6 +131,7 @@ async def review(hone: Hone, session: str, about: str | None) -> int:
 
     It is queued and done at once. Ctrl-C leaves it in the queue.
     """
+    writable_keeper(hone)
     job = await queued(hone, session, frozenset({about}) if about else NAMES, datetime.now(UTC))
     click.echo(
         f"Looking back over session {job.session} for {join_topics(job.topics)}: review {job.id}.", err=True

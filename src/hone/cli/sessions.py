@@ -9,7 +9,7 @@ import click
 
 from hone.app import Hone
 from hone.cli import changes
-from hone.cli.context import in_home, with_home
+from hone.cli.context import in_home, with_home, writable_keeper
 from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
@@ -154,6 +154,7 @@ async def export(hone: Hone, id: str, form: str, output: Path | None) -> str:
 @in_home
 async def branch(hone: Hone, id: str, at: int | None) -> str:
     """Begin a new session with the messages of the session ID, and print its id."""
+    writable_keeper(hone)
     return await hone.branch(id, at)
 
 

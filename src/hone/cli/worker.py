@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hone.app import Hone
-from hone.cli.context import in_home, tell, with_home
+from hone.cli.context import in_home, tell, with_home, writable_keeper
 from hone.cli.options import FAILED
 from hone.cli.output import echo_json
 from hone.cli.reviews import attempt, outcome
@@ -78,6 +78,7 @@ async def work_here(hone: Hone, *, once: bool) -> int:
             await part.tend(_told)
         tell(hone)
 
+    writable_keeper(hone)
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
     for part in hone.parts("attend"):

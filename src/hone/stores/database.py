@@ -1,6 +1,7 @@
 """One SQLite file: migrations, a few reader threads, one writer thread, and errors in plain words.
 
-If no file can be written, the data is kept in memory by the writer thread.
+If there is no file and none can be made, the data is kept in memory by the writer thread. A file that cannot
+be written is read where it lies; what a conversation adds goes to a copy in memory.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import apsw
 
 from hone.core.errors import Corrupt, StoreError
+from hone.core.loading import import_object
 from hone.files.atomic import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
@@ -32,25 +34,54 @@ CACHE, READING = 64 * 1024, 32 * 1024
 LOG = 4 * 1024 * 1024
 """Bytes of the log that stay on the disk: as much as is written before it is copied into the database."""
 MEMORY = Path(":memory:")
+READ_ONLY = "hone.stores.readonly:open_readonly"
+COPY = "hone.stores.readonly:copy_to_memory"
+"""Loaded with the first file that cannot be written."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 
 
 class Database:
-    """A read that begins after a write was awaited sees it."""
+    """A read that begins after a write was awaited sees it.
 
-    def __init__(self, path: Path, patience: float, first: apsw.Connection) -> None:
+    `connect` opens further connections; None if all the data is in `first`, which the writer then uses for
+    everything. `readonly`: the file cannot be written. `overlay`: if so, writes go to a copy in memory, but
+    for those that the user expects to last. Without it, all of them are refused.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        first: apsw.Connection,
+        connect: Callable[[], apsw.Connection] | None,
+        *,
+        readonly: bool = False,
+        overlay: bool = False,
+    ) -> None:
         self._path = path
-        self._patience = patience
+        self._connect = connect
+        self.readonly = readonly
+        self._overlay = overlay
+        self._in_memory = connect is None
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
         self._writer = Writer(self._connect_writer, partial(explained, path=path), passages.settle)
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path, patience: float = PATIENCE, scripts: Sequence[Path] = MIGRATIONS) -> Self:
+    def open(
+        cls,
+        path: Path,
+        patience: float = PATIENCE,
+        scripts: Sequence[Path] = MIGRATIONS,
+        *,
+        overlay: bool = False,
+    ) -> Self:
         """Makes the file if there is none. Raises StoreError, or Corrupt if it is no database."""
         path = path.absolute()
         with plainly(path):
+            if is_readonly(path):
+                first, more = import_object(READ_ONLY)(path, patience, scripts)
+                return cls(path, first, more, readonly=True, overlay=overlay)
             create(path)
             connection = connect(path, patience)
             try:
@@ -58,7 +89,7 @@ class Database:
             except (apsw.Error, StoreError):
                 connection.close()
                 raise
-        return cls(path, patience, connection)
+        return cls(path, connection, partial(connect, path, patience))
 
     @classmethod
     def in_memory(cls) -> Self:
@@ -67,15 +98,19 @@ class Database:
         with plainly(MEMORY):
             connection = connect(MEMORY, PATIENCE)
             migrate(connection, MEMORY, PATIENCE)
-        return cls(MEMORY, PATIENCE, connection)
+        return cls(MEMORY, connection, None)
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], *, lasting: bool = False) -> T:
+        """`lasting`: to do this in memory would be to claim what is not so."""
+        if self.readonly and (lasting or not self._overlay):
+            raise StoreError(f"{self._path} is read-only; nothing was changed.")
+        self._in_memory = self._in_memory or self.readonly
         return await self._writer.run(work)
 
     async def read(self, work: Work[T]) -> T:
         if self._closed:
             raise StoreError(f"The database {self._path} is closed.")
-        if self._path is MEMORY:
+        if self._in_memory:
             return await self._writer.run(work)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
@@ -94,7 +129,8 @@ class Database:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = connect(self._path, self._patience)
+            assert self._connect
+            connection = self._connect()
         try:
             with connection:  # one view of the data for all that the work asks
                 yield connection
@@ -108,7 +144,9 @@ class Database:
             self._idle.pop().close()
 
     def _connect_writer(self) -> apsw.Connection:
-        connection = self._idle.pop() if self._path is MEMORY else connect(self._path, self._patience)
+        connection = self._connect() if self._connect else self._idle.pop()
+        if self.readonly and self._connect:
+            connection = import_object(COPY)(connection)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
         connection.pragma("synchronous", "FULL")
         # Digests come in no order: where there are many, their index must be at hand.
@@ -141,14 +179,28 @@ def reads(
 
 
 def writes(
-    work: Callable[Concatenate[apsw.Connection, P], T],
+    work: Callable[Concatenate[apsw.Connection, P], T], *, lasting: bool = False
 ) -> Callable[Concatenate[Store, P], Coroutine[Any, Any, T]]:
-    """Give it a transaction of its own, which is finished even if the caller is cancelled meanwhile."""
+    """Give it its own transaction, which is finished even if the caller is cancelled meanwhile. `lasting`:
+    never do it only in memory, in place of a file that cannot be written."""
 
     async def write(store: Store, /, *args: P.args, **named: P.kwargs) -> T:
-        return await store._database.write(lambda connection: work(connection, *args, **named))
+        return await store._database.write(
+            lambda connection: work(connection, *args, **named), lasting=lasting
+        )
 
     return write
+
+
+def is_readonly(path: Path) -> bool:
+    """Tell whether there is a database that this process cannot write, or cannot keep its log beside."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    beside = (Path(f"{path}{suffix}") for suffix in ("-wal", "-shm"))
+    needed = (path.parent, path, *(each for each in beside if each.exists()))
+    return not all(os.access(each, os.W_OK) for each in needed)
 
 
 def create(path: Path) -> None:

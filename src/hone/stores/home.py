@@ -1,4 +1,5 @@
-"""Open the stores of a home folder: in SQLite, or in memory if the folder cannot be written."""
+"""Open the stores of a home folder: in SQLite, read-only if it cannot be written, in memory if there is
+nothing to read either."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.curation import CuratorRuns
+from hone.core.errors import StoreError
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
 from hone.core.outbox import Outbox
@@ -26,7 +28,7 @@ FILE = "hone.db"
 
 
 class Stores(Struct, frozen=True):
-    """What a home keeps. `closed` says why it keeps nothing, if so."""
+    """What a home keeps. `closed` says why it keeps nothing new, if so; `readonly` that it can be read."""
 
     sessions: Sessions
     ledger: Ledger
@@ -37,14 +39,18 @@ class Stores(Struct, frozen=True):
     outbox: Outbox
     close: Callable[[], Awaitable[None]]
     closed: str = ""
+    readonly: bool = False
 
 
 def open_stores(home: Path) -> Stores:
-    """Raise StoreError, or Corrupt if the file is no database."""
-    if _writable(home):
-        return over(Database.open(home / FILE))
-    closed = f"{home} cannot be written: this conversation is not kept, and nothing is learned."
-    return over(Database.in_memory(), closed)
+    """Raise StoreError, or Corrupt if the file is no database. What cannot be read is never called empty."""
+    path = home / FILE
+    if not _writable(home) and not _exists(path):
+        closed = f"{home} cannot be written: this conversation is not kept, and nothing is learned."
+        return over(Database.in_memory(), closed)
+    database = Database.open(path, overlay=True)
+    closed = f"{home} is read-only: new messages are not kept, and nothing is learned."
+    return over(database, closed if database.readonly else "")
 
 
 def over(database: Database, closed: str = "") -> Stores:
@@ -59,7 +65,19 @@ def over(database: Database, closed: str = "") -> Stores:
         SqliteOutbox(database),
         database.close,
         closed,
+        database.readonly,
     )
+
+
+def _exists(path: Path) -> bool:
+    """Raise StoreError if nobody can tell."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
+    return True
 
 
 def _writable(home: Path) -> bool:

@@ -291,15 +291,15 @@ def absent(id: JobId) -> Missing:
 class SqliteJobs(Store):
     """The session of a queued job is there."""
 
-    enqueue = writes(_enqueue)
+    enqueue = writes(_enqueue, lasting=True)
     job = reads(get)
     jobs = reads(_all)
     waiting = reads(_waiting)
-    begin = writes(_begin)
-    complete = writes(_complete)
-    fail = writes(_fail)
-    cancel = writes(_cancel)
-    retry = writes(_retry)
+    begin = writes(_begin, lasting=True)
+    complete = writes(_complete, lasting=True)
+    fail = writes(_fail, lasting=True)
+    cancel = writes(_cancel, lasting=True)
+    retry = writes(_retry, lasting=True)
     counters = reads(_counters)
     hasten = writes(looks.hasten)
     looks = reads(looks.select)

@@ -268,6 +268,6 @@ class SqliteSessions(Store):
     earlier = reads(_earlier)
     find = reads(_find)
     list = reads(_list)
-    rename = writes(_rename)
-    delete = writes(_delete)
+    rename = writes(_rename, lasting=True)
+    delete = writes(_delete, lasting=True)
     spending = reads(_spent)

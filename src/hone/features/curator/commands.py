@@ -8,7 +8,7 @@ import click
 from hone.app import Hone
 from hone.cli import skills
 from hone.cli.changes import diff, indented
-from hone.cli.context import ledger_of, with_home
+from hone.cli.context import with_home, writable_keeper
 from hone.cli.options import FAILED, Options
 from hone.cli.output import echo, moment
 from hone.cli.render import Paint, paint_for
@@ -169,5 +169,5 @@ def resume(options: Options) -> None:
 
 def _curator(hone: Hone) -> Curator:
     """Return the curator for what changes something. Raises Refused where nothing can be changed."""
-    ledger_of(hone)
+    writable_keeper(hone)
     return hone.part(CuratorPart).curator

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hone.app import Hone
-from hone.cli.context import ledger_of, with_home
+from hone.cli.context import with_home, writable_keeper
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import number_of
 from hone.core.visible import one_line, visible
@@ -39,7 +39,7 @@ def import_(options: Options, source: str, path: Path, foreign: bool, dry_run: b
 
 
 async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
-    keeper = ledger_of(hone)
+    keeper = writable_keeper(hone)
     there = source_files(source, path)
     with _progress("Reading", sum(source_file.size for source_file in there)) as told:
         found = await survey(hone.sessions, source, there, told, foreign=foreign)

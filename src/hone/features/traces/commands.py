@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from hone.app import Hone
-from hone.cli.context import in_home, with_home
+from hone.cli.context import in_home, with_home, writable_keeper
 from hone.cli.options import FAILED, Options, confirm, parse_age
 from hone.cli.output import columns, create, echo, number_of
 from hone.core.errors import HoneError
@@ -95,7 +95,10 @@ def import_(options: Options, file: Path, own: bool, dry_run: bool, yes: bool) -
     async def act(hone: Hone) -> int:
         steps = await compare(hone.sessions, found.tree, own=own)
         _tell(found, steps, own=own)
-        return 0 if dry_run else await _store(hone, found, steps, yes=yes)
+        if dry_run:
+            return 0
+        writable_keeper(hone)
+        return await _store(hone, found, steps, yes=yes)
 
     return with_home(options, act) or (FAILED if found.faults else 0)
 
