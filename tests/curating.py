@@ -17,6 +17,7 @@ from hone.core.model import Usage
 from hone.core.permit import USER
 from hone.core.ports import Header, Sessions, Spending
 from hone.core.skill import SkillCatalog, SkillEvent, SkillOrigin
+from hone.core.tool import NoGuard
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -142,6 +143,6 @@ async def care(home: Path, script: Script, rules: KeeperRules = AUTO) -> AsyncIt
         prefix = compose("test/model", ("You are a test.",), tools, {})
         return Agent(prefix, model, {tool.spec.name: tool for tool in tools}, USER)
 
-    services = SessionDeps(sessions, clock, guard=lambda toolbox: toolbox)
+    services = SessionDeps(sessions, clock, guard=NoGuard)
     room = CuratorDeps(home, sessions, InMemoryCuratorRuns(ledger), library, clock, agent, services)
     yield Care(Curator(room), library, catalog, sessions, clock, model)

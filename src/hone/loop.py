@@ -7,6 +7,7 @@ should wrap a Model or a Tool instead.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import groupby
 from threading import Lock
 
@@ -22,7 +23,7 @@ from hone.core.normalize import normalize
 from hone.core.permissions import NoPermissions, Permissions
 from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_tainted, label
-from hone.core.tool import Outcome, ToolKind, changes, refused
+from hone.core.tool import CallGuard, NoGuard, Outcome, ToolKind, changes, refused
 from hone.core.tool_context import UNNAMED, Spawn, ToolContext, childless
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
@@ -37,6 +38,11 @@ Keep = Callable[[Sequence[Node], Usage | None], Awaitable[None]]
 """Makes nodes durable. The turn goes on only when it has returned."""
 
 Said = tuple[Message, Trust]
+
+STUCK = (
+    "Your last calls were refused because they repeat what did not help, and you cannot use tools anymore in "
+    "this turn. In a few sentences: what is done, what is in your way, and what do you need from the user?"
+)
 
 _CUT = {
     Finish.LENGTH: "The answer was cut at the model's output limit.",
@@ -77,6 +83,7 @@ class RunContext(Struct, frozen=True):
     permissions: Permissions = NoPermissions()
     spawn: Spawn = childless
     header: Header = UNNAMED
+    guard: CallGuard = NoGuard()
 
 
 async def run(agent: Agent, transcript: Transcript, origin: Origin, context: RunContext) -> Turn:
@@ -104,7 +111,10 @@ async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
     while budget.consume():
         if await step(agent, record, budget):
             return record.turn.ended(Stop.ANSWERED)
-    await grace(agent, record)
+        if reason := record.context.guard.end_step():
+            await grace(agent, record, STUCK)
+            return record.turn.ended(Stop.STUCK, reason)
+    await grace(agent, record, agent.limits.last_question)
     return record.turn.ended(Stop.BUDGET, f"The budget of {agent.limits.calls} model calls is spent.")
 
 
@@ -120,7 +130,7 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
         outward = [call.id for call in batch if has_effect(OUTWARD, call, agent.toolbox)]
         record.doubtful = record.tainted or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
         await asyncio.gather(
-            *(attempt(agent, call, normalized.faults.get(call.id), record) for call in batch)
+            *(attempt(agent, call, normalized.faults.get(call.id, ""), record) for call in batch)
         )
         await record.add([record.results[call.id] for call in batch])
         record.tainted = record.tainted or any(record.results[id][1] is Trust.FOREIGN for id in outward)
@@ -146,11 +156,10 @@ async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
     raise Unusable("The model's stream ended without a reply.")
 
 
-async def grace(agent: Agent, record: "Record") -> None:
+async def grace(agent: Agent, record: "Record", question: str) -> None:
     """One last call for a summary. Its question is not kept, calls in it are ignored."""
-    question = user(agent.limits.last_question)
     reply = await ask(
-        agent, record.transcript.then(question, Trust.AGENT, record.context.clock.now()), record
+        agent, record.transcript.then(user(question), Trust.AGENT, record.context.clock.now()), record
     )
     summary = sound(reply.message.text) or "(no summary was given)"
     await record.add([(assistant(summary), record.agent_trust)], reply.usage)
@@ -165,7 +174,7 @@ def batches(agent: Agent, calls: Iterable[ToolCall]) -> Iterator[Sequence[ToolCa
             yield from ([call] for call in group)
 
 
-async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Record") -> None:
+async def attempt(agent: Agent, call: ToolCall, fault: str, record: "Record") -> None:
     """Performs one call and notes its outcome, so that a finished call is never reported as cut off."""
     clock, emit = record.context.clock, record.context.emit
     emit(CallStarted(call))
@@ -174,13 +183,17 @@ async def attempt(agent: Agent, call: ToolCall, fault: str | None, record: "Reco
     tool_context = ToolContext(
         agent, record.transcript, emit, context.permissions, context.spawn, context.header, call
     )
-    outcome = refused(fault) if fault else await perform(agent, call, tool_context)
+    tool = agent.toolbox.get(call.name)
+    act = partial(perform, agent, call, tool_context, fault)
+    outcome = await context.guard.watch(call, tool.spec if tool else None, act, fault)
     result = answer(call, sound(outcome.text), failed=outcome.failed)
     record.results[call.id] = (result, label(outcome.trust, record.agent_trust, tainted=record.doubtful))
     emit(CallEnded(call, outcome, clock.monotonic() - begun))
 
 
-async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext) -> Outcome:
+async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext, fault: str = "") -> Outcome:
+    if fault:
+        return refused(fault)
     tool = agent.toolbox.get(call.name)
     if tool is None:
         return refused(f"there is no tool named {call.name!r}. {allowed(agent)}")

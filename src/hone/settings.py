@@ -58,11 +58,13 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Guardrails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a turn that goes in circles is warned and stopped: [warn at, stop after]."""
+    """When a turn that goes in circles is warned and stopped: [warn at, stop after]. `end` is the number of
+    replies with refused calls after which the turn ends."""
 
     same_call: tuple[int, int] = (2, 5)
     same_tool: tuple[int, int] = (3, 8)
     same_result: tuple[int, int] = (2, 5)
+    end: int = 3
 
 
 class PermissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

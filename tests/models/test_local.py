@@ -22,6 +22,7 @@ from hone.core.model import Model, Reply, Usage
 from hone.core.permit import REVIEW, USER, Effect
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
+from hone.core.tool import NoGuard
 from hone.core.turn import Origin, Stop
 from hone.core.value import replace
 from hone.features.local_models.fetching import Package, command, fetch_with, installer
@@ -329,7 +330,7 @@ async def begun(local: Local) -> Session:
     store, header = InMemorySessions(), Header(new_id(), NOON)
     before = transcript(prefix, SAID)
     await store.start(header, prefix, before.nodes)
-    services = SessionDeps(store, SystemClock(), guard=lambda toolbox: toolbox)
+    services = SessionDeps(store, SystemClock(), guard=NoGuard)
     return Session(header, agent, before, services, stored=True)
 
 

@@ -1,13 +1,13 @@
 """A2, A4: the walls around every tool, as a model meets them in a whole Hone."""
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from hone import Hone
-from hone.core.messages import ToolResult, assistant
+from hone.core.messages import ToolCall, ToolResult, assistant
 from hone.core.tool import Tool
 from hone.core.turn import Stop, Turn
 from hone.models.scripted import Script, Scripted, call, lines, rounds
@@ -94,8 +94,35 @@ async def test_the_guardrails_of_the_settings_hold_in_a_turn_and_start_anew_with
         session = await hone.session()
         for turn in [await session.send("read it"), await session.send("once more")]:
             texts = [result.text for result in results(turn)]
-            assert len(texts) == 7
+            assert len(texts) == min(7, stop + limits.end)
+            assert turn.stop is (Stop.ANSWERED if stop == 5 else Stop.STUCK)
             warned = ["[Warning: " in text for text in texts]
-            assert warned == [warn <= number <= stop for number in range(1, 8)]
+            assert warned == [warn <= number <= stop for number in range(1, len(texts) + 1)]
             assert len(set(texts[stop:])) == 1
             assert texts[stop] not in texts[:stop]
+
+
+OBSTINATE: dict[str, tuple[Callable[[int], ToolCall], int]] = {
+    "one call": (lambda number: call("todo"), 5),
+    "tools that do not exist": (lambda number: call(f"tool_{number}"), 8),
+    "malformed calls": (lambda number: ToolCall(f"c{number}", "todo", f"{{{number}"), 8),
+    "commands that say the same": (lambda number: call("terminal", command="true"), 5),
+}
+
+
+@pytest.mark.parametrize("name", OBSTINATE)
+async def test_a_model_that_never_stops_calling_ends_its_turn_with_a_summary(
+    tmp_path: Path, name: str
+) -> None:
+    act, before = OBSTINATE[name]
+    model = Scripted(lines(*(assistant(act(number)) for number in range(90))))
+    async with Hone(model=model, folder=tmp_path) as hone:
+        session = await hone.session()
+        turn = await session.send("do it")
+        assert turn.stop is Stop.STUCK
+        assert len(results(turn)) == before + Guardrails().end
+        assert [result.text.startswith("Not run: ") for result in results(turn)][before:] == [True] * 3
+        assert turn.error.startswith("The model kept repeating itself after its calls were refused")
+        assert turn.text == "(no summary was given)"
+        stored = await hone.sessions.load(session.id)
+        assert stored.transcript.nodes[-1].message.text == turn.text

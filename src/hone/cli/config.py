@@ -54,8 +54,9 @@ KEYS: Mapping[str, tuple[str, str]] = {
     ),
     "sampling": ("Sent to the provider as it stands.", "temperature = 0.7"),
     "guardrails": (
-        "When a turn that goes in circles is warned and stopped: [warn at, stop after].",
-        "same_call = [2, 5]\nsame_tool = [3, 8]\nsame_result = [2, 5]",
+        "When a turn that goes in circles is warned and stopped: [warn at, stop after]; after how many "
+        "replies with refused calls it ends.",
+        "same_call = [2, 5]\nsame_tool = [3, 8]\nsame_result = [2, 5]\nend = 3",
     ),
     "memory": (
         "Characters each part of the journal may take (0: off), and when a conversation hears of changes; "

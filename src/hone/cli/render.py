@@ -133,7 +133,7 @@ class Renderer:
         return self._note(line)
 
     def _close(self, turn: Turn) -> Shown:
-        unsaid = turn.stop in (Stop.ANSWERED, Stop.BUDGET) and not self._spoken
+        unsaid = turn.stop in (Stop.ANSWERED, Stop.BUDGET, Stop.STUCK) and not self._spoken
         rest = self._say(turn.text) if unsaid else Shown()
         paint = self._paint
         lines = [paint.dim(f"  {account(turn.usage)}")] if turn.usage else []

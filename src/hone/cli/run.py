@@ -133,7 +133,7 @@ def perform(
     emit = _shower(streamed=streamed, quiet=quiet)
     session, returned, lessons, left = asyncio.run(_once(options, words, voice, skills, emit, form))
     left, turn = spawn(options.home or home_folder(), left), returned.turn
-    codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.INTERRUPTED: INTERRUPTED}
+    codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.STUCK: 3, Stop.INTERRUPTED: INTERRUPTED}
     code = codes.get(turn.stop or Stop.FAILED, FAILED)
     if as_json:
         value = {"value": returned.value} if form else {}

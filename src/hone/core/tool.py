@@ -1,7 +1,7 @@
 """The Protocol of a tool: a declared spec and one method. A failed tool returns a value, not an exception."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -83,3 +83,30 @@ class Tool(Protocol):
 
 
 Toolbox = Mapping[str, Tool]
+
+
+class CallGuard(Protocol):
+    """Watches the calls of one turn, those of unknown tools and malformed ones included."""
+
+    async def watch(
+        self, call: ToolCall, spec: ToolSpec | None, act: Callable[[], Awaitable[Outcome]], fault: str = ""
+    ) -> Outcome:
+        """Make the call with `act`, or refuse it. `spec` is None for a tool that does not exist; `fault` says
+        what is wrong with a malformed call."""
+        ...
+
+    def end_step(self) -> str:
+        """Called when the calls of one reply have ended. Return why the turn must end, or nothing."""
+        ...
+
+
+class NoGuard:
+    """Lets every call pass."""
+
+    async def watch(
+        self, call: ToolCall, spec: ToolSpec | None, act: Callable[[], Awaitable[Outcome]], fault: str = ""
+    ) -> Outcome:
+        return await act()
+
+    def end_step(self) -> str:
+        return ""

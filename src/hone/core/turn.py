@@ -24,6 +24,8 @@ class Stop(StrEnum):
     ANSWERED = "answered"
     BUDGET = "budget"
     """The calls were spent; the last message is a summary."""
+    STUCK = "stuck"
+    """The model repeated itself after refusals; the last message is a summary."""
     INTERRUPTED = "interrupted"
     FAILED = "failed"
 

@@ -1,69 +1,106 @@
-"""Guardrails of one turn: warn an agent that repeats itself, then stop it.
+"""Guardrails of one turn: warn an agent that repeats itself, refuse its calls, then end the turn.
 
 What counts, for each of the three thresholds (warn, stop):
 
-same_call    failures of one tool with one set of arguments, since that very call last succeeded or a file was
-             written
-same_tool    failures of one tool with any arguments, since that tool last succeeded
-same_result  equal results in a row of one read-only tool with one set of arguments, since a file was last
-             written; failures are left out
+same_call    failures of one tool with one set of arguments, since that very call last succeeded
+same_tool    failures of one tool with any arguments, since that tool last succeeded. Calls of tools that do
+             not exist count together, whatever their names, since something new last succeeded
+same_result  equal results in a row of one tool with one set of arguments; failures are left out
 
-Arguments are compared as JSON values, so spelling and order do not matter. With `warn = 2` the second such
-result carries a warning, and so does every later one. With `stop = 5` the sixth such call is not made: its
-result is a failure that says why and what to do instead. A refused call does not count; a call that raises
-counts as a failure. 0 switches a threshold off. Calls that run in parallel are counted as they end.
+Each starts again when another call has written something new: a tool that writes has succeeded with
+arguments that it did not get before in this turn. So tests after edits are no circle, and polling is none as
+long as its results differ, but two calls that take turns are one.
+
+Arguments are compared as JSON values, so spelling and order do not matter. A malformed call is a failure of
+its tool. With `warn = 2` the second such result carries a warning, and so does every later one. With
+`stop = 5` the sixth such call is not made: its result is a failure that says why and what to do instead. A
+refused call does not count; a call that raises counts as a failure. After `end` replies with refused calls,
+and nothing new between them, the turn ends. 0 switches a threshold off. Calls that run in parallel are
+counted as they end.
 """
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import takewhile
 
 from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, Tool, Toolbox, ToolSpec, refused
-from hone.core.tool_context import ToolContext
+from hone.core.tool import Outcome, ToolSpec, refused
 from hone.core.value import replace
 from hone.settings import Guardrails
 
+_QUICK = re.compile(r"\b0\.\d s\b")
+"""How long a quick command took, which is no part of its result."""
+
 
 class Attempt(Struct, frozen=True):
-    """A call that was made. `arguments` are canonical; `writes` is declared by the tool."""
+    """A call that was made. `arguments` are canonical; `writes` is declared by the tool; `unknown`: there is
+    no such tool; `new`: it has brought about what was not there before in this turn."""
 
     tool: str
     arguments: str
     failed: bool
-    readonly: bool = False
     result: str = ""
     writes: bool = False
+    unknown: bool = False
+    new: bool = False
+
+    @property
+    def call(self) -> tuple[str, str]:
+        return self.tool, self.arguments
 
 
 class CallCounts(Struct, frozen=True):
     same_call: int = 0
     same_tool: int = 0
     same_result: int = 0
+    unknown: bool = False
 
 
-def tally(attempts: Sequence[Attempt], tool: str, arguments: str) -> CallCounts:
+def tally(attempts: Sequence[Attempt], tool: str, arguments: str, *, unknown: bool = False) -> CallCounts:
     """How often this call has gone wrong, or nowhere, so far."""
-    of_tool = [each for each in attempts if each.tool == tool]
-    since = [each for each in _since_write(attempts) if (each.tool, each.arguments) == (tool, arguments)]
-    return CallCounts(_failures(since), _failures(of_tool), _repeats(since))
+    since = _since_write(attempts, (tool, arguments))
+    same = [each for each in since if each.call == (tool, arguments)]
+    if unknown:
+        return CallCounts(_failures(same), _unknown(attempts), unknown=True)
+    of_tool = [each for each in since if each.tool == tool]
+    return CallCounts(_failures(same), _failures(of_tool), _repeats(same))
 
 
-def _since_write(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
+def is_new(attempts: Sequence[Attempt], made: Attempt) -> bool:
+    """Tell whether a call has succeeded with another result than before; with arguments that it did not get
+    before, if it writes."""
+    if made.failed:
+        return False
+    before = (each for each in attempts if each.call == made.call and not each.failed)
+    return all(not made.writes and each.result != made.result for each in before)
+
+
+def _since_write(attempts: Sequence[Attempt], call: tuple[str, str]) -> Sequence[Attempt]:
     """What was tried as things stand now: a test that fails again after an edit is another test."""
-    written = [number for number, each in enumerate(attempts, 1) if each.writes and not each.failed]
-    return attempts[written[-1] :] if written else attempts
+    return _since(attempts, lambda each: each.writes and each.new and each.call != call)
+
+
+def _since(attempts: Sequence[Attempt], event: Callable[[Attempt], bool]) -> Sequence[Attempt]:
+    """What came after the last such attempt; all of them if there was none."""
+    after = sum(1 for _ in takewhile(lambda each: not event(each), reversed(attempts)))
+    return attempts[len(attempts) - after :]
 
 
 def _failures(attempts: Sequence[Attempt]) -> int:
     return sum(1 for _ in takewhile(lambda each: each.failed, reversed(attempts)))
 
 
+def _unknown(attempts: Sequence[Attempt]) -> int:
+    """Calls of tools that do not exist, since something new last succeeded."""
+    return sum(each.unknown for each in _since(attempts, lambda each: each.new))
+
+
 def _repeats(attempts: Sequence[Attempt]) -> int:
-    seen = [each.result for each in attempts if each.readonly and not each.failed]
+    seen = [each.result for each in attempts if not each.failed]
     return sum(1 for _ in takewhile(lambda result: result == seen[-1], reversed(seen)))
 
 
@@ -75,10 +112,7 @@ def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:
             "Do not repeat it: read the errors, change the arguments, or try another way."
         )
     if _reached(counts.same_tool, thresholds.same_tool[1]):
-        return (
-            f"Not run: this tool has failed {counts.same_tool} times in a row in this turn. "
-            "Use another tool, or tell the user what is blocking you."
-        )
+        return f"Not run: {_explain_tool(counts)}"
     if _reached(counts.same_result, thresholds.same_result[1]):
         return (
             f"Not run: this call has returned the same result {counts.same_result} times. "
@@ -87,11 +121,25 @@ def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:
     return None
 
 
+def _explain_tool(counts: CallCounts) -> str:
+    if counts.unknown:
+        return (
+            f"{counts.same_tool} calls have named tools that do not exist. "
+            "Use the tools you have, or tell the user what you are missing."
+        )
+    return (
+        f"this tool has failed {counts.same_tool} times in a row in this turn. "
+        "Use another tool, or tell the user what is blocking you."
+    )
+
+
 def warning(counts: CallCounts, thresholds: Guardrails, *, failed: bool) -> str | None:
     """What is said beside the result that has just come back and is in the counts."""
     if failed and _reached(counts.same_call, thresholds.same_call[0]):
         return f"this call has failed {counts.same_call} times this way: change the arguments or the approach"
     if failed and _reached(counts.same_tool, thresholds.same_tool[0]):
+        if counts.unknown:
+            return f"{counts.same_tool} calls have named tools that do not exist: use the tools you have"
         return f"this tool has failed {counts.same_tool} times in a row: read its errors or use another one"
     if not failed and _reached(counts.same_result, thresholds.same_result[0]):
         return (
@@ -105,42 +153,47 @@ def _reached(count: int, threshold: int) -> bool:
 
 
 class Guard:
-    """The attempts of one turn, and the tools that add to them."""
+    """The attempts of one turn, and how many replies in a row were refused."""
 
     def __init__(self, thresholds: Guardrails) -> None:
         self.thresholds = thresholds
         self.attempts: list[Attempt] = []
+        self._refusals = 0
+        self._refused = self._progressed = False
 
-    def around(self, toolbox: Toolbox) -> Toolbox:
-        return {name: GuardedTool(tool, self) for name, tool in toolbox.items()}
-
-
-class GuardedTool(Struct, frozen=True):
-    tool: Tool
-    guard: Guard
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self.tool.spec
-
-    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
-        attempts, thresholds = self.guard.attempts, self.guard.thresholds
-        arguments = _value(call.arguments)
-        if reason := refusal(tally(attempts, call.name, arguments), thresholds):
+    async def watch(
+        self, call: ToolCall, spec: ToolSpec | None, act: Callable[[], Awaitable[Outcome]], fault: str = ""
+    ) -> Outcome:
+        arguments, unknown = fault or _value(call.arguments), spec is None
+        if reason := refusal(tally(self.attempts, call.name, arguments, unknown=unknown), self.thresholds):
+            self._refused = True
             return refused(reason)
-        outcome = await self._made(call, context, arguments)
-        warned = warning(tally(attempts, call.name, arguments), thresholds, failed=outcome.failed)
+        outcome = Outcome("", failed=True)
+        try:
+            outcome = await act()
+        finally:
+            self._note(call, spec, arguments, outcome)
+        counts = tally(self.attempts, call.name, arguments, unknown=unknown)
+        warned = warning(counts, self.thresholds, failed=outcome.failed)
         return replace(outcome, text=f"{outcome.text}\n\n[Warning: {warned}.]") if warned else outcome
 
-    async def _made(self, call: ToolCall, context: ToolContext, arguments: str) -> Outcome:
-        outcome, writes = Outcome("", failed=True), Effect.WRITE in self.spec.effects
-        try:
-            outcome = await self.tool.run(call, context)
-        finally:
-            self.guard.attempts.append(
-                Attempt(call.name, arguments, outcome.failed, self.spec.readonly, outcome.text, writes)
-            )
-        return outcome
+    def _note(self, call: ToolCall, spec: ToolSpec | None, arguments: str, outcome: Outcome) -> None:
+        writes = spec is not None and Effect.WRITE in spec.effects
+        result = _QUICK.sub("", outcome.text)
+        made = Attempt(call.name, arguments, outcome.failed, result, writes, spec is None)
+        made = replace(made, new=is_new(self.attempts, made))
+        self._progressed = self._progressed or made.new
+        self.attempts.append(made)
+
+    def end_step(self) -> str:
+        self._refusals = 0 if self._progressed else self._refusals + self._refused
+        self._refused = self._progressed = False
+        if not _reached(self._refusals, self.thresholds.end):
+            return ""
+        return (
+            f"The model kept repeating itself after its calls were refused ({self._refusals} replies), so "
+            "Hone ended the turn. Tell it how to continue."
+        )
 
 
 def _value(arguments: str) -> str:

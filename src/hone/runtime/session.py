@@ -24,7 +24,7 @@ from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
-from hone.core.tool import Toolbox
+from hone.core.tool import CallGuard, Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
@@ -101,7 +101,7 @@ class SessionDeps(Struct, frozen=True):
 
     store: Sessions
     clock: Clock
-    guard: Callable[[Toolbox], Toolbox]
+    guard: Callable[[], CallGuard]
     fallback: Callable[[Agent], Agent | None] = lambda _: None
     permissions: Permissions = NoPermissions()
     equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
@@ -321,7 +321,7 @@ class Session:
         self.transcript = short
 
     def _run(self, emit: Emit, form: Form | None) -> Coroutine[None, None, Turn]:
-        toolbox = self._deps.guard(self.agent.toolbox)
+        toolbox = self.agent.toolbox
 
         def equip(agent: Agent) -> Agent:
             model = import_object(CONSTRAIN)(agent.model, form) if form else agent.model
@@ -334,7 +334,7 @@ class Session:
         deps = self._deps
         deps.permissions.hear(self.transcript)
         context = RunContext(
-            self._keep, emit, deps.clock, fall_back, deps.permissions, self._spawn, self.header
+            self._keep, emit, deps.clock, fall_back, deps.permissions, self._spawn, self.header, deps.guard()
         )
         return run(equip(self.agent), self.transcript, self.header.origin, context)
 

@@ -107,8 +107,9 @@ class ToolboxFactory:
         keys = open_keys(self._ground.home)
         return redact(conceal(text, keys.values()) if keys else text)
 
-    def guard(self, toolbox: Toolbox) -> Toolbox:
-        return Guard(self._ground.settings.guardrails).around(toolbox)
+    def guard(self) -> Guard:
+        """Return the guardrails of one turn."""
+        return Guard(self._ground.settings.guardrails)
 
     def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""

@@ -153,7 +153,7 @@ class View:
             del self._calls[first.call.id]
 
     def _end(self, turn: Turn) -> None:
-        if turn.stop in (Stop.ANSWERED, Stop.BUDGET) and not self._spoken:
+        if turn.stop in (Stop.ANSWERED, Stop.BUDGET, Stop.STUCK) and not self._spoken:
             self._answer.feed(turn.text)
         self._calls = {id: call for id, call in self._calls.items() if call.result}
         self._put_results()

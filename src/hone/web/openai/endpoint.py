@@ -37,7 +37,7 @@ NAME = regex(r"[A-Za-z0-9._:-]{1,128}")
 ALIVE = 10.0
 """Seconds of silence before a stream says that it lives, or a client is looked after."""
 Call = OperationCall[Nothing, Completion]
-FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length"}
+FINISH = {Stop.ANSWERED: "stop", Stop.BUDGET: "length", Stop.STUCK: "stop"}
 
 
 class Turned(Struct, frozen=True):

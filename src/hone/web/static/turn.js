@@ -8,7 +8,7 @@ import { action, complain } from "./notices.js";
 
 const ANSWERS = { once: "Yes, this once", session: "Yes, in this conversation",
   "any-host": "Yes, and any host in this conversation", always: "Always", no: "No" };
-const STOPS = { interrupted: "Interrupted.", budget: "The budget of this turn is spent.", failed: "This turn failed." };
+const STOPS = { interrupted: "Interrupted.", budget: "The budget of this turn is spent.", stuck: "This turn went in circles.", failed: "This turn failed." };
 
 /** `moved` is called when something was added, so that the view can follow. */
 export function turn(session, moved) {
