@@ -39,6 +39,7 @@ Keep = Callable[[Sequence[Node], Usage | None], Awaitable[None]]
 
 Said = tuple[Message, Trust]
 
+STORED = "What was said before is stored."
 STUCK = (
     "Your last calls were refused because they repeat what did not help, and you cannot use tools anymore in "
     "this turn. In a few sentences: what is done, what is in your way, and what do you need from the user?"
@@ -104,7 +105,7 @@ async def run(agent: Agent, transcript: Transcript, origin: Origin, context: Run
     except asyncio.CancelledError:
         return await record.closed(Stop.INTERRUPTED, "interrupted")
     except StoreError as error:
-        return record.turn.ended(Stop.FAILED, str(error))
+        return record.turn.ended(Stop.FAILED, f"{error} {STORED}")
 
 
 async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:

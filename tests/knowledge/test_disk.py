@@ -193,7 +193,7 @@ def test_a_link_that_takes_a_files_place_after_it_was_looked_at_is_not_followed(
     assert (tmp_path / "home" / PATH).is_symlink()
     assert (
         told == f"{tmp_path / 'home' / PATH} was moved or replaced this very moment; "
-        "nothing was changed. Try again.\n"
+        "it was left as it is. Try again.\n"
     )
 
 
@@ -272,7 +272,7 @@ def test_what_is_closed_is_said_and_is_never_taken_for_nothing() -> None:
             place.chmod(0)
         for name in ("read", "write", "remove"):
             for each in ("MEMORY.md", "skills/a/SKILL.md"):
-                with pytest.raises(StoreError, match=r"is closed to you.*nothing was changed. Give yourself"):
+                with pytest.raises(StoreError, match=r"is closed to you.*it was left as it is. Give yourself"):
                     DEEDS[name](disk, each)
         for name in ("glance", "listing"):
             with pytest.raises(StoreError, match="is closed to you"):
@@ -296,7 +296,7 @@ def test_in_a_read_only_folder_nothing_is_changed_and_that_is_said() -> None:
             ("write", "MEMORY.md"),
             ("remove", "skills/a/SKILL.md"),
         ):
-            with pytest.raises(StoreError, match="is closed to you, or its folder is; nothing was changed"):
+            with pytest.raises(StoreError, match="is closed to you, or its folder is; it was left as it is"):
                 DEEDS[name](disk, path)
         with pytest.raises(StoreError, match=r"\.lock is closed to you"), disk.lock():
             pytest.fail("was locked")
@@ -323,7 +323,7 @@ def test_a_write_that_fails_in_the_middle_leaves_the_old_content_and_no_debris(
     with full_disk(room=1_000):
         for path in ("MEMORY.md", "skills/new/references/a.md"):
             with pytest.raises(
-                StoreError, match=r"There is no space left for .*; nothing was changed. Make room"
+                StoreError, match=r"There is no space left for .*; it was left as it is. Make room"
             ):
                 disk.write(path, b"x" * 5_000)
     assert sorted(each.name for each in (tmp_path / "home").rglob("*")) == ["MEMORY.md", "skills"]
@@ -336,8 +336,8 @@ def test_a_full_disk_and_a_read_only_one_leave_everything_as_it_was(tmp_path: Pa
     *told, paths, contents = (
         subprocess.run(command, capture_output=True, check=True).stdout.decode().splitlines()
     )
-    full = "There is no space left for {}; nothing was changed. Make room and try again."
-    fixed = "{} lies on a read-only file system; nothing was changed."
+    full = "There is no space left for {}; it was left as it is. Make room and try again."
+    fixed = "{} lies on a read-only file system; it was left as it is."
     assert told == [
         full.format(tmp_path / "MEMORY.md"),
         full.format(tmp_path / "skills/b/references/c.md"),

@@ -300,10 +300,12 @@ def explained(error: Exception, path: Path) -> StoreError:
                 "Restore it from a backup, or run hone doctor --repair."
             )
         case UnicodeEncodeError() | OverflowError():
-            return StoreError(f"There is a value that {path} cannot hold ({error}); nothing was changed.")
+            return StoreError(
+                f"There is a value that {path} cannot hold ({error}); this step changed nothing."
+            )
         case apsw.FullError():
             return StoreError(
-                f"There is no space left for {path}; nothing was changed. Make room and try again."
+                f"There is no space left for {path}; this step changed nothing. Make room and try again."
             )
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             return StoreError(f"{path} cannot be written: the file or its folder is read-only.")
@@ -311,7 +313,8 @@ def explained(error: Exception, path: Path) -> StoreError:
             return StoreError(f"{path} cannot be opened: the folder is missing or closed to you.")
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreError(
-                f"Another process keeps {path} locked; nothing was changed. Try again when it has finished."
+                f"Another process keeps {path} locked; this step changed nothing. "
+                "Try again when it has finished."
             )
         case Doubtful():
             return StoreError(
@@ -320,6 +323,6 @@ def explained(error: Exception, path: Path) -> StoreError:
             )
         case apsw.IOError():
             return StoreError(
-                f"The disk failed while {path} was read or written ({error}); nothing was changed."
+                f"The disk failed while {path} was read or written ({error}); this step changed nothing."
             )
     return StoreError(f"The database {path} cannot be used: {error}.")

@@ -24,7 +24,7 @@ def follow(session: SessionId, head: str, nodes: Sequence[Node]) -> None:
     for node in nodes:
         if node.parent != head:
             raise Conflict(
-                f"Session {session} has gone on elsewhere in the meantime; nothing was added. Load it again."
+                f"Session {session} has gone on elsewhere in the meantime; this was not added. Load it again."
             )
         head = node.hash
 
