@@ -27,6 +27,7 @@ from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
+from hone.core.visible import path_to_text, text_to_path
 from hone.core.work import Work, WorkObserver
 from hone.files.tree import FileTree
 from hone.knowledge.admission import LearningMode
@@ -204,7 +205,7 @@ class Hone(TaskRunner):
         foreign text."""
         await self.ready()
         agent, known = await self._agent(model, self.folder, self.toolboxes.lend)
-        header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=str(self.folder))
+        header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=path_to_text(self.folder))
         deps = await self._session_deps(self.folder, agent.toolbox)
         opening = await self._parts.seed(template, agent.toolbox) if template else None
         start = Transcript(agent.prefix.digest)
@@ -360,7 +361,7 @@ class Hone(TaskRunner):
     async def _reader(self, stored: StoredSession) -> Agent:
         """Return the reviewer of a conversation: the agent that had it, on its own prefix, if possible."""
         wanted = self.settings.learning.model or model_of(stored)
-        agent = await self.agent(wanted, Path(stored.header.folder or self.folder))
+        agent = await self.agent(wanted, text_to_path(stored.header.folder or path_to_text(self.folder)))
         return replace(agent, prefix=stored.prefix) if has_same_shape(agent, stored) else agent
 
     # Agents
@@ -398,7 +399,7 @@ class Hone(TaskRunner):
     def _tools(self, folder: Path) -> Iterable[Tool]:
         return (
             recall_tool(self.recall, self.sessions, self.clock),
-            *knowledge_tools(self.library, str(folder)),
+            *knowledge_tools(self.library, path_to_text(folder)),
             *(tool for part in self._parts.having("tools") for tool in part.tools(folder)),
             *self.tools,
         )

@@ -410,8 +410,11 @@ async def test_a_deleted_session_is_gone_its_branch_readable_and_its_cost_known(
     stored = await sessions.load(B)
     assert (facts(stored.transcript.nodes), stored.header.parent) == (facts(child.nodes), A)
     assert (await sessions.spending(A), await sessions.spending()) == ((SPENT,), (SPENT,))
+    for beginning, found in ((A, [A]), (A[:1], [A]), (B, []), ("zz", [])):
+        assert list(await sessions.find_deleted(beginning)) == found
     await sessions.append(B, said("still", on=child).nodes[3:])
     await begin(sessions, A, "the name is free again")
+    assert list(await sessions.find_deleted(A)) == []
 
 
 async def test_the_list_is_in_the_order_of_activity_although_clocks_go_back(sessions: Sessions) -> None:

@@ -251,7 +251,7 @@ async def test_with_a_read_only_home_the_chat_knows_the_journal_and_says_once_th
         )
         out, err = (each.decode() for each in await process.communicate())
         assert (process.returncode, out) == (0, "Good day.\n"), err
-        assert err.count("cannot be written") == 1
+        assert err.count("is read-only") == 1
         assert err.count("not kept") == 1
         [body] = stage.bodies
     for words in (b"- first", b"- Likes tea.", b"Plan a trip day by day."):

@@ -171,6 +171,10 @@ class InMemorySessions:
             if each.parent == session and each.origin is not Origin.USER and each.id in self._stored:
                 await self.delete(each.id)
 
+    async def find_deleted(self, beginning: str) -> Sequence[SessionId]:
+        known = {session for session, _ in self._spent}
+        return sorted(id for id in known - self._stored.keys() if id.startswith(beginning))
+
     async def spending(
         self,
         session: SessionId | None = None,

@@ -261,8 +261,8 @@ async def test_a_home_that_cannot_be_written_is_shown_and_not_changed(area: Path
     assert (await as_nobody("memory", "add", "Kept", home=home)).code == 0
     before = {file.name: file.read_bytes() for file in home.iterdir() if file.suffix != ".db-shm"}
     home.chmod(0o555)
-    for arguments, words in ((("memory", "show"), "  - Kept\n"), (("log",), '"Kept"')):
-        shown = await as_nobody(*arguments, home=home)
+    for command, words in ((("memory", "show"), "  - Kept\n"), (("log",), '"Kept"')):
+        shown = await as_nobody(*command, home=home)
         assert (shown.code, words in shown.out) == (0, True)
         assert shown.err.count(f"{home} is read-only") == 1
     for arguments in (("memory", "add", "New"), ("undo", "1")):

@@ -8,7 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from hone import Hone
+from hone.core.ids import SessionId
 from hone.core.messages import assistant
+from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds
 from tests.cli.driving import Ended, environment, hone, terminal
@@ -123,8 +127,6 @@ async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path
         unasked = await at.sessions("delete", first)
         assert unasked.code == 2
         assert "say --yes" in unasked.err
-        unknown = await at.sessions("delete", "--yes", first, "zzz")
-        assert unknown.code == 1
         async with terminal("sessions", "delete", first, env=at.env) as user:
             await user.sees("task 0")
             await user.sees("Delete 1 session for good? [y/N]:")
@@ -142,6 +144,37 @@ async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path
         assert (pruned.code, pruned.out.splitlines()[-1]) == (0, "Deleted 2 sessions.")
         assert second in pruned.out
         assert third in pruned.out
+        assert await at.listed("--all") == []
+
+
+async def test_deleting_several_can_be_repeated_and_an_unknown_id_keeps_nothing(
+    home: Path, tmp_path: Path
+) -> None:
+    async with context(home, tmp_path) as at:
+        ids = [await at.run(f"task {number}") for number in range(3)]
+        assert (await at.sessions("delete", "--yes", ids[0])).code == 0
+        unknown = await at.sessions("delete", "--yes", "zzz", *ids[:2])
+        assert (unknown.code, unknown.out.splitlines()[-1]) == (1, "Deleted 1 session.")
+        assert unknown.err == "There is no session whose name starts with 'zzz'.\n"
+        again = await at.sessions("delete", "--yes", *(id[:8] for id in ids))
+        assert (again.code, again.err, again.out.splitlines()[-1]) == (0, "", "Deleted 1 session.")
+        assert again.out.splitlines()[:2] == [f"Session {id} was deleted already." for id in ids[:2]]
+        assert await at.listed("--all") == []
+        once_more = await at.sessions("delete", *ids)
+        assert (once_more.code, once_more.out.count("was deleted already")) == (0, 3)
+
+
+async def test_a_session_and_its_fork_can_be_deleted_together(home: Path, tmp_path: Path) -> None:
+    async with context(home, tmp_path) as at:
+        session = await at.run("task")
+        async with Hone(home=home) as hone:
+            stored = await hone.sessions.load(SessionId(session))
+            fork = replace(
+                stored.header, id=SessionId("fork"), parent=SessionId(session), shared=1, origin=Origin.REVIEW
+            )
+            await hone.sessions.start(fork, stored.prefix, ())
+        ended = await at.sessions("delete", "--yes", session, "fork")
+        assert (ended.code, ended.out.splitlines()[-1]) == (0, "Deleted 2 sessions.")
         assert await at.listed("--all") == []
 
 

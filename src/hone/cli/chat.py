@@ -5,7 +5,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import click
 
@@ -30,7 +29,7 @@ from hone.core.messages import Message, Role
 from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
 from hone.core.turn import Stop
-from hone.core.visible import one_line, visible
+from hone.core.visible import one_line, text_to_path, visible
 from hone.runtime.pictures import attach, find_pictures
 from hone.runtime.session import Session
 from hone.settings import home_folder
@@ -99,7 +98,7 @@ class Chat:
         self._status = Status("", "")
         surroundings = Surroundings(
             home=hone.home,
-            folder=lambda: Path(self._state.session.header.folder),
+            folder=lambda: text_to_path(self._state.session.header.folder),
             status=lambda: self._status,
             commands=self._commands,
             complain=hone.notices.append,
@@ -151,7 +150,7 @@ class Chat:
     async def _with_pictures(self, words: str) -> tuple[str | Message, Trust | None]:
         """Return what to send, and how far it can be trusted if it is more than words."""
         session = self._state.session
-        files = find_pictures(words, Path(session.header.folder))
+        files = find_pictures(words, text_to_path(session.header.folder))
         if not files:
             return words, None
         found = await attach(words, files, session.agent.prefix.model, self._state.hone)
@@ -196,7 +195,7 @@ class Chat:
 
     async def _first_use(self) -> None:
         """A folder that has no answer yet gets one, for good."""
-        hone, folder = self._state.hone, Path(self._state.session.header.folder)
+        hone, folder = self._state.hone, text_to_path(self._state.session.header.folder)
         if hone.folders.is_answered(folder):
             return
         files = TrustFiles.find(folder)

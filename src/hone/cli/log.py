@@ -29,6 +29,7 @@ from hone.core.ledger import (
     project,
     skill,
 )
+from hone.core.visible import path_to_text
 from hone.knowledge import descriptions, wording
 from hone.knowledge.folding import Files, Step, fold, load_held, steps
 from hone.knowledge.keeper import Keeper
@@ -83,7 +84,7 @@ async def log(
     await hone.library.listed()
     entries = await keeper.ledger.entries(
         ChangeQuery(
-            target=target_of(target, str(hone.folder)) if target else "",
+            target=target_of(target, path_to_text(hone.folder)) if target else "",
             actor=Actor(actor) if actor else None,
             since=since,
             limit=limit,
@@ -173,5 +174,5 @@ def target_of(word: str, folder: str) -> str:
     if word == PROJECT[:-1]:
         return project(folder)
     if word.startswith(PROJECT):
-        return project(str(Path(word.removeprefix(PROJECT)).expanduser().resolve()))
+        return project(path_to_text(Path(word.removeprefix(PROJECT)).expanduser().resolve()))
     return skill(word)

@@ -11,7 +11,7 @@ from hone.cli.options import MODES
 from hone.cli.output import columns, lay_out, to_json
 from hone.core.errors import Refused
 from hone.core.permissions import MEANINGS, Action, Mode, Request
-from hone.core.visible import visible
+from hone.core.visible import path_to_text, visible
 from hone.files.opening import find_path
 from hone.runtime.danger import danger
 from hone.runtime.permissions.decide import Decision, Ruling
@@ -79,7 +79,7 @@ async def _list(hone: Hone, as_json: bool) -> list[str]:
 
 
 def _head(hone: Hone) -> Iterator[str]:
-    yield f"Folder:  {visible(str(hone.folder))}"
+    yield f"Folder:  {visible(path_to_text(hone.folder))}"
     yield f"Mode:    {hone.mode}: {MEANINGS[hone.mode]}"
     yield f"Network: {hone.settings.sandbox_in(hone.folder).network}"
     yield ""
@@ -142,7 +142,7 @@ async def remove(hone: Hone, rule: str, everywhere: bool) -> list[str]:
 
 
 def _key(hone: Hone, *, everywhere: bool) -> str:
-    return "" if everywhere else str(hone.folder)
+    return "" if everywhere else path_to_text(hone.folder)
 
 
 def _where(*, everywhere: bool) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from hone.cli.context import in_home, with_home, writable_keeper
 from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
-from hone.cli.options import FAILED, Options, at_terminal, confirm, limit_option, parse_age
+from hone.cli.options import FAILED, Options, at_terminal, complain, confirm, limit_option, parse_age
 from hone.cli.output import columns, create, echo, screen_width, to_json
 from hone.cli.render import account, paint_for
+from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.loading import import_object
 from hone.core.ports import SessionSummary, StoredSession
@@ -169,14 +171,41 @@ def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: boo
     """Delete sessions for good.
 
     Messages that another session shares stay with that one; what the sessions cost stays known. If something
-    was learned from them, you are asked whether to withdraw it, too.
+    was learned from them, you are asked whether to withdraw it, too. The command can be repeated: what is
+    deleted already is named and left out. An id that nobody knows is an error; the others are deleted.
     """
+    chosen, gone, unknown = with_home(options, lambda hone: _select(hone, ids))
+    for id in gone:
+        click.echo(f"Session {id} was deleted already.")
+    for sentence in unknown:
+        complain(sentence, FAILED)
+    if not chosen:
+        code = _unlearn(options, gone, lessons, ask=at_terminal() and not yes) if gone else 0
+    else:
+        code = _remove(options, chosen, lessons, gone, yes=yes)
+    return FAILED if unknown else code
 
-    async def select(hone: Hone) -> Sequence[SessionSummary]:
-        wanted = {await hone.sessions.find(id) for id in ids}
-        return [each for each in await hone.sessions.list(None, None) if each.header.id in wanted]
 
-    return _remove(options, with_home(options, select), lessons, yes=yes)
+async def _select(
+    hone: Hone, ids: Iterable[str]
+) -> tuple[Sequence[SessionSummary], Sequence[SessionId], Sequence[str]]:
+    """Return the sessions that are meant, those that were deleted before, and a sentence for each id that
+    nobody knows. Raises Missing if several sessions start with an id, and Refused in a read-only home."""
+    writable_keeper(hone)
+    every = {each.header.id: each for each in await hone.sessions.list(None, None)}
+    chosen, gone, unknown = dict[SessionId, SessionSummary](), list[SessionId](), list[str]()
+    for id in dict.fromkeys(ids):
+        try:
+            found = await hone.sessions.find(id)
+            chosen[found] = every[found]
+        except Missing as error:
+            if any(each.startswith(id) for each in every):
+                raise
+            deleted = await hone.sessions.find_deleted(id)
+            meant = [id] if id in deleted else deleted
+            gone += [SessionId(each) for each in meant if len(meant) == 1]
+            unknown += [str(error)] if len(meant) != 1 else []
+    return [each for id, each in every.items() if id in chosen], list(dict.fromkeys(gone)), unknown
 
 
 @sessions.command()
@@ -229,9 +258,16 @@ def to_object(each: SessionSummary) -> dict[str, object]:
     }
 
 
-def _remove(options: Options, chosen: Sequence[SessionSummary], lessons: str | None, *, yes: bool) -> int:
-    """Says what goes, asks, and lets it go, with what was learned from it if that is wanted. Gives the exit
-    code."""
+def _remove(
+    options: Options,
+    chosen: Sequence[SessionSummary],
+    lessons: str | None,
+    gone: Sequence[SessionId] = (),
+    *,
+    yes: bool,
+) -> int:
+    """Says what goes, asks, and lets it go, with what was learned from it if that is wanted, and from those
+    that went before. Gives the exit code."""
     count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
     click.echo(table(chosen, columns()))
     alone = f"{count} would be deleted. Nobody can be asked here: say --yes."
@@ -239,14 +275,19 @@ def _remove(options: Options, chosen: Sequence[SessionSummary], lessons: str | N
         click.echo("Nothing was deleted.")
         return FAILED
     ids = [each.header.id for each in chosen]
-    code = _unlearn(options, ids, lessons, ask=at_terminal() and not yes)
+    code = _unlearn(options, [*ids, *gone], lessons, ask=at_terminal() and not yes)
+    deleted = list[SessionId]()
 
     async def act(hone: Hone) -> None:
         for id in ids:
-            await hone.sessions.delete(id)
+            with suppress(Missing):  # it went with the session it was a fork of, or somebody was faster
+                await hone.sessions.delete(id)
+            deleted.append(id)
 
-    with_home(options, act)
-    click.echo(f"Deleted {count}.")
+    try:
+        with_home(options, act)
+    finally:
+        click.echo(f"Deleted {count}." if deleted == ids else f"Deleted {len(deleted):,} of {count}.")
     echo(with_home(options, lambda hone: hone.leftovers(ids)))
     return code
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -21,7 +20,7 @@ from hone.core.loading import import_object
 from hone.core.permissions import Mode
 from hone.core.regex import regex
 from hone.core.topics import NAMES
-from hone.core.visible import one_line, visible
+from hone.core.visible import one_line, text_to_path, visible
 from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
@@ -170,7 +169,7 @@ async def _skill(state: ChatState, argument: str) -> str | SlashRequest:
 
 async def _memory(state: ChatState, _: str) -> str:
     rows: list[str] = []
-    for target in journals(Path(state.session.header.folder)):
+    for target in journals(text_to_path(state.session.header.folder)):
         entries = journal.entries(await state.keeper.text(target))
         said = "".join(map(journal.format_entry, entries)).rstrip("\n") or "  (nothing)"
         rows += [f"{places.name_of(target)}:", visible(said)]

@@ -135,6 +135,10 @@ class Sessions(Protocol):
         session shares. The user's branches stay. What it cost stays known."""
         ...
 
+    async def find_deleted(self, beginning: str) -> Sequence[SessionId]:
+        """Deleted sessions whose ids start like this, of those that have cost something."""
+        ...
+
     async def spending(
         self,
         session: SessionId | None = None,

@@ -4,10 +4,12 @@ Characters that could mislead a reader or hide from one become visible escapes. 
 stay where a script or an emoji needs them, together with their neighbors. Canonical text stays unchanged.
 """
 
+import os
 import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
+from pathlib import Path
 
 from hone.core.regex import regex
 
@@ -45,6 +47,25 @@ _REGIONS = tuple(
     _BLACK_FLAG + "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f"
     for region in ("gbeng", "gbsct", "gbwls")
 )
+
+
+_LIKE_BYTE, _BYTE = re.compile(rb"\\(?=x[0-9a-f]{2})"), re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def path_to_text(path: Path | str) -> str:
+    r"""Return a path in a form that can be stored, hashed and shown, and that `text_to_path` takes back: a
+    byte that is no UTF-8 becomes `\xe9`, and a backslash that would look like the beginning of one `\x5c`."""
+    text = str(path)
+    if text.isascii() and "\\x" not in text:
+        return text
+    return _LIKE_BYTE.sub(rb"\\x5c", os.fsencode(text)).decode("utf-8", "backslashreplace")
+
+
+def text_to_path(text: str) -> Path:
+    """Return the path that `path_to_text` made this text of."""
+    if "\\x" not in text:
+        return Path(text)
+    return Path(os.fsdecode(_BYTE.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))))
 
 
 def visible(text: str) -> str:
@@ -141,7 +162,13 @@ def _escapes(text: str) -> Iterator[tuple[int, str]]:
             if (letter.isprintable() and not _BLANK.match(letter)) or _belongs(text, at):
                 continue
             gone = letter == "\r" and text[at + 1 : at + 2] == "\n"
-            yield at, "" if gone else letter.encode("unicode_escape").decode()
+            yield at, "" if gone else _escape(letter)
+
+
+def _escape(letter: str) -> str:
+    """A byte of a file's name that is no UTF-8 is shown as that byte."""
+    is_byte = "\udc80" <= letter <= "\udcff"
+    return path_to_text(letter) if is_byte else letter.encode("unicode_escape").decode()
 
 
 def _belongs(text: str, at: int) -> bool:

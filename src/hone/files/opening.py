@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from hone.core.loading import import_object
+from hone.core.visible import path_to_text
 from hone.files.atomic import draft, open_file, sync, sync_folder
 
 _LINKS = 40
@@ -112,11 +113,17 @@ class Place:
             os.close(here)
 
 
+def _spell(base: Path, path: str) -> str:
+    """Return a path as the file system spells it, if it begins with `base` as the model was told it."""
+    told = path_to_text(base)
+    return f"{base}{path[len(told) :]}" if told != str(base) and path.startswith(told) else path
+
+
 @contextmanager
 def find_path(base: Path, path: str) -> Iterator[Place]:
     """Find a path that starts at `base`, an absolute folder. Raises OSError, for a path that leads through
     files, through too many links or into a folder one may not enter; and ValueError for a zero byte."""
-    whole = os.path.join(base, os.path.expanduser(path))
+    whole = os.path.join(base, os.path.expanduser(_spell(base, path)))
     if "\0" in whole:
         raise ValueError("embedded null byte")
     place = _beneath(base, whole) or _walk(whole)

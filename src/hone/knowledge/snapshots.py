@@ -12,6 +12,7 @@ from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
 from hone.core.ledger import MEMORY, SKILL, USER, ChangeId, ChangeQuery, ChangeState, Entry, Target, project
 from hone.core.skill import ARCHIVED, DOCUMENT
+from hone.core.visible import path_to_text
 from hone.core.waiting import SingleFlight
 from hone.files.tree import TICK, Seen, Sight
 from hone.knowledge import places
@@ -87,12 +88,12 @@ class SnapshotCache:
             on = keeper.rules.limits[places.name_of(target)] > 0
             said[target] = valid(entries(await keeper.text(target)), self._library.today) if on else ()
         memory, user, own = said.values()
-        ranking = await self._library.ranked(str(folder))
+        ranking = await self._library.ranked(path_to_text(folder))
         return Snapshot(memory, user, own, ranking.skills, ranking.total, upto), ranking.places
 
 
 def journals(folder: Path) -> tuple[Target, Target, Target]:
-    return MEMORY, USER, project(str(folder))
+    return MEMORY, USER, project(path_to_text(folder))
 
 
 async def news(library: Library, folder: Path, known: ChangeId, session: SessionId) -> News:

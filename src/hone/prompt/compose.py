@@ -14,7 +14,7 @@ from hone.core.messages import canonical, framed
 from hone.core.prefix import Prefix
 from hone.core.skill import ListedSkill
 from hone.core.tool import Tool
-from hone.core.visible import one_line, visible
+from hone.core.visible import one_line, path_to_text, visible
 
 TITLES = {"user": "About the user", "memory": "About the situation", "project": "About this project"}
 """In this order, by the names that a piece of news gives them."""
@@ -52,7 +52,7 @@ def read_text(name: str) -> str:
 
 def surroundings(folder: Path, day: date, system: str) -> str:
     """No clock finer than a date: the prefix must be the same all day."""
-    place = visible(str(folder)).replace("\n", "\\n")
+    place = visible(path_to_text(folder)).replace("\n", "\\n")
     return f"Working folder: {place}\nSystem: {system}\nDate: {day.isoformat()}"
 
 

@@ -6,6 +6,7 @@ from hone.core.agent import Agent
 from hone.core.loading import import_object
 from hone.core.messages import Image
 from hone.core.ports import IMPORTED, Header, StoredSession
+from hone.core.visible import path_to_text, text_to_path
 from hone.settings import Settings
 
 
@@ -21,9 +22,10 @@ def model_of(stored: StoredSession) -> str:
 
 def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
     """Return the folder that a conversation was begun in. Where it is gone, a notice says what is used."""
-    if not header.folder or Path(header.folder).is_dir():
-        return Path(header.folder or otherwise)
-    notices.append(f"{header.folder} is gone; the tools work in {otherwise}.")
+    folder = text_to_path(header.folder) if header.folder else otherwise
+    if not header.folder or folder.is_dir():
+        return folder
+    notices.append(f"{header.folder} is gone; the tools work in {path_to_text(otherwise)}.")
     return otherwise
 
 

@@ -8,6 +8,7 @@ from typing import Self
 
 from hone.core.errors import StoreError
 from hone.core.trust import Trust
+from hone.core.visible import path_to_text
 from hone.files.atomic import write
 from hone.files.repository import read_pointer
 
@@ -73,20 +74,20 @@ class Folders:
         return self._nearest(path)[0] is not None
 
     def trust(self, folder: Path) -> None:
-        name = str(folder.resolve())
+        name = path_to_text(folder.resolve())
         self._trusted.add(name)
         if name in self._declined.items():
             self._declined.remove(name)
 
     def decline(self, folder: Path) -> None:
-        name = str(folder.resolve())
+        name = path_to_text(folder.resolve())
         self._declined.add(name)
         if name in self._trusted.items():
             self._trusted.remove(name)
 
     def forget(self, folder: Path) -> None:
         """Take an answer back. Below a trusted folder that means no: its answer must not take over."""
-        name = str(folder.resolve())
+        name = path_to_text(folder.resolve())
         self._trusted.remove(name)
         if self.trusts(folder):
             self.decline(folder)
@@ -107,7 +108,8 @@ class Folders:
             except OSError:
                 continue
             nested = here != str(folder) and any(each.name == ".git" for each in found)
-            if here in declined or (nested and here not in trusted and is_own_repository(Path(here))):
+            name = path_to_text(here)
+            if name in declined or (nested and name not in trusted and is_own_repository(Path(here))):
                 yield Path(here)
                 continue
             inner = (each for each in found if each.name not in skipped)
@@ -121,9 +123,10 @@ class Folders:
             return None, False
         trusted, declined = frozenset(self._trusted.items()), frozenset(self._declined.items())
         for folder in (real, *real.parents):
-            if str(folder) in declined:
+            name = path_to_text(folder)
+            if name in declined:
                 return folder, False
-            if str(folder) in trusted:
+            if name in trusted:
                 return folder, True
             if is_own_repository(folder):
                 return None, False

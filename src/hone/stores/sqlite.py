@@ -40,6 +40,10 @@ UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, op
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
 DELETE = "DELETE FROM sessions WHERE id = ? RETURNING id, tree, head"
+DELETED = """
+SELECT DISTINCT session FROM spending
+WHERE session >= ? AND session <= ? AND session NOT IN (SELECT id FROM sessions) ORDER BY session
+"""
 MADE = "SELECT id FROM sessions WHERE parent = ? AND origin <> ? LIMIT 1"
 """Forks and children: what Hone made of a session for itself."""
 SPEND = """
@@ -242,6 +246,11 @@ def delete_session(connection: apsw.Connection, session: SessionId) -> None:
         delete_session(connection, SessionId(own))
 
 
+def _find_deleted(connection: apsw.Connection, beginning: str) -> Sequence[SessionId]:
+    first = sound(beginning)
+    return tuple(id for (id,) in connection.execute(DELETED, (first, f"{first}\U0010ffff")))
+
+
 def _spent(
     connection: apsw.Connection,
     session: SessionId | None = None,
@@ -282,5 +291,6 @@ class SqliteSessions(Store):
     list = reads(_list)
     rename = writes(_rename, lasting=True)
     delete = writes(delete_session, lasting=True)
+    find_deleted = reads(_find_deleted)
     spending = reads(_spent)
     total_spending = reads(_total)

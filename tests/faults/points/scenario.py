@@ -21,7 +21,7 @@ REFUSED, DONE, NOTICE = "refused: ", "done ", "notice: "
 KILLED = -9
 DOUBTS = ("whether this was kept shows when the disk works again", "a power cut may take that back")
 """Said where nobody can know: the disk took it, and then failed to keep it for good."""
-UNKEPT = "is not kept"
+UNKEPT = "not kept"
 """Said where a home cannot be written: then nothing is promised."""
 STANDING = {*DATABASE, *BESIDE, ".lock", "locks"}
 

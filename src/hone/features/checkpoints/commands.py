@@ -11,7 +11,7 @@ from hone.cli.options import FAILED, Options, at_terminal, confirm
 from hone.cli.output import echo, echo_json, number_of
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
-from hone.core.visible import one_line, visible
+from hone.core.visible import one_line, path_to_text, visible
 from hone.features.checkpoints.part import CheckpointsPart
 from hone.features.checkpoints.text import (
     NOTHING,
@@ -102,7 +102,7 @@ async def find_session(hone: Hone, beginning: str) -> FoundSession | None:
         return FoundSession(id, stored.header.folder, await history.turns(id))
     for each in await hone.sessions.list(LATEST, own=True):
         header = each.header
-        if header.folder == str(hone.folder) and (turns := await history.turns(header.id)):
+        if header.folder == path_to_text(hone.folder) and (turns := await history.turns(header.id)):
             return FoundSession(header.id, header.folder, turns)
     return None
 

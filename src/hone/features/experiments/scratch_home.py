@@ -9,6 +9,7 @@ from hone.app import Hone
 from hone.core.ledger import SKILL, Target, project
 from hone.core.skill import ARCHIVED
 from hone.core.value import replace
+from hone.core.visible import path_to_text
 from hone.features.experiments.values import Arm, Lesson, LessonKind
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.values import Template
@@ -33,10 +34,10 @@ async def gather(hone: Hone, from_folder: Path, to: Path) -> HomeContents:
     keeper = hone.keeper
     await hone.library.listed()  # takes in what was edited by hand
     texts = {target: await keeper.text(target) for target in journals(from_folder)}
-    own = texts.pop(project(str(from_folder)))
+    own = texts.pop(project(path_to_text(from_folder)))
     held = await keeper.ledger.held_below(SKILL)
     skills = {places.name_of(target): await keeper.files(target) for target in held}
-    return HomeContents({**texts, project(str(to)): own}, skills)
+    return HomeContents({**texts, project(path_to_text(to)): own}, skills)
 
 
 def alter(contents: HomeContents, lesson: Lesson, arm: Arm, entry: str = "") -> HomeContents:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused, SettingsError, StoreError
 from hone.core.permissions import Ask, Mode, stricter
+from hone.core.visible import path_to_text
 from hone.runtime.permissions.approval import ProjectApprovals
 from hone.runtime.permissions.decide import PathRules
 from hone.runtime.permissions.owner import OwnerPermissions
@@ -80,7 +81,7 @@ class PermissionsFactory:
         """Yield every rule that is written down for a folder. Raises HoneError."""
         stored = self.rules.all()
         yield from _sourced(self._general, "hone.toml")
-        for name, source in (("", "everywhere"), (str(folder), "this folder")):
+        for name, source in (("", "everywhere"), (path_to_text(folder), "this folder")):
             if name in stored:
                 yield from _sourced(stored[name].parse(), source)
         found = read_project(folder)
@@ -89,7 +90,7 @@ class PermissionsFactory:
 
     def _remember(self, folder: Path, rule: Rule) -> None:
         try:
-            self.rules.add(str(folder), "allow", rule)
+            self.rules.add(path_to_text(folder), "allow", rule)
         except StoreError as error:
             self._say(f"{error} Your answer holds for this conversation.")
 

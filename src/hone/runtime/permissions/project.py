@@ -15,6 +15,7 @@ import msgspec
 
 from hone.core.errors import Refused, StoreError
 from hone.core.messages import digest
+from hone.core.visible import path_to_text
 from hone.files.atomic import make_folder, write
 from hone.files.locks import acquire, release
 from hone.files.opening import find_path
@@ -58,7 +59,7 @@ class StoredRules:
 
     def of(self, folder: Path) -> RuleSet:
         found = self.all()
-        return found.get("", RuleTexts()).parse() | found.get(str(folder), RuleTexts()).parse()
+        return found.get("", RuleTexts()).parse() | found.get(path_to_text(folder), RuleTexts()).parse()
 
     def add(self, folder: str, kind: Kind, rule: Rule) -> None:
         self._change(folder, kind, lambda known: (*known, str(rule)))

@@ -10,6 +10,7 @@ from hone.app import Hone
 from hone.core.errors import Missing
 from hone.core.ledger import PROJECT, ChangeKind, Entry, Target
 from hone.core.messages import digest
+from hone.core.visible import path_to_text
 from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, SetText
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.sections import Section, data, sections, targets
@@ -107,7 +108,7 @@ async def _folder(state: ServerState, wanted: str) -> Path:
 
 async def _folders(state: ServerState) -> list[str]:
     held = await state.hone.ledger.held_below(PROJECT)
-    return sorted({str(state.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
+    return sorted({path_to_text(state.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
 
 
 OPERATIONS = (

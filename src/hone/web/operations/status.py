@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from hone import __version__
 from hone.core.errors import HoneError
+from hone.core.visible import path_to_text
 from hone.web.answers import answer
 from hone.web.operation import Nothing, Operation, OperationCall
 
@@ -28,7 +29,7 @@ async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         "model": model,
         "trouble": trouble,
         "home": str(hone.home),
-        "folder": str(hone.folder),
+        "folder": path_to_text(hone.folder),
         "trusted": hone.folders.trusts(hone.folder),
         "pending": len(await hone.ledger.pending()),
         "busy": state.open_sessions.busy,
