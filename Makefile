@@ -3,12 +3,15 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
+# Where versions of Python differ: asyncio, types, regular expressions, SQLite, start-up.
+SMOKE := tests/test_loop.py tests/test_public.py tests/core/test_regex.py tests/wire/test_golden.py tests/story/test_home.py
+SMOKE_NEEDS := httpx2 hypothesis pytest pytest-timeout pytest-xdist
 INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rights test-long trials check format lock bench peer pictures clean packages
+.PHONY: help demo test test-rights test-long smoke trials check format lock bench peer pictures clean packages
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +27,10 @@ test-rights: $(VENV)/.installed-dev packages ## as an ordinary user, the tests t
 
 test-long: check packages ## the same with the full counts
 	$(BIN)/pytest -n $(WORKERS) --long --timeout 7200
+
+smoke: $(VENV)/.installed-smoke ## the demo and a few tests; with another Python: scripts/smoke.sh 3.13
+	$(BIN)/hone demo >/dev/null
+	$(BIN)/python -m pytest -q -n $(WORKERS) -p no:cacheprovider $(SMOKE)
 
 trials: $(VENV)/.installed-dev packages ## faults and attacks, each with its full count (TRIALS="--only urls --seed 7")
 	$(BIN)/python -m tests.trials $(TRIALS)
@@ -57,7 +64,7 @@ pictures: $(VENV)/.installed-dev ## draw the pictures of docs/page.md anew (need
 	$(BIN)/python -m tests.browser.pictures
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) $(VENV)-peer .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 packages:
@@ -82,6 +89,10 @@ $(VENV)/.installed: $(VENV)/.uv requirements.lock pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.installed-smoke: $(VENV)/.installed requirements-dev.lock
+	@$(INSTALL) -c requirements-dev.lock $(SMOKE_NEEDS)
 	@touch $@
 
 $(VENV)-peer/.installed: requirements-peer.lock | $(VENV)/.uv

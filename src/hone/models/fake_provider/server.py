@@ -156,6 +156,7 @@ class FakeProvider:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.sleep(0)  # from Python 3.12 on, `gather` does not wait if all have ended already
         await self._server.wait_closed()
         if self._file is not None:
             os.close(self._file)
