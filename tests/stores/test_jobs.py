@@ -21,7 +21,7 @@ from hone.stores.database import Database
 from hone.stores.examine import examine
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
-from hone.stores.repair import repair
+from hone.stores.repair import Repaired, repair
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.test_sqlite import age, raw, run, worker
@@ -251,7 +251,7 @@ async def test_what_was_counted_when_each_topic_had_a_column_still_counts(path: 
             connection.execute("UPDATE sessions SET messages = 7 WHERE id = 'c'")
     if damaged:
         made = await repair(path, NOW)
-        assert made
+        assert isinstance(made, Repaired)
         assert made.left == ()
     database = Database.open(path)
     counted = [await SqliteJobs(database).counters(each) for each in (A, B, C)]

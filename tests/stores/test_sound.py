@@ -5,14 +5,16 @@ from pathlib import Path
 from random import Random
 
 import apsw
+import pytest
 
+from hone.stores.damage import Damage
 from hone.stores.database import Database
 from hone.stores.examine import examine
 from tests.conftest import Figures, Tier
 from tests.stores.homes import Household
 
 
-async def alarms(path: Path, random: Random) -> list[str]:
+async def alarms(path: Path, random: Random) -> list[Damage]:
     """What is said of a home that was lived in, both where the story was written and by another process."""
     database = Database.open(path)
     try:
@@ -25,6 +27,7 @@ async def alarms(path: Path, random: Random) -> list[str]:
         return [*found, *examine(connection)]
 
 
+@pytest.mark.timeout(3_600)
 async def test_no_healthy_home_is_called_damaged(tmp_path: Path, tier: Tier, figures: Figures) -> None:
     tried, wrong = 0, {}
     for draw in tier.draws(short=12, full=2_000):

@@ -1,7 +1,12 @@
 """`hone doctor` and `hone trust`: what is in force, said so that one can act on it."""
 
+import json
+from base64 import b64encode
+from contextlib import closing
 from pathlib import Path
+from random import Random
 
+import apsw
 import pytest
 
 from hone.core.trust import Trust
@@ -63,6 +68,44 @@ async def test_a_database_that_cannot_be_read_is_told(home: Path, tmp_path: Path
     assert ill.code == 1
     assert "✗ sessions: " in ill.out
     assert "is not a database" in ill.out
+
+
+async def test_a_home_is_healthy_after_long_pastes_and_after_its_only_session_is_deleted(
+    home: Path, tmp_path: Path
+) -> None:
+    """F1: an unfinished merge and an emptied index of words are no damage."""
+    async with FakeProvider(echo) as stage:
+        env = environment(home, stage)
+        again: tuple[str, ...] = ()
+        for number in range(2):
+            paste = b64encode(Random(number).randbytes(150_000))
+            ran = await hone("run", "--json", *again, "Look.", piped=paste, env=env, folder=tmp_path)
+            again = ("--resume", json.loads(ran.out)["session"])
+            deep = await hone("doctor", "--deep", env=env, folder=tmp_path)
+            assert (deep.code, "✗" in deep.out) == (0, False), deep.out
+    assert (await hone("sessions", "delete", "--yes", again[1], env=env)).code == 0
+    deep = await hone("doctor", "--deep", env=env, folder=tmp_path)
+    assert (deep.code, "✗" in deep.out) == (0, False), deep.out
+
+
+async def test_the_doctor_says_what_is_lost_and_rebuilds_an_index_in_place(
+    home: Path, tmp_path: Path
+) -> None:
+    async with FakeProvider(echo) as stage:
+        env = environment(home, stage)
+        await hone("run", "Otters like rivers.", env=env, folder=tmp_path)
+    with closing(apsw.Connection(str(home / "hone.db"))) as connection:
+        connection.execute("INSERT INTO passage_words (passage_words) VALUES ('delete-all')")
+    ill = await hone("doctor", "--deep", env=env, folder=tmp_path)
+    assert ill.code == 1
+    assert "✗ database: lost index: Search does not find everything that was said." in ill.out
+    assert "✗ No text is lost. Rebuild the index in place: hone doctor --repair" in ill.out
+    mended = await hone("doctor", "--repair", env=env, folder=tmp_path)
+    assert (mended.code, "✓ rebuilt in place: search in conversations" in mended.out) == (0, True)
+    assert [each.name for each in home.glob("*.db")] == ["hone.db"]
+    well = await hone("doctor", "--deep", env=env, folder=tmp_path)
+    assert (well.code, "✗" in well.out) == (0, False)
+    assert "Otters like rivers." in (await hone("sessions", "search", "otters", env=env)).out
 
 
 async def test_a_folder_is_trusted_listed_and_forgotten(home: Path, tmp_path: Path) -> None:

@@ -15,24 +15,27 @@ from hone.core.visible import visible
 from hone.knowledge import places
 from hone.runtime.provenance.trusting import find_fault
 from hone.settings import home_folder
+from hone.stores.damage import DamageKind, advise
 from hone.stores.home import FILE
 from hone.stores.keys import examine_keys
-from hone.stores.maintenance import examine_home, repair_home
+from hone.stores.maintenance import MEMORIES, examine_home, repair_home
+from hone.stores.repair import Rebuilt
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
 @click.option("--deep", is_flag=True, help="Compare everything that is stored with what was written.")
-@click.option("--repair", is_flag=True, help="Put a repaired copy in the place of a damaged database.")
+@click.option("--repair", is_flag=True, help="Rebuild lost indexes; save what can be read of lost text.")
 @click.pass_obj
 def doctor(options: Options, *, deep: bool, repair: bool) -> int:
     """Check the home folder, the model and the sandbox, and say what to do about what is missing.
 
-    With --deep, read all that is stored and compare it: every row with the indexes that hold it once more,
-    every message and every skill with its digest, every conversation with its chain, every file with the
-    ledger. It changes nothing.
+    With --deep, read everything and compare it: rows with their indexes, messages and skills with their
+    digests, conversations with their chains, files with the ledger. It changes nothing. Each damage is lost
+    text, a lost index, which can be made again, or cosmetic.
 
-    With --repair, save what can be read of a damaged database, say what is gone, and go on with the copy. The
-    damaged file stays beside it under another name. Nobody else may have the home open meanwhile.
+    With --repair, rebuild lost indexes in place. If text is lost, save what can be read to a copy, say what
+    is gone, and use the copy from then on; the damaged file stays beside it under another name. No other
+    process may have the home open.
     """
     steps = mended(options) if repair else examine(options, deep=deep)
 
@@ -79,12 +82,17 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
-    damages = await examine_home(hone.home)
-    for line in damages:
-        yield False, f"database: {line}"
-    if damages:
-        yield False, "What can be read is still served. Save it with: hone doctor --repair"
-        return
+    found = await examine_home(hone.home)
+    for file, damages in found.items():
+        for damage in damages:
+            yield damage.kind is DamageKind.COSMETIC, f"{_name(file)}: {damage}"
+    if lost := found[FILE]:
+        cosmetic = all(damage.kind is DamageKind.COSMETIC for damage in lost)
+        yield cosmetic, advise(lost)
+        if not cosmetic:
+            return
+    if found.get(MEMORIES):
+        yield False, f"hone doctor --repair does not repair {MEMORIES}. Restore it from a backup."
     yield True, "database: every message, change and row is what was written"
     # What is printed from the ledger, and what is kept beside it.
     keeper, same, edited = hone.keeper, 0, 0
@@ -103,12 +111,21 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
         yield check
 
 
+def _name(file: str) -> str:
+    return "database" if file == FILE else file
+
+
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     """What was saved and what is gone."""
     home = options.home or home_folder()
     made = await repair_home(home, datetime.now().astimezone())
     if made is None:
         yield True, "database: nothing is damaged; nothing was changed"
+        return
+    if isinstance(made, Rebuilt):
+        for part in made.parts:
+            yield True, f"rebuilt in place: {part}"
+        yield True, "Nothing that was said or learned is lost."
         return
     for name, count in made.counts.items():
         gone = "nobody can say how many are gone" if count.gone is None else f"{count.gone:,} gone"

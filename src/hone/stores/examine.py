@@ -1,14 +1,16 @@
-"""Examine a database and describe each difference from what was written, in one sentence.
+"""Examine a database and describe each difference from what was written, with its kind.
 
 Rows are compared with their indexes, contents with their digests, conversations with their hash chains, and
 holdings with the changes they come from. Everything is read, and nothing is changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from hone.core.errors import StoreError
 from hone.core.messages import Message, decode, digest
@@ -19,20 +21,30 @@ from hone.core.turn import Origin
 from hone.stores import curator_runs as rounds
 from hone.stores import jobs, ledger, looks, lookup, passages, record, rules
 from hone.stores import skill_catalog as shelf
-from hone.stores.database import MIGRATIONS, read_script
+from hone.stores.damage import (
+    CARDS,
+    FULL_TEXT,
+    HOLDINGS,
+    NUMBERS,
+    WORDS,
+    Damage,
+    DamageKind,
+    classify,
+    place,
+    read_trees,
+)
+from hone.stores.database import MIGRATIONS, PATIENCE, connect, plainly, read_script
 from hone.stores.tree import LINE, SYMPTOMS, moment
 from hone.stores.writer import FOREIGN
 
 MOST = 100
 """Findings of one kind that are told; where there are so many, the rest says nothing new."""
+LINES = 1_000_000
+"""Lines of SQLite's check that are read: a later one may be about another table."""
 
 # FTS5 moves its version from 4 to 5 when it first deletes in place.
 CONFIG = "SELECT k, CASE k WHEN 'version' THEN v IN (4, 5) ELSE v END FROM {}_config"
-SCHEMA = (
-    "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name",
-    CONFIG.format("card_words"),
-    CONFIG.format("passage_words"),
-)
+SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
 NODES = """
 SELECT n.id, n.depth, n.trust, n.at, n.hash, c.digest, n.parent IS NULL, p.hash, p.depth, p.chain = n.chain,
     (SELECT digest FROM chains JOIN prefixes AS f ON f.id = prefix WHERE chains.id = n.chain)
@@ -45,6 +57,7 @@ FROM sessions AS s LEFT JOIN nodes AS n ON n.id = head LEFT JOIN chains ON chain
 LEFT JOIN prefixes AS f ON f.id = prefix
 """
 BODIES = f"{LINE} SELECT depth, body FROM line JOIN contents AS c ON c.id = content"
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 NUMBERED = "SELECT name, seq FROM sqlite_sequence"
 SPENDING = "SELECT id, at, origin, input, cached, written, output FROM spending"
 PARTIAL = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'index' AND sql LIKE '% WHERE %'"
@@ -58,62 +71,116 @@ SELECT words, w.rowid, name, w.description, body FROM card_words AS w LEFT JOIN 
 CARD = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 PASSAGE = "INSERT INTO passage_words (rowid, text) VALUES (?, ?)"
 
-Check = Callable[[apsw.Connection], Iterable[str]]
+Check = Callable[[apsw.Connection], Iterable[str | Damage]]
 
 
-def examine(connection: apsw.Connection) -> list[str]:
-    """What is damaged in a home's database; empty if all is well."""
-    checks: tuple[tuple[str, Check], ...] = (
-        ("its pages", pages),
-        ("its tables", _schema),
-        ("references between its tables", _references),
-        ("indexes over some rows", _partial),
-        ("the numbers given last", _numbers),
-        ("the beginnings of conversations", lambda each: _contents(each, "prefixes", Prefix.decode)),
-        ("messages", lambda each: _contents(each, "contents", decode)),
-        ("the index of messages", _words),
-        ("conversations", _nodes),
-        ("sessions", _sessions),
-        ("what is known", record.unsound),
-        ("the index of skills", _cards),
-        ("changes", lambda each: _read(ledger.every(each))),
-        ("reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
-        ("what is to be looked back over", lambda each: _read(looks.select(each))),
-        ("rounds of the curator", lambda each: _read(rounds.select(each))),
-        ("cards of skills", _shelved),
-        ("what was spent", _spending),
-        ("the name of this home", _mirror),
-    )
-    return [line for name, check in checks for line in _gathered(connection, name, check)]
+class _Question(Struct, frozen=True):
+    """`name` is what is read, and `part` what is made again if it is wrong; nothing can if that is empty."""
+
+    name: str
+    check: Check
+    part: str = ""
 
 
-def pages(connection: apsw.Connection) -> Iterator[str]:
-    """Each page by its place, each index by its rows, and so each row by its indexes."""
-    lookup.update(connection)
-    for (line,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
-        if line != "ok":
-            yield from (f"SQLite: {part}" for part in line.splitlines() if not part.startswith("***"))
-
-
-def _gathered(connection: apsw.Connection, name: str, check: Check) -> list[str]:
-    """Where something cannot be read at all, that is what was found."""
-    found: list[str] = []
-    try:
-        for line in check(connection):
-            found.append(line)
-            if len(found) == MOST:
-                break
-    except (*FOREIGN, *SYMPTOMS, IndexError, StoreError) as error:
-        found.append(f"Of {name} not all can be read: {error}.")
+def examine(connection: apsw.Connection) -> list[Damage]:
+    """Return what is damaged in a home's database; empty if all is well."""
+    # Before the view is taken: when SQLite's check stops at damage, the transaction is of no use afterwards.
+    found = examine_pages(connection)
+    # Where SQLite can walk every table, only an index can keep one from being read.
+    sound = all(damage.kind is not DamageKind.TEXT for damage in found)
+    with _one_view(connection):
+        for question in QUESTIONS:
+            found += _asked(connection, question, sound=sound)
     return found
 
 
-def _schema(connection: apsw.Connection) -> Iterator[str]:
+def examine_file(path: Path, work: Callable[[apsw.Connection], list[Damage]] = examine) -> list[Damage]:
+    """Examine a database through a new connection, which remembers nothing of it."""
+    try:
+        with plainly(path), closing(connect(path, PATIENCE)) as connection:
+            return work(connection)
+    except StoreError as error:
+        return [Damage(DamageKind.TEXT, str(error))]
+
+
+@contextmanager
+def _one_view(connection: apsw.Connection) -> Iterator[None]:
+    """Keep what others write meanwhile out of sight, so that all questions are about the same data."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def examine_pages(connection: apsw.Connection) -> list[Damage]:
+    """Return what SQLite's own check says: of each page, each index and its rows, each full-text index."""
+    try:
+        lookup.update(connection)
+        lines, error = _check(connection, LINES)
+        if error:  # it stops at the first tree that it cannot walk
+            tables: list[Any] = connection.execute(TABLES).fetchall()
+            lines += [line for (table,) in tables for line in _check_table(connection, table)]
+            lines = lines or [str(error)]
+        placed = dict.fromkeys(place(connection, line) for line in lines)
+        return list(classify(placed, read_trees(connection))) if placed else []
+    except FOREIGN as error:
+        return [Damage(DamageKind.TEXT, f"SQLite cannot check its pages: {error}.")]
+
+
+def _check_table(connection: apsw.Connection, table: str) -> list[str]:
+    lines, error = _check(connection, f'"{table}"')
+    return [f'{error} in table "{table}"'] if error and not lines else lines
+
+
+def _check(connection: apsw.Connection, what: object) -> tuple[list[str], Exception | None]:
+    """Return the lines of SQLite's check, and what kept it from its end."""
+    lines: list[str] = []
+    try:
+        for (said,) in connection.execute(f"PRAGMA integrity_check({what})"):
+            lines += [line for line in str(said).splitlines() if line != "ok" and not line.startswith("***")]
+    except FOREIGN as error:
+        return lines, error
+    return lines, None
+
+
+def _asked(connection: apsw.Connection, question: _Question, *, sound: bool) -> list[Damage]:
+    """Where something cannot be read at all, that is what was found."""
+    kind = DamageKind.INDEX if question.part else DamageKind.TEXT
+    found: list[Damage] = []
+    try:
+        for each in question.check(connection):
+            found.append(Damage(kind, each, question.part) if isinstance(each, str) else each)
+            if len(found) == MOST:
+                break
+    except (*FOREIGN, *SYMPTOMS, IndexError, StoreError) as error:
+        if sound and isinstance(error, apsw.CorruptError):
+            kind = DamageKind.INDEX
+        found.append(Damage(kind, f"Of {question.name} not all can be read: {error}.", question.part))
+    return found
+
+
+def _schema(connection: apsw.Connection) -> Iterator[str | Damage]:
     with closing(apsw.Connection(":memory:")) as fresh:
         for script in MIGRATIONS[: int(connection.pragma("user_version"))]:
             fresh.execute(read_script(script))
-        if any(connection.execute(each).fetchall() != fresh.execute(each).fetchall() for each in SCHEMA):
+        if connection.execute(SCHEMA).fetchall() != fresh.execute(SCHEMA).fetchall():
             yield "Its tables are not those that this version of Hone makes."
+            return
+        for index, part in FULL_TEXT.items():
+            if _settings(connection, index) != _settings(fresh, index):
+                yield Damage(DamageKind.INDEX, f"The settings of {index} are not what was written.", part)
+
+
+def _settings(connection: apsw.Connection, index: str) -> list[Any] | None:
+    try:
+        return connection.execute(CONFIG.format(index)).fetchall()
+    except FOREIGN:
+        return None
 
 
 def _references(connection: apsw.Connection) -> Iterator[str]:
@@ -121,14 +188,14 @@ def _references(connection: apsw.Connection) -> Iterator[str]:
         yield f"Row {row} of {table} refers to something that is not in {other}."
 
 
-def _partial(connection: apsw.Connection) -> Iterator[str]:
+def _partial(connection: apsw.Connection) -> Iterator[Damage]:
     """SQLite does not look for entries that an index over some of the rows has too many."""
     rows: list[Any] = connection.execute(PARTIAL).fetchall()
     for index, table, sql in rows:
         counted = f"SELECT count(*) FROM {table} {{}} WHERE {sql.partition(' WHERE ')[2]}"
         with_it, without = counted.format(f"INDEXED BY {index}"), counted.format("NOT INDEXED")
         if connection.execute(with_it).get != connection.execute(without).get:
-            yield f"The index {index} has entries that are not its own."
+            yield Damage(DamageKind.INDEX, f"The index {index} has entries that belong to no row.", index)
 
 
 def _mirror(connection: apsw.Connection) -> Iterator[str]:
@@ -206,3 +273,27 @@ def _spending(connection: apsw.Connection) -> Iterator[str]:
 def _read(_: object) -> Iterator[str]:
     """Where reading is the check: it raises Corrupt."""
     return iter(())
+
+
+QUESTIONS = (
+    # First: they write to memory, which no transaction does after an error.
+    _Question("the index of messages", _words, WORDS),
+    _Question("the index of skills", _cards, CARDS),
+    _Question("its tables", _schema),
+    _Question("references between its tables", _references),
+    _Question("indexes over some rows", _partial),
+    _Question("the numbers given last", _numbers, NUMBERS),
+    _Question("the beginnings of conversations", lambda each: _contents(each, "prefixes", Prefix.decode)),
+    _Question("messages", lambda each: _contents(each, "contents", decode)),
+    _Question("conversations", _nodes),
+    _Question("sessions", _sessions),
+    _Question("what was learned", record.broken),
+    _Question("what is known", record.astray, HOLDINGS),
+    _Question("changes", lambda each: _read(ledger.every(each))),
+    _Question("reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
+    _Question("what is to be looked back over", lambda each: _read(looks.select(each))),
+    _Question("rounds of the curator", lambda each: _read(rounds.select(each))),
+    _Question("cards of skills", _shelved, CARDS),
+    _Question("what was spent", _spending),
+    _Question("the name of this home", _mirror),
+)

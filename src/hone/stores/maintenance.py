@@ -1,39 +1,38 @@
 """Examine and repair the databases of a home folder. Only `hone doctor` uses it."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from apsw import Connection
 
 from hone.core.errors import StoreError
+from hone.stores.damage import Damage, DamageKind
 from hone.stores.database import Database
-from hone.stores.examine import examine, pages
+from hone.stores.examine import examine, examine_file, examine_pages
 from hone.stores.home import FILE
-from hone.stores.repair import Repaired, repair
+from hone.stores.repair import Rebuilt, Repaired, repair
 
 MEMORIES = "memories.db"
 
 
-async def examine_home(home: Path) -> list[str]:
-    """Return what is damaged, a sentence each. Reads all of the databases."""
-    found = await _read(home / FILE, examine)
-    memories = home / MEMORIES
-    beside = await _read(memories, lambda each: list(pages(each))) if memories.exists() else []
-    return [*found, *(f"{MEMORIES}: {line}" for line in beside)]
+async def examine_home(home: Path) -> Mapping[str, list[Damage]]:
+    """Return what is damaged, by file. Reads all of the databases."""
+    found = {FILE: await _read(home / FILE, examine)}
+    if (home / MEMORIES).exists():
+        found[MEMORIES] = await _read(home / MEMORIES, examine_pages)
+    return found
 
 
-async def repair_home(home: Path, now: datetime) -> Repaired | None:
+async def repair_home(home: Path, now: datetime) -> Repaired | Rebuilt | None:
     """Return None if there was nothing to repair."""
     return await repair(home / FILE, now) if (home / FILE).exists() else None
 
 
-async def _read(path: Path, work: Callable[[Connection], list[str]]) -> list[str]:
+async def _read(path: Path, work: Callable[[Connection], list[Damage]]) -> list[Damage]:
     try:
-        database = Database.open(path)
-        try:
-            return await database.read(work)
-        finally:
-            await database.close()
+        await Database.open(path).close()  # brings an older one up to date
     except StoreError as error:
-        return [str(error)]
+        return [Damage(DamageKind.TEXT, str(error))]
+    return await asyncio.to_thread(examine_file, path, work)

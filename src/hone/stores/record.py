@@ -46,9 +46,11 @@ SELECT change, target, path, before, after FROM changes JOIN deltas ON change = 
 WHERE standing = 'active' ORDER BY change, position
 """
 LINES = "SELECT name, document, birth, pinned, archived, project FROM skills"
+# By the tables themselves: where an index has lost an entry, the content is still there.
 NAMED = """
-SELECT before FROM deltas WHERE before IS NOT NULL UNION SELECT after FROM deltas WHERE after IS NOT NULL
-EXCEPT SELECT digest FROM knowledge
+SELECT before FROM deltas INDEXED BY sqlite_autoindex_deltas_1 WHERE before IS NOT NULL
+UNION SELECT after FROM deltas INDEXED BY sqlite_autoindex_deltas_1 WHERE after IS NOT NULL
+EXCEPT SELECT digest FROM knowledge NOT INDEXED
 """
 ABOUT = f"SELECT standing, {SETTLED} FROM changes AS c WHERE id = ?"
 
@@ -152,20 +154,39 @@ def shelve(connection: apsw.Connection, targets: Iterable[Target]) -> None:
 
 def unsound(connection: apsw.Connection) -> Sequence[str]:
     """What is not as the changes say, a sentence each."""
+    return [*broken(connection), *astray(connection)]
+
+
+def broken(connection: apsw.Connection) -> Iterator[str]:
+    """Yield what is wrong with the changes themselves, and with the contents they name."""
+    yield from _folded(connection)[1]
+    yield from _contents_lost(connection)
+
+
+def astray(connection: apsw.Connection) -> Iterator[str]:
+    """Yield where holdings and the list of skills differ from the changes that they are made from."""
+    fold = fold_changes(connection)
+    held = {(target, path): name for target, path, name in connection.execute("SELECT * FROM holdings")}
+    for target, path in sorted(fold.keys() | held.keys()):
+        if fold.get((target, path)) != held.get((target, path)):
+            yield f"{target} holds something else at {path} than its changes say."
+    yield from _lines_astray(connection)
+
+
+def fold_changes(connection: apsw.Connection) -> Mapping[tuple[str, str], str]:
+    """Return what the active changes make of each target, by target and path."""
+    return _folded(connection)[0]
+
+
+def _folded(connection: apsw.Connection) -> tuple[dict[tuple[str, str], str], list[str]]:
     fold: dict[tuple[str, str], str] = {}
-    found: list[str] = []
+    gaps: list[str] = []
     for change, target, path, before, after in connection.execute(ACTIVE):
         if fold.pop((target, path), None) != before:
-            found.append(f"Change {change} does not begin with what {target} held at {path}.")
+            gaps.append(f"Change {change} does not begin with what {target} held at {path}.")
         if after is not None:
             fold[target, path] = after
-    held = {(target, path): name for target, path, name in connection.execute("SELECT * FROM holdings")}
-    found += [
-        f"{target} holds something else at {path} than its changes say."
-        for target, path in sorted(fold.keys() | held.keys())
-        if fold.get((target, path)) != held.get((target, path))
-    ]
-    return [*found, *_lines_astray(connection), *_contents_lost(connection)]
+    return fold, gaps
 
 
 def _line(connection: apsw.Connection, target: str) -> Line | None:

@@ -19,8 +19,10 @@ from hone.core.errors import Corrupt, StoreError
 from hone.core.messages import digest
 from hone.files.atomic import sync_folder
 from hone.stores import passages, salvage
+from hone.stores.damage import Damage
 from hone.stores.database import PATIENCE, Database, connect, create, migrate, plainly
 from hone.stores.examine import examine
+from hone.stores.rebuild import rebuild
 from hone.stores.refold import READERS, refold
 from hone.stores.relink import Rest, relink, restore_nodes, restore_sessions
 from hone.stores.salvage import Row, Table
@@ -62,18 +64,28 @@ class Repaired(Struct, frozen=True):
     parts: int
     doubtful: int
     cut: tuple[str, ...]
-    left: tuple[str, ...]
+    left: tuple[Damage, ...]
 
 
-async def repair(path: Path, now: datetime) -> Repaired | None:
-    """None if there was nothing to repair. Raises StoreError if another process has the database open, and
+class Rebuilt(Struct, frozen=True):
+    """What was made again in place; nothing is gone."""
+
+    parts: tuple[str, ...]
+
+
+async def repair(path: Path, now: datetime) -> Repaired | Rebuilt | None:
+    """None if there was nothing to repair. Lost indexes are rebuilt in place; for lost text a repaired copy
+    takes the place of the database. Raises StoreError if another process has the database open, and
     Corrupt if nothing of it can be read; then it is left as it is."""
     copy = path.with_name(f"{path.name}.repairing")
     kept = path.with_name(f"{path.stem}-damaged-{now:%Y%m%d-%H%M%S}{path.suffix}")
     # Opened first and closed last: to close it meanwhile would drop the lock that keeps others out.
     with plainly(path), path.open("rb") as file, _alone(path) as source:
-        if not examine(source):
+        found = examine(source)
+        if not found:
             return None
+        if (parts := rebuild(source, path, found)) is not None:
+            return Rebuilt(parts)
         _clear(copy)
         try:
             with _legible(source, path, copy) as legible:
@@ -256,7 +268,7 @@ def _number(source: apsw.Connection, target: apsw.Connection) -> None:
             target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, number))
 
 
-async def _finished(copy: Path, rest: list[Rest]) -> list[str]:
+async def _finished(copy: Path, rest: list[Rest]) -> list[Damage]:
     """Starts what is left to start; gives what is still not as it should be."""
     database = Database.open(copy)
     try:

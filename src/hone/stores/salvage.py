@@ -233,14 +233,13 @@ def read_number(data: bytes | mmap, at: int) -> tuple[int, int]:
 def patch_schema(path: Path, copy: Path) -> Path | None:
     """Return a copy of the file with the first pages of a new database, which say where its tables begin;
     None if its tables are not where a new file has them. Every file that one version of Hone makes has its
-    tables at the same pages; whether this one has is looked at."""
-    fresh, made = copy.with_name(f"{copy.name}.fresh"), copy.with_name(f"{copy.name}.patched")
-    create(fresh)
-    with closing(connect(fresh, PATIENCE)) as connection:
-        migrate(connection, fresh, PATIENCE)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        pages = {int(str(number)): bool(schema) for number, schema in connection.execute(PAGES)}
-    new = fresh.read_bytes()
+    tables at the same pages, and so has every file that was compacted; whether this one has is looked at."""
+    return _patch(path, copy, compacted=False) or _patch(path, copy, compacted=True)
+
+
+def _patch(path: Path, copy: Path, *, compacted: bool) -> Path | None:
+    pages, new = _new_file(copy.with_name(f"{copy.name}.fresh-{compacted:d}"), compacted=compacted)
+    made = copy.with_name(f"{copy.name}.patched-{compacted:d}")
     create(made)
     shutil.copyfile(path, made)
     with made.open("r+b") as file:
@@ -254,6 +253,18 @@ def patch_schema(path: Path, copy: Path) -> Path | None:
             file.seek((page - 1) * PAGE)
             file.write(_new_page(new, page, size))
     return made
+
+
+def _new_file(path: Path, *, compacted: bool) -> tuple[dict[int, bool], bytes]:
+    """Return the pages of a new database, with whether they hold its schema, and its bytes."""
+    create(path)
+    with closing(connect(path, PATIENCE)) as connection:
+        migrate(connection, path, PATIENCE)
+        if compacted:
+            connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        pages = {int(str(number)): bool(schema) for number, schema in connection.execute(PAGES)}
+    return pages, path.read_bytes()
 
 
 def _alike(old: bytes, new: bytes, pages: list[int]) -> bool:

@@ -1,0 +1,197 @@
+"""Classify what is wrong in a database, so that the advice fits.
+
+Text that is lost exists nowhere else. An index, a holding or a card is made from other rows and can be made
+again. The rest changes nothing for anybody.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+from hone.core.regex import regex
+from hone.stores.writer import FOREIGN
+
+
+class DamageKind(StrEnum):
+    TEXT = "lost text"
+    INDEX = "lost index"
+    COSMETIC = "cosmetic"
+
+
+class Damage(Struct, frozen=True):
+    """`part` is what has to be made again: the name of an index, or one of the parts below. `broken` are the
+    trees of that part that SQLite cannot walk."""
+
+    kind: DamageKind
+    text: str
+    part: str = ""
+    broken: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
+ADVICE = {
+    DamageKind.TEXT: "What can be read is still served. Save it to a repaired copy: hone doctor --repair",
+    DamageKind.INDEX: "No text is lost. Rebuild the index in place: hone doctor --repair",
+    DamageKind.COSMETIC: "Nothing is lost and nothing has to be done.",
+}
+
+
+def advise(found: Collection[Damage]) -> str:
+    """Return what to do about the worst of it."""
+    kinds = {damage.kind for damage in found}
+    return next(advice for kind, advice in ADVICE.items() if kind in kinds)
+
+
+class BTree(Struct, frozen=True):
+    """A table or an index as the schema has it. `is_whole` means that it has an entry for each row; `count`
+    are its entries, None if it cannot be walked."""
+
+    name: str
+    table: str
+    root: int
+    is_index: bool
+    is_whole: bool = True
+    columns: frozenset[str] = frozenset()
+    count: int | None = 0
+
+
+WORDS, CARDS, HOLDINGS, NUMBERS, SPACE = "words", "cards", "holdings", "numbers", "space"
+"""Parts of a database that are made from the rest of it."""
+DERIVED = {"backlog": WORDS, "cards": CARDS, "holdings": HOLDINGS, "skills": HOLDINGS}
+FULL_TEXT = {"passage_words": WORDS, "card_words": CARDS}
+VERIFIED: Mapping[str, frozenset[str]] = {
+    "contents": frozenset({"digest"}),
+    "prefixes": frozenset({"digest"}),
+    "knowledge": frozenset({"digest"}),
+    "chains": frozenset({"prefix"}),
+    "nodes": frozenset({"parent", "content"}),
+    "sessions": frozenset({"head", "chain"}),
+}
+"""Columns that a digest or a hash vouches for: where an index says something else, the index is wrong."""
+
+TREES = """
+SELECT name, tbl_name, rootpage, type = 'index', sql IS NULL OR sql NOT LIKE '% WHERE %',
+    CASE WHEN type = 'index' THEN 'INDEXED BY "' || name || '"'
+        WHEN sql LIKE '%WITHOUT ROWID%' THEN 'INDEXED BY "sqlite_autoindex_' || name || '_1"'
+        ELSE 'NOT INDEXED' END
+FROM sqlite_schema WHERE rootpage > 0
+"""
+OWNER = "SELECT rootpage FROM dbstat AS d JOIN sqlite_schema AS s ON s.name = d.name WHERE pageno = ? LIMIT 1"
+COLUMNS = "SELECT name FROM pragma_index_xinfo(?) WHERE name IS NOT NULL"
+_BROKEN = regex(r"Tree (\d+) ")
+_INDEXED = regex(r"(?:missing from|entries in|entry in|differ from|of) index (\S+)")
+_TABLE = regex(r"FTS5 table \w+\.(\w+)|table \"(\w+)\"")
+_PLACED = regex(r"(?:of|on) page (\d+)$")
+_UNUSED = regex(r"Page \d+: never used")
+
+
+def read_trees(connection: apsw.Connection, *, walk: bool = True) -> list[BTree]:
+    """Return all tables and indexes, and walk each of them to count its entries."""
+    rows: list[Any] = connection.execute(TREES).fetchall()
+    trees: list[BTree] = []
+    for name, table, root, index, whole, way in rows:
+        columns = _columns(connection, name) if index else frozenset[str]()
+        count = _count(connection, table, way) if walk and whole else 0
+        trees.append(BTree(name, table, root, bool(index), bool(whole), columns, count))
+    return trees
+
+
+def _columns(connection: apsw.Connection, index: str) -> frozenset[str]:
+    return frozenset(str(name) for (name,) in connection.execute(COLUMNS, (index,)))
+
+
+def _count(connection: apsw.Connection, table: str, way: str) -> int | None:
+    """Return the entries of a tree, None if it cannot be walked. SQLite counts rows by an index of its own
+    choice, but takes the one that is named for a sum."""
+    try:
+        return int(connection.execute(f'SELECT coalesce(sum(1), 0) FROM "{table}" {way}').get)
+    except FOREIGN:
+        return None
+
+
+def place(connection: apsw.Connection, line: str) -> str:
+    """Say in front which tree a page belongs to, where SQLite leaves that out."""
+    found = _PLACED.search(line)
+    if not found or _BROKEN.match(line) or line.startswith("Freelist: "):
+        return line
+    try:
+        root: Any = connection.execute(OWNER, (int(found[1]),)).get
+    except FOREIGN:
+        return line
+    return f"Tree {root} page {found[1]}: {line}" if root else line
+
+
+def part_of(table: str) -> str:
+    """Return the part that a table belongs to; empty for one that holds what exists nowhere else."""
+    for name, part in FULL_TEXT.items():
+        if table == name or table.startswith(f"{name}_"):
+            return part
+    return DERIVED.get(table, "")
+
+
+def classify(lines: Iterable[str], trees: Iterable[BTree]) -> Iterator[Damage]:
+    """Turn what SQLite's check says into one damage for each table and index, and one for unused pages."""
+    known = {tree.name: tree for tree in trees}
+    roots = {tree.root: tree.name for tree in known.values()}
+    about: defaultdict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        about[_subject(line, roots)].append(line)
+    broken = {
+        roots.get(int(found[1]), "") for said in about.values() for found in map(_BROKEN.match, said) if found
+    }
+    for tree in known.values():
+        if tree.count is None and tree.name not in broken:
+            broken.add(tree.name)
+            about[tree.name].append(f"{tree.name} cannot be read from end to end")
+    unsure = known.keys() & about.keys()
+    for name, said in about.items():
+        more = f" (and {len(said) - 1:,} more like it)" if len(said) > 1 else ""
+        text, held = f"SQLite: {said[0]}{more}", (name,) if name in broken else ()
+        if name == SPACE:
+            yield _judge_space(said, text)
+        elif part := part_of(known[name].table if name in known else name):
+            yield Damage(DamageKind.INDEX, text, part, held)
+        elif name in known and _is_index_wrong(known[name], known, unsure, sure=name in broken):
+            yield Damage(DamageKind.INDEX, text, name, held)
+        else:
+            yield Damage(DamageKind.TEXT, text)
+
+
+def _subject(line: str, roots: Mapping[int, str]) -> str:
+    """Return the table or the index that a line is about; empty if it cannot be told."""
+    if found := _BROKEN.match(line):
+        return roots.get(int(found[1]), "")
+    if found := _TABLE.search(line):
+        return str(found[1] or found[2])
+    if _UNUSED.match(line) or line.startswith("Freelist: "):
+        return SPACE
+    found = _INDEXED.search(line)
+    return str(found[1]) if found else ""
+
+
+def _judge_space(said: Collection[str], text: str) -> Damage:
+    """Pages that nothing uses only take space. A wrong list of free pages is dangerous: what is on it is
+    written over."""
+    harmless = all(_UNUSED.match(line) for line in said)
+    return Damage(DamageKind.COSMETIC if harmless else DamageKind.INDEX, text, SPACE)
+
+
+def _is_index_wrong(tree: BTree, known: Mapping[str, BTree], unsure: Collection[str], *, sure: bool) -> bool:
+    """Whether the rows are right where an index differs from them: the index cannot even be walked, or all
+    that it says is vouched for by a digest or by another index. Otherwise which is right is not known."""
+    if not tree.is_index or sure:
+        return tree.is_index
+    rows = known[tree.table].count
+    if rows is None or (tree.is_whole and (tree.count or 0) > rows):
+        return False  # what the index has is missing in the table
+    vouched = set(VERIFIED.get(tree.table, ()))
+    for other in known.values():
+        if other.is_index and other.is_whole and other.table == tree.table and other.name not in unsure:
+            vouched |= other.columns
+    return tree.columns <= vouched
