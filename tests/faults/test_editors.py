@@ -5,7 +5,10 @@ Each race is one order of the steps of an editor, a review, a reader and an undo
 calls of a save.
 """
 
+import asyncio
 import os
+import sys
+from asyncio.subprocess import PIPE
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +30,7 @@ from tests.conftest import Figures, Tier
 
 SESSION = SessionId("5e55")
 WIDE = KeeperRules({"memory": 100_000, "user": 100_000, "project": 100_000}, {})
+ROOT = Path(__file__).parents[2]
 NAME, STEPS = "trip-planning", "# Steps\n"
 PLAN = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\n{STEPS}"
 SYLLABLES = ("ba", "du", "fe", "gi", "ko", "lu", "mo", "ne", "pa", "ri", "so", "tu", "va", "we", "xi", "yo")
@@ -121,11 +125,13 @@ class Editor:
 
 
 class Race:
-    def __init__(self, home: Path, keeper: Keeper, said: list[str], random: Random) -> None:
+    def __init__(
+        self, home: Path, keeper: Keeper, said: list[str], random: Random, *, is_skill: bool
+    ) -> None:
         self.keeper = keeper
         self.said = said
         self.random = random
-        self.is_skill = random.random() < 0.3
+        self.is_skill = is_skill
         self.target = skill(NAME) if self.is_skill else MEMORY
         place = home / f"skills/{NAME}/{DOCUMENT}" if self.is_skill else home / "MEMORY.md"
         self.editor = Editor(place, random.choice(SAVES), random)
@@ -256,7 +262,7 @@ async def race(home: Path, random: Random) -> Judged:
     database = Database.open(home / "hone.db")
     keeper = Keeper(SqliteLedger(database), FileTree(home), ManualClock(), said.append, WIDE)
     try:
-        it = Race(home, keeper, said, random)
+        it = Race(home, keeper, said, random, is_skill=random.random() < 0.3)
         await it.start()
         await it.run()
         return await it.judge()
@@ -285,3 +291,55 @@ async def test_in_500_races_of_editors_and_reviews_no_lesson_and_no_word_is_lost
         at=wrong,
     )
     assert not wrong
+
+
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from tests.faults.test_editors import learn_on
+asyncio.run(learn_on(Path(sys.argv[1]), int(sys.argv[2])))
+"""
+
+
+async def learn_on(home: Path, count: int) -> None:
+    """Learn lessons in a process of its own, and print each one that was acknowledged."""
+    database = Database.open(home / "hone.db")
+    keeper = Keeper(SqliteLedger(database), FileTree(home), ManualClock(), lambda _: None, WIDE)
+    it = Race(home, keeper, [], Random(count), is_skill=False)
+    for _ in range(count):
+        await it.learn()
+        print(list(it.lessons)[-1], end="", flush=True)
+    keeper.close()
+    await database.close()
+
+
+async def test_a_process_that_learns_and_an_editor_that_saves_at_any_moment_lose_nothing(
+    home: Path, tier: Tier, figures: Figures
+) -> None:
+    count = tier.size(short=12, full=150)
+    editor = Editor(home / "MEMORY.md", in_place, Random(tier.seed))
+    home.mkdir(exist_ok=True)
+    command = [sys.executable, "-c", WORKER, str(home), str(count)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, cwd=ROOT)
+    assert process.stdout
+    lessons: list[str] = []
+    saves = 0
+    while line := await process.stdout.readline():
+        lessons.append(line.decode())
+        if editor.random.random() < 0.3:
+            editor.read()
+        editor.buffer.append(f"- owner {saves} {'x' * saves}\n")
+        editor.save = SAVES[saves % len(SAVES)]
+        for _ in editor.saving():
+            pass
+        saves += 1
+    assert await process.wait() == 0
+    database = Database.open(home / "hone.db")
+    keeper = Keeper(SqliteLedger(database), FileTree(home), ManualClock(), lambda _: None, WIDE)
+    now = lines(await keeper.text(MEMORY))
+    keeper.close()
+    await database.close()
+    lost = [line for line in (*lessons, *editor.written) if line not in now]
+    figures.tally(len(lessons) + len(editor.written), lost=len(lost), note=f"lines, in {saves} saves")
+    assert len(lessons) == count
+    assert not lost

@@ -16,10 +16,11 @@ from threading import Event, Thread
 
 import pytest
 
-from hone.core.errors import Refused, StoreError
+from hone.core.errors import Busy, Refused, StoreError
 from hone.core.ledger import PublishedFile
 from hone.core.messages import digest
 from hone.core.visible import visible
+from hone.files import atomic
 from hone.files.tree import LOCK, FileKind, FileTree, Glance
 from tests.conftest import Figures, Tier, requires
 from tests.knowledge import disk_worker
@@ -492,6 +493,73 @@ def test_a_lock_that_was_given_back_is_free_although_a_forked_child_has_its_desc
         os.close(theirs)
     assert os.waitpid(child, 0)[1] == 0
     os.close(ours)
+
+
+def _save_in_place(file: Path) -> None:
+    file.write_bytes(b"mine")
+
+
+def _save_by_renaming(file: Path) -> None:
+    file.with_name("other").write_bytes(b"mine")
+    file.with_name("other").replace(file)
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.parametrize("save", [_save_in_place, _save_by_renaming, Path.unlink])
+def test_what_an_editor_saved_after_the_file_was_read_is_neither_replaced_nor_removed(
+    disk: FileTree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    save: Callable[[Path], None],
+    can_exchange: bool,
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(atomic, "_rename", lambda *_: False)
+    file = tmp_path / "home" / PATH
+    known = disk.write(PATH, b"old", None)
+    known = disk.write(PATH, b"new", known)
+    save(file)
+    there = file.read_bytes() if file.exists() else None
+    with pytest.raises(Busy):
+        disk.write(PATH, b"ours", known)
+    if there is None:
+        return
+    with pytest.raises(Busy):
+        disk.remove(PATH, known)
+    with pytest.raises(Busy):
+        disk.write(PATH, b"ours", None)
+    assert (file.read_bytes(), [each.name for each in file.parent.iterdir()]) == (b"mine", [file.name])
+
+
+def test_a_file_that_somebody_writes_is_neither_replaced_nor_removed_until_it_is_closed(
+    disk: FileTree, tmp_path: Path
+) -> None:
+    known = disk.write(PATH, b"old")
+    with open(tmp_path / "home" / PATH, "r+b") as editor:
+        found = disk.look(PATH)
+        assert found
+        assert found.busy
+        for deed in (lambda: disk.write(PATH, b"ours", known), lambda: disk.remove(PATH, known)):
+            with pytest.raises(Busy):
+                deed()
+        editor.write(b"mine")
+    found = disk.look(PATH)
+    assert found
+    assert (found.data, found.busy) == (b"mine", False)
+    disk.write(PATH, b"ours", found.file)
+    assert content(tmp_path / "home") == {PATH: b"ours"}
+
+
+def test_reading_leaves_no_trace_and_others_do(disk: FileTree, tmp_path: Path) -> None:
+    known = disk.write(PATH, b"old")
+    if not disk.notes_reading():
+        pytest.skip("this file system does not keep the time of a reading")
+    for is_read in (False, True):
+        disk.read(PATH)
+        found = disk.look(PATH)
+        assert found
+        assert (found.read_at != known.modified) is is_read
+        (tmp_path / "home" / PATH).read_bytes()
 
 
 def test_a_write_is_on_the_disk_before_it_takes_the_place_and_so_is_the_place(

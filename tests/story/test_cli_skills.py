@@ -183,8 +183,8 @@ def test_a_skill_is_written_found_edited_compared_put_away_and_taken_back(
     assert shown == file.read_text() == (home / "skills" / NAME / "SKILL.md").read_text()
 
 
-async def test_at_a_terminal_a_new_skill_opens_in_the_editor(home: Path) -> None:
-    env = environment(home, EDITOR="sed -i 's/^description.*/description: Letters./'")
+async def test_at_a_terminal_a_new_skill_opens_in_the_editor(home: Path, tmp_path: Path) -> None:
+    env = environment(home, EDITOR="sed -i 's/^description.*/description: Letters./'", TMPDIR=str(tmp_path))
     async with terminal("skills", "new", NAME, env=env) as user:
         await user.sees("is written (change 1)", f"{NAME}: your edit is change 2.")
         assert await user.ended() == 0

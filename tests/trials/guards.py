@@ -21,6 +21,7 @@ def of(guard: str, what: str, file: str, old: str, new: str, *tests: str) -> Mut
     return Mutation(guard, what, file, old, new, tests)
 
 
+EDITOR_TESTS, BASES_TESTS = "tests/faults/test_editors.py", "tests/knowledge/test_bases.py"
 DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
 REWIND_TESTS, CHECKPOINT_TESTS = "tests/features/test_rewind.py", "tests/features/test_checkpoints.py"
 BACKUP_TESTS = "tests/features/test_backups.py"
@@ -317,11 +318,50 @@ MUTATIONS = (
         "fsync order: before the rename",
         "a file takes its place before it is on the disk",
         DISK,
-        "            sync(file)\n"
-        "            os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)\n",
-        "            os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)\n"
-        "            sync(file)\n",
+        "            sync(file)\n            if over is ANY",
+        "            if over is ANY",
         DISK_TESTS,
+    ),
+    of(
+        "an editor saves this very moment",
+        "a publication takes the place of whatever lies there",
+        DISK,
+        "                self._keep_or_return(folder, new, names, over)\n",
+        "",
+        EDITOR_TESTS,
+    ),
+    of(
+        "a file that is half written",
+        "it is read as the owner's edit",
+        "files/tree.py",
+        "return SavedFile(data, found, status.st_atime_ns, busy)",
+        "return SavedFile(data, found, status.st_atime_ns, False)",
+        EDITOR_TESTS,
+    ),
+    of(
+        "the editor's old buffer",
+        "what an editor had not read counts as removed by the owner",
+        "knowledge/bases.py",
+        "    return _find_traced(versions, saved, split)\n",
+        "    return newest\n",
+        EDITOR_TESTS,
+        BASES_TESTS,
+    ),
+    of(
+        "the editor's old buffer: saved as it was",
+        "nobody asks whether the new file was read",
+        "knowledge/bases.py",
+        "    if not unread and set(pieces)",
+        "    if set(pieces)",
+        BASES_TESTS,
+    ),
+    of(
+        "the copy of an edit",
+        "it is removed although its words could not be recorded",
+        "cli/editing.py",
+        "if not copy.is_file() or copy.read_bytes() == text.encode():",
+        "if True:",
+        "tests/story/test_cli_memory.py",
     ),
     of(
         "fsync order: the folder",

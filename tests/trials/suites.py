@@ -43,6 +43,11 @@ SUITES = (
             "tests/faults/test_left.py::test_however_the_owner_leaves_the_lesson_is_learned_once_and_nobody_stays",
         ),
     ),
+    Suite(
+        "editors",
+        "saves of old buffers raced by reviews, readers and undos, at each step of three ways to save",
+        ("tests/faults/test_editors.py",),
+    ),
     Suite("pages", "pages of the database that hold live data, damaged", ("tests/stores/test_damage.py",)),
     Suite(
         "soak",

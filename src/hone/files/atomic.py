@@ -24,7 +24,6 @@ MARKS = (".hone-", ".tmp")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_UNNOTED = getattr(os, "O_NOATIME", 0)
 _NEW_NAME, _EXCHANGE = 1, 2
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -42,11 +41,11 @@ def open_file(path: Path | str, *, follow: bool = False, folder: int | None = No
 def open_unnoted(name: str, folder: int) -> BufferedReader:
     """Open a file so that reading it leaves no trace: its access time then tells when others have read it.
     Raises OSError."""
-    try:
-        handle = os.open(name, _READ | os.O_NOFOLLOW | _UNNOTED, dir_fd=folder)
-    except PermissionError:  # it belongs to somebody else
-        return open_file(name, folder=folder)
-    return open(handle, "rb")
+    file = open_file(name, folder=folder)
+    with suppress(OSError):  # it belongs to somebody else
+        flags = fcntl.fcntl(file.fileno(), fcntl.F_GETFL)
+        fcntl.fcntl(file.fileno(), fcntl.F_SETFL, flags | getattr(os, "O_NOATIME", 0))
+    return file
 
 
 def has_writer(handle: int) -> bool:

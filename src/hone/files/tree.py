@@ -281,11 +281,15 @@ class FileTree:
         was changed, and what lies there is `over`."""
         try:
             if over is None:
-                return rename_new(folder, new, names[-1])
+                if rename_new(folder, new, names[-1]):
+                    return True
+                if _lstat(names[-1], folder):
+                    raise self._saved_meanwhile(names)
+                return False
             if exchange(folder, new, names[-1]):
                 self._keep_or_return(folder, new, names, over)
                 return True
-            self._insist_same(os.stat(names[-1], dir_fd=folder, follow_symlinks=False), names, over)
+            self._insist_untouched(folder, names, over)
         except (FileNotFoundError, FileExistsError) as error:
             raise self._saved_meanwhile(names) from error
         return False
@@ -297,21 +301,19 @@ class FileTree:
             with open_unnoted(new, folder) as old:
                 with suppress(OSError):  # so that nobody sweeps it away
                     lock(old.fileno(), wait=False)
-                self._insist_same(os.fstat(old.fileno()), names, over)
-                if has_writer(old.fileno()):
-                    raise self._saved_meanwhile(names)
+                self._insist_same(old.fileno(), names, over)
         except (OSError, Busy):
             exchange(folder, new, names[-1])
             raise
 
     def _insist_untouched(self, folder: int, names: Sequence[str], over: Over) -> None:
         with open_unnoted(names[-1], folder) as old:
-            self._insist_same(os.fstat(old.fileno()), names, over)
-            if has_writer(old.fileno()):
-                raise self._saved_meanwhile(names)
+            self._insist_same(old.fileno(), names, over)
 
-    def _insist_same(self, status: os.stat_result, names: Sequence[str], over: Over) -> None:
-        if over is None or (status.st_ino, status.st_mtime_ns) != (over.inode, over.modified):
+    def _insist_same(self, handle: int, names: Sequence[str], over: Over) -> None:
+        status = os.fstat(handle)
+        is_same = over is not None and (status.st_ino, status.st_mtime_ns) == (over.inode, over.modified)
+        if not is_same or has_writer(handle):
             raise self._saved_meanwhile(names)
 
     def _saved_meanwhile(self, names: Sequence[str]) -> Busy:

@@ -10,12 +10,14 @@ version as it was, the owner has removed what came next, unless nobody has read 
 what is newer is kept, and the owner is told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
 from itertools import pairwise
 
 from msgspec import Struct
 
+from hone.core.errors import Corrupt, Missing
 from hone.core.ledger import Actor, Change, ChangeId, ChangeKind, ChangeQuery, ChangeState, Ledger, Target
 from hone.core.value import replace
 from hone.core.visible import one_line
@@ -24,7 +26,7 @@ from hone.knowledge.journal import MARK
 from hone.knowledge.merge import OLDER, Merged, Save, Saved, Split, merge
 from hone.knowledge.resemblance import contradicts, resembles
 
-MOST = 64
+MOST = 32
 """Changes of a target that are looked at."""
 _ALIKE, _SAME = 0.6, 0.85
 """Letters that two pieces share, if one may have become the other: with its meaning, or whatever it is."""
@@ -48,6 +50,10 @@ class _Made(Struct, frozen=True):
     after: str | None
 
     @property
+    def names(self) -> tuple[str | None, str | None]:
+        return self.before, self.after
+
+    @property
     def by_hand(self) -> bool:
         return self.change.kind is ChangeKind.EDIT and self.change.author.actor is Actor.OWNER
 
@@ -66,26 +72,40 @@ async def load_versions(
 ) -> Sequence[Version]:
     """Return what an editor may have read, the newest first. `published` is the digest of what was last put
     on the disk; empty if nothing was, or if it was taken away."""
-    made = [
+    made = await _load_made(ledger, target, path)
+    start = next((at for at, each in enumerate(made) if (each.after or "") == published), len(made))
+    end = next((at + 1 for at, each in enumerate(made) if at >= start and each.is_read), len(made))
+    known = made[start:end]
+    texts = await _load_texts(ledger, {published, *(name or "" for each in known for name in each.names)})
+    gone = next((at for at, each in enumerate(known) if (each.after or "") not in texts), len(known))
+    known = known[:gone]
+    if not known:
+        return [Version(texts.get(published, ""))]
+    found, first = [Version(texts[each.after or ""], each.id) for each in known], known[-1]
+    # A journal may be begun in an editor while the first lesson is learned; nobody begins a skill twice.
+    if not first.is_read and (first.before or places.is_journal(target)) and (first.before or "") in texts:
+        found.append(Version(texts[first.before or ""]))
+    return _resave(found, [each.is_resaved for each in known], split)
+
+
+async def _load_made(ledger: Ledger, target: Target, path: str) -> list[_Made]:
+    """Return the changes of one file, the newest first."""
+    return [
         _Made(entry.change, entry.id, delta.before, delta.after)
         for entry in await ledger.entries(ChangeQuery(target=target, limit=MOST))
         if entry.change.standing is ChangeState.ACTIVE
         for delta in entry.change.deltas
         if delta.path == path and delta.before != delta.after
     ]
-    start = next((at for at, each in enumerate(made) if (each.after or "") == published), len(made))
-    end = next((at + 1 for at, each in enumerate(made) if at >= start and each.is_read), len(made))
-    known = made[start:end]
-    named = {name for each in known for name in (each.before, each.after)} | {published}
-    contents = {"": b"", **await ledger.contents({name for name in named if name})}
-    texts = {name: data.decode(errors="replace") for name, data in contents.items()}
-    if not known:
-        return [Version(texts[published])]
-    found = [Version(texts[each.after or ""], each.id) for each in known]
-    # A journal may be begun in an editor while the first lesson is learned; nobody begins a skill twice.
-    if not known[-1].is_read and (known[-1].before or places.is_journal(target)):
-        found.append(Version(texts[known[-1].before or ""]))
-    return _resave(found, [each.is_resaved for each in known], split)
+
+
+async def _load_texts(ledger: Ledger, names: Collection[str]) -> dict[str, str]:
+    """Return the texts that are there. An old one may have been erased, or be damaged."""
+    contents = {"": b""}
+    for name in filter(None, names):
+        with suppress(Missing, Corrupt):
+            contents |= await ledger.contents({name})
+    return {name: data.decode(errors="replace") for name, data in contents.items()}
 
 
 def _resave(found: Sequence[Version], resaved: Sequence[bool], split: Split) -> list[Version]:

@@ -90,6 +90,7 @@ class FileSync:
         self._clock = clock
         self._say = say
         self._turn = asyncio.Lock()
+        self._busy: set[str] = set()
         # One thread may wait for another process's lock while the other one writes files.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
@@ -317,6 +318,11 @@ class FileSync:
             return {place: noted.get(place) if place in busy else each for place, each in lying.items()}
 
         lying = await self.aside(write)
+        for place in sorted(busy & wanted.keys() - self._busy):
+            self._busy.add(place)
+            self._say(
+                f"{place} is open for writing in another program; what is new goes in when it is closed."
+            )
         changed = {(target, place): each for place, each in lying.items() if each != noted.get(place)}
         if changed:
             await self._ledger.mark_published(changed)
