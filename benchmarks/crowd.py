@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.talk import spoken
 
-TURNS = (3, 8)
+TURNS = (2, 5)
 """Turns of a conversation, at least and at most; then its client begins another one."""
 CALLS = 1
 CUT, STREAMED = 0.1, 0.5

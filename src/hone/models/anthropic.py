@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, Thinkin
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import CONTROLLED, CacheMarks, breakpoints, marks_of
-from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
+from hone.models.endpoint import Assembly, CountedBuffer, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -146,7 +147,9 @@ class AnthropicAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self._blocks: dict[int, _Block] = {}
-        self._grown: defaultdict[tuple[int, str], TextBuffer] = defaultdict(self._collect)
+        self._grown: defaultdict[tuple[int, str], TextBuffer] = defaultdict(
+            partial(CountedBuffer, self._size)
+        )
         self._usage = _Usage()
 
     def feed(self, data: bytes) -> Iterator[Piece]:
@@ -253,7 +256,7 @@ class AnthropicMessages(WireModel):
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
         nodes, marks = transcript.nodes, breakpoints(transcript)
         settled = marks[0] if marks else len(nodes)
-        yield self._messages.join(nodes[:settled], transcript.shared)
+        yield self._messages.join(nodes[:settled], self._fragment, transcript.shared)
         for index in range(settled, len(nodes)):
             fragment = self._fragment(nodes[index], nodes[index - 1] if index else None)
             yield fragment[:-1] + self._marks.message + b"}" if index in marks else fragment

@@ -39,7 +39,7 @@ class MarkedResponses(OpenAIResponses):
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
         nodes, marked = transcript.nodes, breakpoints(transcript)
         settled = marked[0] if marked else len(nodes)
-        yield self._messages.join(nodes[:settled], transcript.shared)
+        yield self._messages.join(nodes[:settled], self._fragment, transcript.shared)
         for index in range(settled, len(nodes)):
             fragment = self._fragment(nodes[index], nodes[index - 1] if index else None)
             yield _mark(fragment, self._marks.message) if index in marked else fragment
