@@ -106,6 +106,8 @@ def running(home: Path, provider: Provider, model: str = "openai/scripted") -> I
             yield found[1], process.pid
         finally:
             process.send_signal(signal.SIGTERM)
+    if process.returncode:
+        raise SystemExit(f"hone serve ended with {process.returncode}")
 
 
 def used(process: int) -> float:

@@ -320,6 +320,19 @@ async def test_a_connection_that_rested_long_is_not_trusted() -> None:
         await http.close()
 
 
+async def test_connections_that_many_requests_at_once_left_are_closed_when_they_have_rested_long() -> None:
+    clock = ManualClock()
+    http = Http(clock)
+    async with serving(answering(OK)) as site:
+        await asyncio.gather(*(fetch(http, site.url) for _ in range(8)))
+        for _ in range(3):
+            clock.advance(30)
+            await fetch(http, site.url)
+        assert site.accepted == 8
+        await until(lambda: sum(task.done() for task in site.tasks) == 7)
+        await http.close()
+
+
 def test_one_transport_serves_several_event_loops_and_leaves_nothing_open() -> None:
     http = Http(SystemClock())
 

@@ -26,12 +26,12 @@ def plain(chain: Transcript) -> bytes:
 def test_a_conversation_and_its_forks_have_the_bytes_of_their_own_messages(
     messages: list[Message], data: st.DataObject
 ) -> None:
-    joined, chain = Joined(link), transcript(PREFIX, messages)
+    joined, chain = Joined(), transcript(PREFIX, messages)
     for count in data.draw(st.lists(st.integers(0, len(messages)), max_size=8)):
         parent = chain.upto(count)
         fork = parent.forked().then(data.draw(st.sampled_from(messages)), Trust.AGENT, NOON)
         for one in data.draw(st.permutations([parent, fork])):
-            assert joined.join(one.nodes, one.shared) == plain(one)
+            assert joined.join(one.nodes, link, one.shared) == plain(one)
 
 
 def test_a_message_is_encoded_once_also_where_forks_come_between() -> None:
@@ -41,12 +41,12 @@ def test_a_message_is_encoded_once_also_where_forks_come_between() -> None:
         encoded.append(node)
         return link(node, before)
 
-    joined, chain = Joined(note), Transcript(PREFIX.digest)
+    joined, chain = Joined(), Transcript(PREFIX.digest)
     forks: list[Node] = []
     for number in range(5):
         chain = chain.then(user(f"message {number}"), Trust.OWNER, NOON)
-        joined.join(chain.nodes)
+        joined.join(chain.nodes, note)
         fork = chain.forked().then(user("a question aside"), Trust.AGENT, NOON)
-        joined.join(fork.nodes, fork.shared)
+        joined.join(fork.nodes, note, fork.shared)
         forks.append(fork.nodes[-1])
     assert encoded == [node for pair in zip(chain.nodes, forks, strict=True) for node in pair]

@@ -1,6 +1,7 @@
 """I3, F1: what clients leave behind is closed, what a server keeps is bounded, and its reviews keep up."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,12 @@ import httpx2
 from benchmarks.soak import play
 from hone import Hone
 from hone.core.messages import Message, Role, assistant
+from hone.core.value import replace
+from hone.models.fake_provider import FakeProvider
+from hone.models.openai import ChatAssembly, OpenAIChat
 from hone.models.scripted import Scripted, call, lines
-from hone.settings import Settings
+from hone.settings import Learning, ProviderSettings, Settings
+from hone.tools.shell import Shell
 from hone.web.bus import Bus
 from hone.web.open_sessions import OpenSessions, Words
 from hone.web.openai.matching import ALIKE, Places
@@ -94,6 +99,33 @@ async def test_a_server_closes_the_conversation_that_was_quiet_for_longest_and_f
         assert sessions.find("third"), "it was used last"
         assert not sessions.find("fourth")
         assert hone.toolboxes.lent == 2
+
+
+async def test_a_conversation_that_is_closed_and_a_review_that_is_done_are_gone_at_once(
+    home: Path, tmp_path: Path
+) -> None:
+    """Objects that hold each other stay until Python looks for garbage, and under load that is megabytes."""
+    settings = Settings(learning=Learning(turns=1))
+
+    def held() -> int:
+        return sum(isinstance(each, OpenAIChat | Shell | ChatAssembly) for each in gc.get_objects())
+
+    async with FakeProvider(endless) as stage:
+        known = replace(settings, providers={"stage": ProviderSettings(f"{stage.url}/v1")})
+        async with Hone(home=home, model="stage/scripted", folder=tmp_path, settings=known) as hone:
+            gc.collect()
+            gc.disable()
+            try:
+                before = held()
+                session = await hone.session()
+                await session.send("hello")
+                assert held() > before
+                await hone.release(session)
+                del session
+                await hone.background.drain()
+                assert (held(), len(await hone.jobs.waiting())) == (before, 0)
+            finally:
+                gc.enable()
 
 
 def test_of_conversations_in_the_same_words_the_latest_are_remembered() -> None:

@@ -218,7 +218,8 @@ class Reviewer:
             now = deps.clock.now()
             return await deps.jobs.complete(job.id, changes, contents, cached, now, given.covered)
 
-        entries = await deps.library.keeper.commit(staged, finish)
+        # Most reviews change nothing, and need not wait for the lock of what is known.
+        entries = await (deps.library.keeper.commit(staged, finish) if staged.changes else finish((), {}))
         emit(Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries)))
         for session, said in split(given.source).items():
             await deps.library.rate(session, partial(result, messages=said, entries=entries))

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, Thinkin
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import CONTROLLED, CacheMarks, mark_ends, marks_of
-from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
+from hone.models.endpoint import Assembly, CountedBuffer, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
 
@@ -146,7 +147,9 @@ class AnthropicAssembly(Assembly):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self._blocks: dict[int, _Block] = {}
-        self._grown: defaultdict[tuple[int, str], TextBuffer] = defaultdict(self._collect)
+        self._grown: defaultdict[tuple[int, str], TextBuffer] = defaultdict(
+            partial(CountedBuffer, self._size)
+        )
         self._usage = _Usage()
 
     def feed(self, data: bytes) -> Iterator[Piece]:

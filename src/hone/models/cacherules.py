@@ -158,17 +158,21 @@ def breakpoints(transcript: Transcript) -> list[int]:
     return sorted(inherited + own)
 
 
+Encode = Callable[[Node, Node | None], bytes]
+"""Gives the bytes of a node, which follows another one."""
+
+
 def mark_ends(
     transcript: Transcript,
-    settled: Callable[[Sequence[Node], int], bytes],
-    encode: Callable[[Node, Node | None], bytes],
+    settled: Callable[[Sequence[Node], Encode, int], bytes],
+    encode: Encode,
     mark: Callable[[bytes], bytes],
 ) -> Iterator[bytes]:
     """Yield the messages of a request. Those up to the first mark are `settled`; the others are encoded anew,
     because their marks move from request to request."""
     nodes, marked = transcript.nodes, breakpoints(transcript)
     first = marked[0] if marked else len(nodes)
-    yield settled(nodes[:first], transcript.shared)
+    yield settled(nodes[:first], encode, transcript.shared)
     for index in range(first, len(nodes)):
         fragment = encode(nodes[index], nodes[index - 1] if index else None)
         yield mark(fragment) if index in marked else fragment

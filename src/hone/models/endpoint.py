@@ -136,6 +136,16 @@ def explain_hone(provider: str) -> str:
     )
 
 
+class ContentSize:
+    """How many characters were received. Buffers count here and know nothing of their assembly: objects that
+    hold each other stay in memory until Python looks for garbage."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
 class Assembly(ABC):
     """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it.
     `content`: how many characters were received, which must grow with all that is kept; `opened`: in how many
@@ -144,9 +154,18 @@ class Assembly(ABC):
     def __init__(self, endpoint: Endpoint) -> None:
         self.is_over = False
         self.odd = ""
-        self.content = self.opened = 0
+        self.opened = 0
+        self._size = ContentSize()
         self._endpoint = endpoint
         self._stop: str | None = None
+
+    @property
+    def content(self) -> int:
+        return self._size.value
+
+    @content.setter
+    def content(self, size: int) -> None:
+        self._size.value = size
 
     @abstractmethod
     def feed(self, data: bytes) -> Iterator[Piece]: ...
@@ -156,7 +175,7 @@ class Assembly(ABC):
 
     def _collect(self) -> TextBuffer:
         """Make a buffer for one text of the reply. What is appended to it counts as content."""
-        return CountedBuffer(self)
+        return CountedBuffer(self._size)
 
     def _read_usage(self, kind: type[Counts], given: object) -> Counts:
         usage, odd = convert_usage(kind, given)
@@ -183,13 +202,13 @@ class Assembly(ABC):
 class CountedBuffer(TextBuffer):
     """A text of a reply, counted as its content."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, size: ContentSize) -> None:
         super().__init__()
-        self._assembly = assembly
+        self._size = size
 
     def append(self, text: str) -> None:
         self._write(text)
-        self._assembly.content += len(text)
+        self._size.value += len(text)
 
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
@@ -337,7 +356,7 @@ class WireModel(ABC):
         self._endpoint = endpoint
         self._heads: dict[str, bytes] = {}
         self._has_remarked = False
-        self._messages = Joined(self._fragment)
+        self._messages = Joined()
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
         body, assembly = self.body(prefix, transcript), self.assembly(self._endpoint)
@@ -379,15 +398,18 @@ class WireModel(ABC):
 
 
 class Joined:
-    """`encode` gives the bytes of a node; whatever stands before it is fixed, since nodes form a chain."""
+    """The bytes of conversations as they were last sent. What stands before a node is fixed, since nodes form
+    a chain."""
 
-    def __init__(self, encode: Callable[[Node, Node | None], bytes]) -> None:
-        self._encode = encode
+    def __init__(self) -> None:
         self._known: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
 
-    def join(self, nodes: Sequence[Node], shared: int = 0) -> bytes:
-        """All nodes up to the last one. What is known up to a node among the first `shared` stays known, for
-        the parent goes on from there; a conversation of its own needs only its latest bytes."""
+    def join(
+        self, nodes: Sequence[Node], encode: Callable[[Node, Node | None], bytes], shared: int = 0
+    ) -> bytes:
+        """All nodes up to the last one. `encode` gives the bytes of a node, always the same. What is known up
+        to a node among the first `shared` stays known, for the parent goes on from there; a conversation of
+        its own needs only its latest bytes."""
         if not nodes:
             return b""
         start = len(nodes)
@@ -395,8 +417,7 @@ class Joined:
             start -= 1
         known = self._known[nodes[start - 1]] if start else b""
         new = (
-            self._encode(nodes[index], nodes[index - 1] if index else None)
-            for index in range(start, len(nodes))
+            encode(nodes[index], nodes[index - 1] if index else None) for index in range(start, len(nodes))
         )
         whole = b"".join((known, *new))
         if start > shared:

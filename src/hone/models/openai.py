@@ -249,7 +249,7 @@ class OpenAIChat(WireModel):
         return _encode(fields)[:-1] + b',"messages":[' + _encode(system)
 
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
-        return (self._messages.join(transcript.nodes, transcript.shared), b"]}")
+        return (self._messages.join(transcript.nodes, self._fragment, transcript.shared), b"]}")
 
     def _fragment(self, node: Node, _: Node | None) -> bytes:
         return b"," + _encode(_wire(node.message, self._endpoint))

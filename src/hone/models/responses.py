@@ -303,7 +303,7 @@ class OpenAIResponses(WireModel):
         return _encode(fields)[:-1] + b',"input":['
 
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
-        return (self._messages.join(transcript.nodes, transcript.shared), b"]}")
+        return (self._messages.join(transcript.nodes, self._fragment, transcript.shared), b"]}")
 
     def _fragment(self, node: Node, before: Node | None) -> bytes:
         """Of a reply without a word, nothing is left to send."""

@@ -67,7 +67,6 @@ class Shell:
     workspace: Workspace
     danger: Judge
     work: Work
-    tools: Sequence[Tool] = field(init=False)
     place: str = field(init=False)
     jobs: dict[str, BackgroundProcess] = field(default_factory=dict)
     _last: int = 0
@@ -75,7 +74,11 @@ class Shell:
 
     def __post_init__(self) -> None:
         self.place = str(self.workspace.folder)
-        self.tools = (_terminal(self), _process(self), _code(self))
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """Made anew, so that a shell ends with its tools."""
+        return _terminal(self), _process(self), _code(self)
 
     async def close(self) -> None:
         self.jobs.clear()

@@ -109,7 +109,10 @@ class Pool:
             connection.abandon()
             return
         connection.rest()
-        self._idle.setdefault(route, []).append(connection)
+        waiting = self._idle.setdefault(route, [])
+        waiting.append(connection)
+        while connection.rested - waiting[0].rested >= _FRESH:  # what many turns at once have left
+            waiting.pop(0).abandon()
 
     def close(self) -> None:
         self._closed = True
