@@ -11,12 +11,11 @@ from unicodedata import normalize
 
 from msgspec import Struct
 
+from hone.core.holding import ERASED
 from hone.core.ids import SessionId
 from hone.core.ledger import ChangeId
 from hone.core.messages import canonical, sound
 
-ERASED = "(erased)"
-"""Stands where words were. No brackets: those would be a list in the head of a skill."""
 SHORTEST = 4
 """Characters of words that can be searched for: fewer would match everywhere."""
 _GAP = r"(?:\s|\\+[nrt])+"
@@ -34,6 +33,7 @@ class Erasure(Struct, frozen=True):
     keys:     memory items of a backend, by key
     lines:    lines of the prompt's history that go as they are
     files:    files below the home that go, such as results of a conversation that were too long for it
+    probes:   sentences of a conversation, for the proof
     """
 
     words: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class Erasure(Struct, frozen=True):
     keys: tuple[str, ...] = ()
     lines: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
+    probes: tuple[str, ...] = ()
 
 
 class Scrubber:

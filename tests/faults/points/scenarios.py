@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tests.faults.points import files, knowledge
 from tests.faults.points.backups import BackingUp, Restoring
+from tests.faults.points.erasing import Erase
 from tests.faults.points.reviews import Review
 from tests.faults.points.rewinds import Rewinding
 from tests.faults.points.scenario import Scenario
@@ -30,4 +31,5 @@ SCENARIOS: Sequence[Scenario] = (
     Rewinding(),
     BackingUp(),
     Restoring(),
+    Erase(),
 )

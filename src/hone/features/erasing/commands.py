@@ -15,12 +15,20 @@ from hone.core.holding import Occurrence
 from hone.core.ids import SessionId
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
-from hone.features.erasing.plan import find_change, plan_lesson, plan_memory, plan_session, plan_words
+from hone.features.erasing.plan import (
+    find_change,
+    find_keys,
+    plan_lesson,
+    plan_memory,
+    plan_session,
+    plan_words,
+)
 from hone.features.erasing.service import Erasing, ErasureOutcome
 from hone.knowledge.sources import find_derived
 
 Command = TypeVar("Command", bound=Callable[..., object])
 MEBIBYTE = 2**20
+WHOLE = " (all of it goes)"
 BEYOND = (
     "What left this machine stays where it is: logs of model providers, copies and backups elsewhere, "
     "snapshots of the file system."
@@ -85,7 +93,13 @@ def memory(options: Options, key: str, dry_run: bool, yes: bool) -> int:
         ledger_of(hone)
         what = await plan_memory(hone, key)
         if not what.changes and not await Erasing(hone).find(what):
-            raise Missing(f"There is nothing under {key!r}. hone backends keys lists what there is.")
+            keys = await find_keys(hone, key)
+            more = (
+                f"It is in {', '.join(keys)}: give a key"
+                if keys
+                else "hone backends keys lists what there is"
+            )
+            raise Missing(f"There is nothing under {key!r}. {more}.")
         return what
 
     return _erase(options, plan, dry_run=dry_run, yes=yes)
@@ -146,7 +160,10 @@ async def _resume(hone: Hone) -> bool:
 
 
 def _table(found: Sequence[Occurrence]) -> list[str]:
-    rows = [(one_line(each.holding, 30), f"{each.count:,}", visible(each.place)) for each in found]
+    rows = [
+        (one_line(each.holding, 30), f"{each.count:,}", f"{visible(each.place)}{WHOLE if each.whole else ''}")
+        for each in found
+    ]
     return lay_out(("kept as", "times", "where"), rows, columns(), right=("times",))
 
 
@@ -157,7 +174,7 @@ def _tell(outcome: ErasureOutcome, what: Erasure) -> int:
     if proof.left:
         named = ", ".join(map(visible, proof.left))
         click.echo(f"Erased, but not everywhere: {named} still has it. Close other programs and repeat this.")
-    elif what.words:
+    elif what.words or what.probes:
         searched = f"{number_of(proof.files, 'file')}, {proof.size / MEBIBYTE:,.1f} MiB"
         click.echo(f"Erased. A search of every byte of this home finds nothing ({searched}).")
     else:

@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 from hone.app import Hone
-from hone.core.erasure import SHORTEST, Erasure
+from hone.core.erasure import SHORTEST, Erasure, Scrubber
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import SKILL, ChangeId, ChangeKind, ChangeQuery, Entry, LessonText
+from hone.core.ledger import ITEM, SKILL, ChangeId, ChangeKind, ChangeQuery, Entry, LessonText
 from hone.core.messages import Role
 from hone.core.ports import StoredSession
 from hone.core.regex import regex
 from hone.features.erasing.database import DatabaseEraser
 from hone.knowledge import places
 from hone.knowledge.folding import Step, load_steps
-from hone.knowledge.items import PATH, decode
+from hone.knowledge.items import PATH, decode, load
 from hone.knowledge.skills.facts import new_lines
 from hone.knowledge.wording import find_lessons
 from hone.stores.erasing import family, target_names
@@ -21,6 +21,8 @@ from hone.stores.erasing import family, target_names
 DISTINCT = 24
 """Characters of a line of a skill, or of a value of a memory, that is searched for elsewhere, too: shorter
 ones may stand anywhere for other reasons."""
+PROBES, LONGEST = 12, 120
+"""Lines of a conversation that the proof looks for, and their characters."""
 _SPILLED = regex(r"spill/([A-Za-z0-9_-]{1,64}-[0-9a-f]{16}\.txt)")
 
 
@@ -43,7 +45,14 @@ async def plan_session(hone: Hone, session: SessionId) -> Erasure:
     typed = frozenset(message.text.strip() for message in said if message.role is Role.USER)
     shared = [each for each in await hone.sessions.list(None) if each.header.parent in ids]
     spilled = () if shared else _spilled(stored)
-    return Erasure(sessions=tuple(ids), lines=typed - {""}, files=spilled)
+    probes = _distinct(message.text for message in said if message.text)
+    return Erasure(sessions=tuple(ids), lines=typed - {""}, files=spilled, probes=probes)
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return some lines that hardly stand anywhere else, the longest ones."""
+    lines = {line.strip()[:LONGEST] for text in texts for line in text.splitlines()}
+    return tuple(sorted((line for line in lines if len(line) >= DISTINCT), key=len)[-PROBES:])
 
 
 def _spilled(stored: Iterable[StoredSession]) -> tuple[str, ...]:
@@ -127,6 +136,16 @@ async def plan_memory(hone: Hone, key: str) -> Erasure:
     }
     words = tuple(sorted(value for value in values if len(value.strip()) >= DISTINCT))
     return Erasure(words, (), tuple(entry.id for entry in every), frozenset(contents), (key,))
+
+
+async def find_keys(hone: Hone, words: str) -> list[str]:
+    """Return the keys of memory items that hold these words."""
+    scrub, found = Scrubber((words,)), []
+    for target in await hone.ledger.held_below(ITEM):
+        item = await load(hone.ledger, target)
+        if item and scrub.count(f"{places.name_of(target)}\n{item.value}"):
+            found.append(places.name_of(target))
+    return found
 
 
 async def find_change(hone: Hone, text: str) -> ChangeId:
