@@ -20,6 +20,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from hone.app import Hone
+from hone.cli.main import perform
 from hone.core.errors import Corrupt, HoneError, Refused, StoreError
 from hone.core.holding import Backup, Holding
 from hone.core.ledger import MEMORY, USER, Actor, ChangeQuery, skill
@@ -470,6 +471,21 @@ def test_trust_comes_back_only_if_it_is_asked_for(desk: Desk) -> None:
     assert (desk.root / "second/hone.toml").read_text() == toml
     assert (desk.root / "second/trusted.json").exists()
     assert set(TaintStore(desk.root / "second").trusted()) == {"d1", "d2"}
+
+
+def test_what_was_erased_since_a_backup_does_not_come_back_with_it(desk: Desk) -> None:
+    pytest.importorskip("hone.stores.carrying", reason="this Hone cannot erase")
+    home, words = ["--home", str(desk.home)], "Zanzibar zebras"
+    (desk.home / "memories.db").unlink()
+    assert perform([*home, "memory", "add", f"{words} are blue."]) == 0
+    desk.write()
+    assert perform([*home, "erase", "words", words, "--yes"]) == 0
+    restored = desk.restore("home", REPLACE)
+    assert any("applied again" in note for note in restored.notes)
+    found = [path for path in desk.home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+    assert found == []
+    assert "are blue." in (desk.home / "MEMORY.md").read_text()
+    assert perform([*home, "doctor", "--deep"]) == 0
 
 
 # hone.toml

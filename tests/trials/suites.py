@@ -38,6 +38,14 @@ SUITES = (
             "tests/faults/test_left.py::test_however_the_owner_leaves_the_lesson_is_learned_once_and_nobody_stays",
         ),
     ),
+    Suite(
+        "backups",
+        "backups while four processes work, each restored; backups that were cut or changed",
+        (
+            "tests/faults/test_backups.py",
+            "tests/features/test_backups.py::test_a_backup_that_was_cut_or_changed_anywhere_is_noticed",
+        ),
+    ),
     Suite("pages", "pages of the database that hold live data, damaged", ("tests/stores/test_damage.py",)),
     Suite(
         "soak",

@@ -1,5 +1,6 @@
 """Erase in a restored home what was erased in the home that it replaces: a backup may be older than that."""
 
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -8,7 +9,7 @@ from hone.app import Hone
 from hone.core.loading import import_object
 from hone.knowledge import places
 from hone.settings import Settings
-from hone.stores.database import Database
+from hone.stores.database import Database, plainly
 from hone.stores.home import FILE
 
 CARRY = "hone.stores.carrying:carry_erasures"
@@ -30,6 +31,9 @@ async def apply_later_erasures(former: apsw.Connection, stage: Path) -> int:
         await database.close()
     if count:
         await _publish(stage)
+        # Closed by its last user, the database has no log, and erased pages are overwritten.
+        with plainly(stage / FILE), closing(apsw.Connection(str(stage / FILE))) as last:
+            last.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return count
 
 

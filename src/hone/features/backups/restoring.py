@@ -42,6 +42,7 @@ LATEST = 2**62
 """Nanoseconds that every file system can store as a time."""
 RENUMBER = "UPDATE prints SET inode = ?, modified = ? WHERE path = ? AND inode = ? AND modified = ?"
 """A published file is known by its inode and time: the copy is as much the published file as the original."""
+AGAIN = "Other files of the backup, such as history and spill/, may still hold it: hone erase finds it there."
 UNTRUST = "DELETE FROM trusted WHERE why = 'named'"
 
 
@@ -153,7 +154,9 @@ class HomeBuilder:
             return
         if count:
             said = "1 erasure was" if count == 1 else f"{count:,} erasures were"
-            self.notes.append(f"{said} made since the backup and applied again.")
+            self.notes.append(
+                f"{said} made since the backup and applied again to conversations and lessons. {AGAIN}"
+            )
 
     def _open_sink(self, member: BackupMember) -> BinaryIO | None:
         return self._create(member.path, member.executable) if member.path in self.chosen else None
