@@ -326,6 +326,23 @@ def test_a_file_that_is_there_stays_unless_it_is_to_be_replaced(desk: Desk) -> N
     verify_backup(desk.file, quiet)
 
 
+async def test_a_home_that_cannot_be_written_is_backed_up_with_what_is_in_its_log(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Hone(home=desk.home, settings=Settings()) as hone:
+        await hone.keeper.note([(MEMORY, Add("Still in the log."))], OWNER)
+    assert (desk.home / "hone.db-wal").stat().st_size
+    (desk.home / ".lock").unlink()
+    before = {path: path.stat().st_mtime_ns for path in desk.home.rglob("*")}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)
+        desk.write()
+    assert {path: path.stat().st_mtime_ns for path in desk.home.rglob("*")} == before
+    desk.restore()
+    async with Hone(home=desk.root / "new", settings=Settings()) as hone:
+        assert "Still in the log." in await hone.keeper.text(MEMORY)
+
+
 def test_a_damaged_database_makes_no_backup(desk: Desk) -> None:
     data = bytearray((desk.home / "hone.db").read_bytes())
     data[8_192:16_384] = os.urandom(8_192)

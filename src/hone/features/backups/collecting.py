@@ -67,7 +67,8 @@ def collect(home: Path, holdings: Sequence[Holding], stage: Path, report: Report
             found, left = survey(home, holdings)
             # hone.db first: what it says was done, such as a delivery to memories.db, the others then have.
             databases = sorted((each for each in found if is_database(each.path)), key=_main_first)
-            pinned = [(each, held.enter_context(_pin(home / each.path))) for each in databases]
+            aside = stage.parent / "aside"
+            pinned = [(each, held.enter_context(_pin(home, each.path, aside))) for each in databases]
             for each in found:
                 if each.holding.name == LEDGER_FILES:
                     copier.copy_file(each)
@@ -92,17 +93,33 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _pin(path: Path) -> Iterator[apsw.Connection]:
-    """Open a database at this moment: what others write from now on is not seen."""
-    with plainly(path):
+def _pin(home: Path, name: str, aside: Path) -> Iterator[apsw.Connection]:
+    """Open a database at this moment: what others write from now on is not seen. SQLite cannot read a
+    database with a log in a folder that cannot be written; then a copy `aside` is read."""
+    path = home / name if os.access(home, os.W_OK) else _copy_aside(home, name, aside)
+    with plainly(home / name):
         connection = connect(path, PATIENCE)
     try:
-        with plainly(path):
+        with plainly(home / name):
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         yield connection
     finally:
         connection.close()
+
+
+def _copy_aside(home: Path, name: str, aside: Path) -> Path:
+    place = make_place(aside, name)
+    for each, copy in ((home / name, place), (home / f"{name}-wal", place.with_name(f"{place.name}-wal"))):
+        try:
+            source = open_file(each)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _unreadable(each, error) from error
+        with source:
+            _write(copy, _read(source, each))
+    return place
 
 
 def survey(home: Path, holdings: Sequence[Holding]) -> tuple[list[HomeFile], list[str]]:
