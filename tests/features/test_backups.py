@@ -28,7 +28,7 @@ from hone.features.backups import archive, swapping, writing
 from hone.features.backups.restoring import RestoredHome, RestoreOptions, restore_backup
 from hone.features.backups.settings_text import decides_what_runs, leaves, remove_rules, remove_secrets
 from hone.features.backups.staging import MARKER, RESCUED
-from hone.features.backups.values import BackupManifest, BackupMember, is_path
+from hone.features.backups.values import BackupManifest, BackupMember, is_database, is_path
 from hone.features.backups.writing import verify_backup, write_backup
 from hone.holdings import all_holdings
 from hone.knowledge.journal import Add
@@ -93,8 +93,8 @@ def contents(home: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(home.rglob("*")):
         name = str(path.relative_to(home))
-        if path.is_file() and not name.endswith(("-wal", "-shm", ".lock")):
-            found[name] = rows(path) if name.endswith(".db") else path.read_bytes()
+        if (path.is_file() and not name.endswith((".db-wal", ".db-shm", ".lock"))) or "evil" in name:
+            found[name] = rows(path) if is_database(name) else path.read_bytes()
     return found
 
 
@@ -258,6 +258,9 @@ def test_all_that_a_home_keeps_comes_back_and_no_key_does(desk: Desk) -> None:
     (desk.home / "serve.key").write_text(KEY)
     (desk.home / "spill").mkdir()
     (desk.home / "spill" / ("ü" * 80 + "long" * 20)).write_text("long result")
+    for path in ("skills/adding-up/data.db", "quarantine/evil.db", "quarantine/evil.db-wal"):
+        (desk.home / path).parent.mkdir(exist_ok=True)
+        (desk.home / path).write_text("no database of ours")
     script = desk.home / "skills/adding-up/scripts/run.sh"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\n")
