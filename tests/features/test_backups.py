@@ -20,6 +20,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from hone.app import Hone
+from hone.cli.main import perform
 from hone.core.errors import Corrupt, HoneError, Refused, StoreError
 from hone.core.holding import Backup, Holding
 from hone.core.ledger import MEMORY, USER, Actor, ChangeQuery, skill
@@ -27,7 +28,7 @@ from hone.features.backups import archive, swapping, writing
 from hone.features.backups.restoring import RestoredHome, RestoreOptions, restore_backup
 from hone.features.backups.settings_text import decides_what_runs, leaves, remove_rules, remove_secrets
 from hone.features.backups.staging import MARKER, RESCUED
-from hone.features.backups.values import BackupManifest, BackupMember, is_path
+from hone.features.backups.values import BackupManifest, BackupMember, is_database, is_path
 from hone.features.backups.writing import verify_backup, write_backup
 from hone.holdings import all_holdings
 from hone.knowledge.journal import Add
@@ -92,8 +93,8 @@ def contents(home: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(home.rglob("*")):
         name = str(path.relative_to(home))
-        if path.is_file() and not name.endswith(("-wal", "-shm", ".lock")):
-            found[name] = rows(path) if name.endswith(".db") else path.read_bytes()
+        if (path.is_file() and not name.endswith((".db-wal", ".db-shm", ".lock"))) or "evil" in name:
+            found[name] = rows(path) if is_database(name) else path.read_bytes()
     return found
 
 
@@ -257,6 +258,9 @@ def test_all_that_a_home_keeps_comes_back_and_no_key_does(desk: Desk) -> None:
     (desk.home / "serve.key").write_text(KEY)
     (desk.home / "spill").mkdir()
     (desk.home / "spill" / ("ü" * 80 + "long" * 20)).write_text("long result")
+    for path in ("skills/adding-up/data.db", "quarantine/evil.db", "quarantine/evil.db-wal"):
+        (desk.home / path).parent.mkdir(exist_ok=True)
+        (desk.home / path).write_text("no database of ours")
     script = desk.home / "skills/adding-up/scripts/run.sh"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\n")
@@ -323,6 +327,23 @@ def test_a_file_that_is_there_stays_unless_it_is_to_be_replaced(desk: Desk) -> N
     assert desk.lying == {"home", "a.tgz"}
     desk.write(force=True)
     verify_backup(desk.file, quiet)
+
+
+async def test_a_home_that_cannot_be_written_is_backed_up_with_what_is_in_its_log(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Hone(home=desk.home, settings=Settings()) as hone:
+        await hone.keeper.note([(MEMORY, Add("Still in the log."))], OWNER)
+    assert (desk.home / "hone.db-wal").stat().st_size
+    (desk.home / ".lock").unlink()
+    before = {path: path.stat().st_mtime_ns for path in desk.home.rglob("*")}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)
+        desk.write()
+    assert {path: path.stat().st_mtime_ns for path in desk.home.rglob("*")} == before
+    desk.restore()
+    async with Hone(home=desk.root / "new", settings=Settings()) as hone:
+        assert "Still in the log." in await hone.keeper.text(MEMORY)
 
 
 def test_a_damaged_database_makes_no_backup(desk: Desk) -> None:
@@ -470,6 +491,21 @@ def test_trust_comes_back_only_if_it_is_asked_for(desk: Desk) -> None:
     assert (desk.root / "second/hone.toml").read_text() == toml
     assert (desk.root / "second/trusted.json").exists()
     assert set(TaintStore(desk.root / "second").trusted()) == {"d1", "d2"}
+
+
+def test_what_was_erased_since_a_backup_does_not_come_back_with_it(desk: Desk) -> None:
+    pytest.importorskip("hone.stores.carrying", reason="this Hone cannot erase")
+    home, words = ["--home", str(desk.home)], "Zanzibar zebras"
+    (desk.home / "memories.db").unlink()
+    assert perform([*home, "memory", "add", f"{words} are blue."]) == 0
+    desk.write()
+    assert perform([*home, "erase", "words", words, "--yes"]) == 0
+    restored = desk.restore("home", REPLACE)
+    assert any("applied again" in note for note in restored.notes)
+    found = [path for path in desk.home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+    assert found == []
+    assert "are blue." in (desk.home / "MEMORY.md").read_text()
+    assert perform([*home, "doctor", "--deep"]) == 0
 
 
 # hone.toml

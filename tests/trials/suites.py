@@ -48,6 +48,14 @@ SUITES = (
         "saves of old buffers raced by reviews, readers and undos, at each step of three ways to save",
         ("tests/faults/test_editors.py",),
     ),
+    Suite(
+        "backups",
+        "backups while four processes work, each restored; backups that were cut or changed",
+        (
+            "tests/faults/test_backups.py",
+            "tests/features/test_backups.py::test_a_backup_that_was_cut_or_changed_anywhere_is_noticed",
+        ),
+    ),
     Suite("pages", "pages of the database that hold live data, damaged", ("tests/stores/test_damage.py",)),
     Suite(
         "soak",

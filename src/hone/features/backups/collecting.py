@@ -64,23 +64,34 @@ def collect(home: Path, holdings: Sequence[Holding], stage: Path, report: Report
     copier = HomeCopier(home, stage, report)
     with ExitStack() as held:
         with _locked(home):
-            found, left = survey(home, holdings)
-            # hone.db first: what it says was done, such as a delivery to memories.db, the others then have.
-            databases = sorted((each for each in found if is_database(each.path)), key=_main_first)
-            pinned = [(each, held.enter_context(_pin(home / each.path))) for each in databases]
-            for each in found:
-                if each.holding.name == LEDGER_FILES:
-                    copier.copy_file(each)
-        for each, source in pinned:
-            copier.copy_database(each, source)
+            pinned: dict[str, apsw.Connection] = {}
+            # The second time sees the files that appeared before the databases were pinned.
+            for _ in range(2):
+                found, left = survey(home, holdings)
+                for each in sorted(filter(_is_database, found), key=_main_first):
+                    if each.path not in pinned:
+                        pinned[each.path] = held.enter_context(_pin(home, each.path, stage.parent / "aside"))
+            for each in filter(_is_published, found):
+                copier.copy_file(each)
+        for each in filter(_is_database, found):
+            copier.copy_database(each, pinned[each.path])
     for each in found:
-        if not is_database(each.path) and each.holding.name != LEDGER_FILES:
+        if not _is_database(each) and not _is_published(each):
             copier.copy_file(each)
     members = tuple(sorted(copier.members, key=lambda member: member.path))
     return CollectedHome(members, copier.schema, tuple(left), tuple(copier.notes))
 
 
+def _is_database(file: HomeFile) -> bool:
+    return is_database(file.path)
+
+
+def _is_published(file: HomeFile) -> bool:
+    return file.holding.name == LEDGER_FILES and not is_database(file.path)
+
+
 def _main_first(found: HomeFile) -> tuple[bool, str]:
+    """hone.db comes first: what it says was done, such as a delivery to memories.db, the others then have."""
     return found.path != FILE, found.path
 
 
@@ -92,17 +103,33 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _pin(path: Path) -> Iterator[apsw.Connection]:
-    """Open a database at this moment: what others write from now on is not seen."""
-    with plainly(path):
+def _pin(home: Path, name: str, aside: Path) -> Iterator[apsw.Connection]:
+    """Open a database at this moment: what others write from now on is not seen. SQLite cannot read a
+    database with a log in a folder that cannot be written; then a copy `aside` is read."""
+    path = home / name if os.access(home, os.W_OK) else _copy_aside(home, name, aside)
+    with plainly(home / name):
         connection = connect(path, PATIENCE)
     try:
-        with plainly(path):
+        with plainly(home / name):
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         yield connection
     finally:
         connection.close()
+
+
+def _copy_aside(home: Path, name: str, aside: Path) -> Path:
+    place = make_place(aside, name)
+    for each, copy in ((home / name, place), (home / f"{name}-wal", place.with_name(f"{place.name}-wal"))):
+        try:
+            source = open_file(each)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _unreadable(each, error) from error
+        with source:
+            _write(copy, _read(source, each))
+    return place
 
 
 def survey(home: Path, holdings: Sequence[Holding]) -> tuple[list[HomeFile], list[str]]:
@@ -141,7 +168,7 @@ def _walk(home: Path, folder: str, holding: Holding, found: list[HomeFile], left
         links = [name for name in folders if os.path.islink(os.path.join(top, name))]  # never entered
         for name in sorted([*files, *links]):
             path = os.path.relpath(os.path.join(top, name), home)
-            if name == LOCK or is_draft(name) or is_beside_database(name):
+            if name == LOCK or is_draft(name) or is_beside_database(path):
                 continue
             with suppress(FileNotFoundError):
                 mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode

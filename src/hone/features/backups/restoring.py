@@ -1,5 +1,6 @@
 """Restore a home from a backup, which anybody may have changed."""
 
+import asyncio
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ LATEST = 2**62
 """Nanoseconds that every file system can store as a time."""
 RENUMBER = "UPDATE prints SET inode = ?, modified = ? WHERE path = ? AND inode = ? AND modified = ?"
 """A published file is known by its inode and time: the copy is as much the published file as the original."""
+AGAIN = "Other files of the backup, such as history and spill/, may still hold it: hone erase finds it there."
 UNTRUST = "DELETE FROM trusted WHERE why = 'named'"
 
 
@@ -80,13 +82,13 @@ def restore_backup(
             check_room(home.parent, archive.manifest.size)
             with (
                 open_stage(home.parent, PREFIX) as stage,
-                nullcontext() if vacant else alone_in(home),
+                nullcontext() if vacant else alone_in(home) as former,
             ):
                 builder = HomeBuilder(archive, stage, holdings, options)
                 builder.unpack(report)
                 builder.adjust()
                 if not vacant:
-                    builder.take_over(home)
+                    builder.take_over(home, former)
                 finish(stage)
                 kept = put_in_place(stage, home, now)
     notes = (*(f"{path} was left by a restore that was cut off." for path in rescued), *builder.notes)
@@ -132,15 +134,29 @@ class HomeBuilder:
             if SETTINGS in self.chosen:
                 self._remove_rules()
 
-    def take_over(self, home: Path) -> None:
+    def take_over(self, home: Path, former: apsw.Connection | None) -> None:
         """Copy the keys of the former home, which no backup has, and erase what was erased there."""
         for entry in sorted(os.scandir(home), key=lambda entry: entry.name):
             holding = find_holding(entry.name, self._holdings)
             if holding and holding.name == KEYS and entry.is_file(follow_symlinks=False):
                 with open_file(home / entry.name) as source, self._create(entry.name) as target:
                     target.write(source.read())
-        if erased := apply_later_erasures(home, self._stage):
-            self.notes.append(f"Erased again what was erased since the backup: {erased:,}.")
+        if former and FILE in self.chosen:
+            self._erase_again(former)
+
+    def _erase_again(self, former: apsw.Connection) -> None:
+        try:
+            count = asyncio.run(apply_later_erasures(former, self._stage))
+        except apsw.Error as error:
+            self.notes.append(
+                f"The former {FILE} cannot be read ({error}), so what was erased there since may be back."
+            )
+            return
+        if count:
+            said = "1 erasure was" if count == 1 else f"{count:,} erasures were"
+            self.notes.append(
+                f"{said} made since the backup and applied again to conversations and lessons. {AGAIN}"
+            )
 
     def _open_sink(self, member: BackupMember) -> BinaryIO | None:
         return self._create(member.path, member.executable) if member.path in self.chosen else None

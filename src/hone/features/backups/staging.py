@@ -25,10 +25,9 @@ def open_stage(folder: Path, prefix: str) -> Iterator[Path]:
     try:
         yield path
     finally:
-        try:
+        with suppress(OSError):  # what stays goes with the next one; the result is there or not
             delete_unfinished(path)
-        finally:
-            os.close(handle)
+        os.close(handle)
 
 
 def make_place(stage: Path, path: str) -> Path:

@@ -21,8 +21,9 @@ HERE, EXCHANGE = -100, 2
 
 
 @contextmanager
-def alone_in(home: Path) -> Iterator[None]:
-    """Keep other processes from opening the home's database. Raises StoreError if one has it open."""
+def alone_in(home: Path) -> Iterator[apsw.Connection | None]:
+    """Keep other processes from opening the home's database, and give it; None if there is none. Raises
+    StoreError if another process has it open."""
     path = home / FILE
     if find_worker(home) is not None:
         raise StoreError(
@@ -30,13 +31,13 @@ def alone_in(home: Path) -> Iterator[None]:
             "hone worker stop"
         )
     if not path.exists():
-        yield
+        yield None
         return
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         _seize(connection, home)
-        yield
+        yield connection
     finally:
         connection.close()
 

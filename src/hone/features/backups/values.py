@@ -18,7 +18,7 @@ LEDGER_FILES = "journal and skills"
 LOCKS = "locks and caches"
 PLAIN = "-damaged-"
 """Part of the name of a database that a repair put aside. It is copied as it is."""
-BESIDE_DATABASE = (".db-wal", ".db-shm", ".db-journal")
+BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 LONGEST = 1_000
 """Bytes of a path below the home."""
 
@@ -59,12 +59,14 @@ def find_holding(name: str, holdings: Iterable[Holding]) -> Holding | None:
 
 
 def is_database(path: str) -> bool:
-    """Tell whether a file is copied through SQLite, at one moment, without the files beside it."""
-    return path.endswith(".db") and PLAIN not in path
+    """Tell whether a file is copied through SQLite, at one moment, without the files beside it. Databases of
+    Hone lie in the home itself or have the name of their folder. Others, as in a skill, are any files."""
+    *above, name = path.split("/")
+    return name.endswith(".db") and PLAIN not in name and above in ([], [name.removesuffix(".db")])
 
 
 def is_beside_database(path: str) -> bool:
-    return path.endswith(BESIDE_DATABASE) and PLAIN not in path
+    return any(is_database(path.removesuffix(each)) for each in BESIDE_DATABASE if path.endswith(each))
 
 
 def check_manifest(manifest: BackupManifest, schema: int, file: str) -> None:
