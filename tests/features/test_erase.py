@@ -47,6 +47,7 @@ from hone.models.scripted import Scripted, rounds
 from hone.settings import RetentionSettings, Settings
 from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
+from hone.stores.damage import Damage
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
 from hone.stores.examine import examine
 from hone.stores.sqlite import SqliteSessions
@@ -82,7 +83,7 @@ NAMES = {
 """Columns that hold ids, digests and names, or that follow from others."""
 
 
-def damage(home: Path) -> list[str]:
+def damage(home: Path) -> list[Damage]:
     """What `hone doctor --deep` would find in the database."""
     connection = connect(home / "hone.db", 10)
     try:
