@@ -15,12 +15,13 @@ from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
 from hone.core.jobs import Count, Counters, Topics
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
+from hone.core.loading import import_object
 from hone.core.messages import assistant, digest, user
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.stores.database import Database
+from hone.stores.database import READ_ONLY, Database
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
 from hone.stores.sqlite import SqliteSessions
@@ -141,6 +142,7 @@ async def work(job: str, path: Path, *arguments: str) -> None:
         await finish(path, SessionId(arguments[0]), int(arguments[1]))
         return
     if job == "nobody" and os.geteuid() == 0:
+        import_object(READ_ONLY)  # what comes later may not be able to read our own code
         os.setuid(NOBODY)
     store = OpenedSessions.open(path)
     if job == "turns":
