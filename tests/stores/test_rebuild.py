@@ -120,7 +120,7 @@ def test_pages_that_nothing_uses_need_nothing_and_can_be_freed(whole: Home) -> N
         connection.execute("DELETE FROM sqlite_schema WHERE name = 'gone'")
     (damage,) = examine_file(whole.path)
     assert (damage.kind, damage.part) == (COSMETIC, SPACE)
-    assert asyncio.run(repair(whole.path, DAY)) == Rebuilt(("unused space",))
+    assert asyncio.run(repair(whole.path, DAY)) == Rebuilt(("the list of free pages",))
     check_same(whole)
     settle(whole.path)
     assert whole.path.stat().st_size <= before

@@ -5,7 +5,7 @@ again. The rest changes nothing for anybody.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -138,29 +138,48 @@ def part_of(table: str) -> str:
 def classify(lines: Iterable[str], trees: Iterable[BTree]) -> Iterator[Damage]:
     """Turn what SQLite's check says into one damage for each table and index, and one for unused pages."""
     known = {tree.name: tree for tree in trees}
-    roots = {tree.root: tree.name for tree in known.values()}
-    about: defaultdict[str, list[str]] = defaultdict(list)
-    for line in lines:
-        about[_subject(line, roots)].append(line)
-    broken = {
-        roots.get(int(found[1]), "") for said in about.values() for found in map(_BROKEN.match, said) if found
-    }
-    for tree in known.values():
-        if tree.count is None and tree.name not in broken:
-            broken.add(tree.name)
-            about[tree.name].append(f"{tree.name} cannot be read from end to end")
+    about, broken = _sort(lines, known)
     unsure = known.keys() & about.keys()
     for name, said in about.items():
-        more = f" (and {len(said) - 1:,} more like it)" if len(said) > 1 else ""
-        text, held = f"SQLite: {said[0]}{more}", (name,) if name in broken else ()
+        sure = name in broken
+        text, held = _describe(name, known.get(name), said, broken=sure), (name,) if sure else ()
         if name == SPACE:
             yield _judge_space(said, text)
         elif part := part_of(known[name].table if name in known else name):
             yield Damage(DamageKind.INDEX, text, part, held)
-        elif name in known and _is_index_wrong(known[name], known, unsure, sure=name in broken):
+        elif name in known and _is_index_wrong(known[name], known, unsure, sure=sure):
             yield Damage(DamageKind.INDEX, text, name, held)
         else:
             yield Damage(DamageKind.TEXT, text)
+
+
+def _sort(lines: Iterable[str], known: Mapping[str, BTree]) -> tuple[Mapping[str, list[str]], set[str]]:
+    """Return the lines by what they are about, and the trees that cannot be walked."""
+    roots = {tree.root: tree.name for tree in known.values()}
+    about: defaultdict[str, list[str]] = defaultdict(list)
+    broken: set[str] = set()
+    for line in lines:
+        name = _subject(line, roots)
+        about[name].append(line)
+        if _BROKEN.match(line):
+            broken.add(name)
+    for tree in known.values():
+        if tree.count is None and tree.name not in broken:
+            broken.add(tree.name)
+            about[tree.name].append("it cannot be read from end to end")
+    return about, broken
+
+
+def _describe(name: str, tree: BTree | None, said: Sequence[str], *, broken: bool) -> str:
+    more = f", and {len(said) - 1:,} more" if len(said) > 1 else ""
+    says = f"SQLite: {said[0]}{more}"
+    if name == SPACE:
+        return f"The list of free pages is not complete ({says})."
+    if name in FULL_TEXT:
+        return f"The full-text index {name} is damaged ({says})."
+    if tree and tree.is_index and not broken:
+        return f"The table {tree.table} and its index {name} differ ({says})."
+    return f"The {'index' if tree.is_index else 'table'} {name} is damaged ({says})." if tree else f"{says}."
 
 
 def _subject(line: str, roots: Mapping[int, str]) -> str:

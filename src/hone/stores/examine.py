@@ -5,7 +5,8 @@ holdings with the changes they come from. Everything is read, and nothing is cha
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,18 @@ def examine(connection: apsw.Connection) -> list[Damage]:
     found = examine_pages(connection)
     # Where SQLite can walk every table, only an index can keep one from being read.
     sound = all(damage.kind is not DamageKind.TEXT for damage in found)
-    with _one_view(connection):
+    own = not connection.in_transaction
+    try:
         for question in QUESTIONS:
-            found += _asked(connection, question, sound=sound)
+            if not connection.in_transaction:  # one view for all questions, whatever others write meanwhile
+                connection.execute("BEGIN")
+            answers, error = _asked(connection, question, sound=sound)
+            found += answers
+            if own and error:  # after an error not even memory can be written
+                connection.execute("ROLLBACK")
+    finally:
+        if own and connection.in_transaction:
+            connection.execute("ROLLBACK")
     return found
 
 
@@ -101,20 +111,6 @@ def examine_file(path: Path, work: Callable[[apsw.Connection], list[Damage]] = e
             return work(connection)
     except StoreError as error:
         return [Damage(DamageKind.TEXT, str(error))]
-
-
-@contextmanager
-def _one_view(connection: apsw.Connection) -> Iterator[None]:
-    """Keep what others write meanwhile out of sight, so that all questions are about the same data."""
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def examine_pages(connection: apsw.Connection) -> list[Damage]:
@@ -148,20 +144,23 @@ def _check(connection: apsw.Connection, what: object) -> tuple[list[str], Except
     return lines, None
 
 
-def _asked(connection: apsw.Connection, question: _Question, *, sound: bool) -> list[Damage]:
-    """Where something cannot be read at all, that is what was found."""
+def _asked(
+    connection: apsw.Connection, question: _Question, *, sound: bool
+) -> tuple[list[Damage], Exception | None]:
+    """Return what was found, and what kept the check from its end: that is found, too."""
     kind = DamageKind.INDEX if question.part else DamageKind.TEXT
     found: list[Damage] = []
     try:
-        for each in question.check(connection):
-            found.append(Damage(kind, each, question.part) if isinstance(each, str) else each)
-            if len(found) == MOST:
-                break
+        found.extend(
+            Damage(kind, each, question.part) if isinstance(each, str) else each
+            for each in islice(question.check(connection), MOST)
+        )
     except (*FOREIGN, *SYMPTOMS, IndexError, StoreError) as error:
         if sound and isinstance(error, apsw.CorruptError):
             kind = DamageKind.INDEX
-        found.append(Damage(kind, f"Of {question.name} not all can be read: {error}.", question.part))
-    return found
+        found.append(Damage(kind, f"{question.name} cannot be read completely: {error}.", question.part))
+        return found, error
+    return found, None
 
 
 def _schema(connection: apsw.Connection) -> Iterator[str | Damage]:
@@ -276,24 +275,23 @@ def _read(_: object) -> Iterator[str]:
 
 
 QUESTIONS = (
-    # First: they write to memory, which no transaction does after an error.
-    _Question("the index of messages", _words, WORDS),
-    _Question("the index of skills", _cards, CARDS),
-    _Question("its tables", _schema),
-    _Question("references between its tables", _references),
-    _Question("indexes over some rows", _partial),
-    _Question("the numbers given last", _numbers, NUMBERS),
-    _Question("the beginnings of conversations", lambda each: _contents(each, "prefixes", Prefix.decode)),
-    _Question("messages", lambda each: _contents(each, "contents", decode)),
-    _Question("conversations", _nodes),
-    _Question("sessions", _sessions),
-    _Question("what was learned", record.broken),
-    _Question("what is known", record.astray, HOLDINGS),
-    _Question("changes", lambda each: _read(ledger.every(each))),
-    _Question("reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
-    _Question("what is to be looked back over", lambda each: _read(looks.select(each))),
-    _Question("rounds of the curator", lambda each: _read(rounds.select(each))),
-    _Question("cards of skills", _shelved, CARDS),
-    _Question("what was spent", _spending),
-    _Question("the name of this home", _mirror),
+    _Question("The index of messages", _words, WORDS),
+    _Question("The index of skills", _cards, CARDS),
+    _Question("The schema", _schema),
+    _Question("References between tables", _references),
+    _Question("Partial indexes", _partial),
+    _Question("The last row numbers", _numbers, NUMBERS),
+    _Question("The prefixes of conversations", lambda each: _contents(each, "prefixes", Prefix.decode)),
+    _Question("Messages", lambda each: _contents(each, "contents", decode)),
+    _Question("Conversations", _nodes),
+    _Question("Sessions", _sessions),
+    _Question("The contents of journal and skills", record.broken),
+    _Question("The holdings of journal and skills", record.astray, HOLDINGS),
+    _Question("Changes", lambda each: _read(ledger.every(each))),
+    _Question("Reviews", lambda each: _read(jobs.select(each, jobs.ALL, -1))),
+    _Question("Conversations to look back over", lambda each: _read(looks.select(each))),
+    _Question("Runs of the curator", lambda each: _read(rounds.select(each))),
+    _Question("Summaries of skills", _shelved, CARDS),
+    _Question("Spending", _spending),
+    _Question("The id of this home", _mirror),
 )

@@ -38,9 +38,9 @@ LARGEST = 1 << 30
 NAMES: Mapping[str, str] = {
     WORDS: "search in conversations",
     CARDS: "search in skills",
-    HOLDINGS: "what the changes made of journal and skills",
-    NUMBERS: "the numbers given last",
-    SPACE: "unused space",
+    HOLDINGS: "the holdings of journal and skills",
+    NUMBERS: "the last row numbers",
+    SPACE: "the list of free pages",
 }
 EMPTY = (
     "CREATE TABLE renewed (id INTEGER PRIMARY KEY)",
