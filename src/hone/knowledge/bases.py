@@ -26,7 +26,7 @@ from hone.knowledge.journal import MARK
 from hone.knowledge.merge import OLDER, Merged, Save, Saved, Split, merge
 from hone.knowledge.resemblance import contradicts, resembles
 
-MOST = 32
+MOST = 200
 """Changes of a target that are looked at."""
 _ALIKE, _SAME = 0.6, 0.85
 """Letters that two pieces share, if one may have become the other: with its meaning, or whatever it is."""
@@ -101,25 +101,27 @@ async def _load_made(ledger: Ledger, target: Target, path: str) -> list[_Made]:
 
 async def _load_texts(ledger: Ledger, names: Collection[str]) -> dict[str, str]:
     """Return the texts that are there. An old one may have been erased, or be damaged."""
-    contents = {"": b""}
-    for name in filter(None, names):
-        with suppress(Missing, Corrupt):
-            contents |= await ledger.contents({name})
+    contents, wanted = {"": b""}, {name for name in names if name}
+    try:
+        contents |= await ledger.contents(wanted)
+    except (Missing, Corrupt):
+        for name in wanted:
+            with suppress(Missing, Corrupt):
+                contents |= await ledger.contents({name})
     return {name: data.decode(errors="replace") for name, data in contents.items()}
 
 
 def _resave(found: Sequence[Version], resaved: Sequence[bool], split: Split) -> list[Version]:
-    """Add to each version what later saves of older buffers have added: the editor has that, too."""
-    versions: list[Version] = []
-    for at, version in enumerate(found):
-        text = version.text
-        for later in range(at - 1, -1, -1):
-            if resaved[later]:
-                text = merge(found[later + 1].text, text, found[later].text, split, both=True).text
-        if versions and text == versions[-1].text:
+    """Add to each version what later saves of older buffers have added: the editor has that, too. A version
+    before such a save is the one after it; any other change is taken back."""
+    versions, after = [found[0]], found[0].text
+    for at, (newer, version) in enumerate(pairwise(found)):
+        if not resaved[at]:
+            after = merge(newer.text, version.text, after, split, both=True).text
+        if after == versions[-1].text:
             versions[-1] = replace(versions[-1], change=version.change)
         else:
-            versions.append(replace(version, text=text, resaved=any(resaved[:at])))
+            versions.append(Version(after, version.change, any(resaved[: at + 1])))
     return versions
 
 
