@@ -326,6 +326,31 @@ async def test_drain_does_not_wait_for_quiet() -> None:
     await background.close()
 
 
+async def test_what_is_left_is_begun_although_drain_did_the_first_one_during_the_pause() -> None:
+    clock = Slow()
+    background, bench = made(1, 2, pause=30.0, clock=clock)
+
+    def act(job: Job) -> Job:
+        bench.gate.clear()
+        return replace(job, state=State.DONE, tries=1)
+
+    bench.act = act
+    background.attend(silent)
+    await settle()
+    drained = asyncio.create_task(background.drain())
+    await settle()
+    drained.cancel()
+    await asyncio.wait([drained])
+    assert (bench.done, background.working) == ([1, 2], None)
+    bench.gate.set()
+    for _ in range(2):
+        clock.over.set()
+        await settle()
+    assert bench.done == [1, 2, 2]
+    assert bench.queue.all[JobId(2)].state is State.DONE
+    await background.close()
+
+
 async def at_work(clock: ManualClock) -> tuple[Background, Aside]:
     background, bench = made(1, clock=clock)
     bench.gate.clear()

@@ -192,13 +192,14 @@ class Background:
             while left or (self._at_work and self._clock.monotonic() < until):
                 await self._reload(left, until)
                 job = self._find_free(left)
-                if job and quiet:
+                if job is None:
+                    await self._move(until)
+                    continue
+                if quiet:
                     await self._quiet()
-                if job and job is self._find_free(left):
+                if job is self._find_free(left):
                     left.remove(job)
                     self._start(job, group)
-                elif left or self._at_work:
-                    await self._move(until)
 
     def _start(self, job: Job, group: asyncio.TaskGroup) -> None:
         task = group.create_task(self._do(job))
@@ -220,6 +221,8 @@ class Background:
 
     async def _move(self, until: float) -> None:
         """Wait until a review has ended, or it is time to look at the queue again."""
+        if not self._at_work:
+            return
         self._moved.clear()
         again = self._reloaded + RELOAD
         wait = again - self._clock.monotonic() if self._wake.is_set() and again < until else GLANCE
