@@ -1,4 +1,4 @@
-"""F6, as a user meets it: `hone backup`, `hone restore`, what they print, and that others go on meanwhile."""
+"""F6, as a user meets it: `hone backup`, `hone restore`, what they print, and how they refuse."""
 
 import json
 from pathlib import Path

@@ -31,8 +31,8 @@ WIDEST = 60
 def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
     """Copy conversations, journal, skills, settings and everything else in Hone's home into one FILE.
 
-    Others may go on working meanwhile. The backup is read back and checked before FILE gets its name. Only
-    you can read it; it is not encrypted. Keys, locks and caches are not in it.
+    Other processes can keep working meanwhile. The backup is read back and checked before FILE gets its name.
+    Only you can read it; it is not encrypted. Keys, locks and caches are not in it.
     """
     file = file.expanduser()
     if verify:
