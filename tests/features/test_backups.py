@@ -494,7 +494,6 @@ def test_trust_comes_back_only_if_it_is_asked_for(desk: Desk) -> None:
 
 
 def test_what_was_erased_since_a_backup_does_not_come_back_with_it(desk: Desk) -> None:
-    pytest.importorskip("hone.stores.carrying", reason="this Hone cannot erase")
     home, words = ["--home", str(desk.home)], "Zanzibar zebras"
     (desk.home / "memories.db").unlink()
     assert perform([*home, "memory", "add", f"{words} are blue."]) == 0
