@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock
 from hone.core.errors import Corrupt, StoreError
+from hone.core.jobs import Look
 from hone.core.messages import Message, Role, Text, Thinking, ToolCall
 from hone.core.messages import user as words
-from hone.core.ports import StoredSession
+from hone.core.ports import Header, StoredSession
 from hone.core.prefix import Prefix
-from hone.core.transcript import Transcript
+from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import visible
@@ -469,6 +470,32 @@ async def test_what_was_not_kept_is_read_again_and_left_if_it_has_changed(room: 
     for each in await store.list():
         ours, theirs = await store.load(each.header.id), await reader.load(each.header.id)
         assert ours.transcript.head == theirs.transcript.head
+
+
+class Filling(InMemorySessions):
+    """Its disk is full after so many sessions."""
+
+    room = 0
+
+    async def start(
+        self, header: Header, prefix: Prefix, nodes: Sequence[Node], look: Look | None = None
+    ) -> None:
+        if len(await self.list(None)) >= self.room:
+            raise StoreError("The disk is full; this step changed nothing.")
+        await super().start(header, prefix, nodes, look)
+
+
+@pytest.mark.parametrize("room", [0, 1, 3])
+async def test_an_import_that_breaks_off_says_how_much_is_stored(room: int, tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}.jsonl").write_bytes(others.lines(others.claude(f"s{number}", turns=1)))
+    store, there = Filling(), source_files("claude-code", tmp_path)
+    store.room = room
+    plan = await survey(store, "claude-code", there, int, foreign=False)
+    count = "1 conversation was" if room == 1 else f"{room} conversations were"
+    with pytest.raises(StoreError, match=f"The disk is full; .* {count} stored before"):
+        await bring(store, "claude-code", plan, int, foreign=False)
+    assert len(await store.list(None)) == room
 
 
 # What is broken

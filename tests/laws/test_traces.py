@@ -311,8 +311,11 @@ async def test_an_import_that_breaks_off_leaves_whole_lines_and_the_next_one_end
     for room in range(4):
         there = Breaking()
         there.room = room
-        with pytest.raises(StoreError):
+        with pytest.raises(StoreError, match=r"^The disk is full\. \d") as caught:
             await restore(there, found.tree, await compare(there, found.tree))
+        states = [step.state for step in await compare(there, found.tree)]
+        done = states.count(RestoreState.SAME)
+        assert f" {done} session{' was' if done == 1 else 's were'} stored before;" in str(caught.value)
         heads = [(await there.load(each.header.id)).transcript.head for each in await there.list(None, None)]
         assert whole.issuperset(heads)
         there.room = 9

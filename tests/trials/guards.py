@@ -39,6 +39,30 @@ ERASE_TESTS = "tests/features/test_erase.py"
 
 MUTATIONS = (
     of(
+        "guardrails: end of the turn",
+        "a turn goes on after any number of refusals",
+        "runtime/guardrails.py",
+        "        if not _reached(self._refusals, self.thresholds.end):\n",
+        "        if True:\n",
+        "tests/runtime/test_guardrails.py",
+    ),
+    of(
+        "guardrails: unknown tools",
+        "tools that do not exist are counted by their names",
+        "runtime/guardrails.py",
+        "CallCounts(_failures(same), _unknown(attempts), unknown=True)",
+        "CallCounts(_failures(same), _failures(same), unknown=True)",
+        "tests/runtime/test_guardrails.py",
+    ),
+    of(
+        "read-only home",
+        "what should last is changed in memory only",
+        "stores/database.py",
+        "if self.readonly and (lasting or not self._overlay):",
+        "if self.readonly and not self._overlay:",
+        "tests/faults/test_readonly.py",
+    ),
+    of(
         "permit",
         "every call is allowed",
         "core/agent.py",

@@ -261,8 +261,18 @@ async def bring(
 
     due = chain(found.kept, _again(source, found, foreign=foreign))
     while batch := list(islice(due, TOGETHER)):
-        await asyncio.gather(*(store_one(each) for each in batch))
+        ended = await asyncio.gather(*(store_one(each) for each in batch), return_exceptions=True)
+        if failed := next((each for each in ended if isinstance(each, BaseException)), None):
+            raise _explain(failed, len(stored))
     return len(stored), sorted(met)
+
+
+def _explain(error: BaseException, stored: int) -> BaseException:
+    """Say what is stored all the same, if the store failed."""
+    if not isinstance(error, StoreError):
+        return error
+    count = "1 conversation was" if stored == 1 else f"{stored:,} conversations were"
+    return type(error)(f"{error} {count} stored before; import once more to continue.")
 
 
 def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[StoredSession]:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from hone.core.errors import Conflict, HoneError, Missing
+from hone.core.errors import Conflict, HoneError, Missing, StoreError
 from hone.core.ids import SessionId
 from hone.core.messages import Message, canonical, decode, digest, encode
 from hone.core.ports import Header, Sessions
@@ -255,15 +255,20 @@ def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
 
 async def restore(store: Sessions, tree: Tree, steps: Iterable[RestoreStep]) -> list[RestoreStep]:
     """Stores what is new; gives the steps that somebody else was quicker with. A session appears at once and
-    whole; one with lines it has left goes through them, and another try goes on where this one ended."""
-    failed = []
+    whole; one with lines it has left goes through them, and another try goes on where this one ended. An
+    error says how many were stored before it."""
+    failed, stored = [], 0
     for step in steps:
         if step.state not in (RestoreState.NEW, RestoreState.LONGER):
             continue
         try:
             await _restore(store, tree, step)
+            stored += 1
         except Conflict:
             failed.append(step)
+        except StoreError as error:
+            count = "1 session was" if stored == 1 else f"{stored:,} sessions were"
+            raise type(error)(f"{error} {count} stored before; import once more to continue.") from error
     return failed
 
 
