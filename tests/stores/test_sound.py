@@ -1,5 +1,6 @@
 """No false alarm: a healthy database is never called damaged, whatever was written and deleted in it."""
 
+import asyncio
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -42,6 +43,21 @@ async def test_no_healthy_home_is_called_damaged(tmp_path: Path, tier: Tier, fig
             each.unlink()
     figures.tally(tried, got_in=len(wrong), note=f"{len(wrong)} false alarms", at=wrong)
     assert not wrong
+
+
+async def test_a_home_in_use_is_not_called_damaged(tmp_path: Path, tier: Tier, figures: Figures) -> None:
+    path, found, looks = tmp_path / "busy.db", list[Damage](), 0
+    database = Database.open(path)
+    living = asyncio.create_task(Household(database, tier.random()).live(tier.size(short=80, full=2_000)))
+    ended = False
+    while not ended:
+        ended = living.done()
+        found += await asyncio.to_thread(examine_file, path)
+        looks += 1
+    await living
+    await database.close()
+    figures.tally(looks, got_in=len(found), note="looks at a home that is written to")
+    assert found == []
 
 
 async def test_a_memory_backend_beside_the_database_is_not_called_damaged(tmp_path: Path) -> None:
