@@ -1,5 +1,6 @@
 """No false alarm: a healthy database is never called damaged, whatever was written and deleted in it."""
 
+import asyncio
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -7,24 +8,26 @@ from random import Random
 import apsw
 import pytest
 
+from hone.core.clock import SystemClock
+from hone.features.backends.sqlite import SqliteBackend
 from hone.stores.damage import Damage
 from hone.stores.database import Database
-from hone.stores.examine import examine
+from hone.stores.examine import examine, examine_file
+from hone.stores.maintenance import MEMORIES, examine_home
 from tests.conftest import Figures, Tier
-from tests.stores.homes import Household
+from tests.stores.homes import PASTES, Household
 
 
 async def alarms(path: Path, random: Random) -> list[Damage]:
-    """What is said of a home that was lived in, both where the story was written and by another process."""
+    """What is said of a home that was lived in: by the process that wrote the story, or by another one."""
     database = Database.open(path)
     try:
         await Household(database, random).live(random.randint(1, 40))
-        found = await database.read(examine)
+        with closing(apsw.Connection(str(path))) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return await database.read(examine) if random.random() < 0.5 else examine_file(path)
     finally:
         await database.close()
-    with closing(apsw.Connection(str(path))) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return [*found, *examine(connection)]
 
 
 @pytest.mark.timeout(3_600)
@@ -40,3 +43,28 @@ async def test_no_healthy_home_is_called_damaged(tmp_path: Path, tier: Tier, fig
             each.unlink()
     figures.tally(tried, got_in=len(wrong), note=f"{len(wrong)} false alarms", at=wrong)
     assert not wrong
+
+
+async def test_a_home_in_use_is_not_called_damaged(tmp_path: Path, tier: Tier, figures: Figures) -> None:
+    path, found, looks = tmp_path / "busy.db", list[Damage](), 0
+    database = Database.open(path)
+    living = asyncio.create_task(Household(database, tier.random()).live(tier.size(short=80, full=2_000)))
+    ended = False
+    while not ended:
+        ended = living.done()
+        found += await asyncio.to_thread(examine_file, path)
+        looks += 1
+    await living
+    await database.close()
+    figures.tally(looks, got_in=len(found), note="looks at a home that is written to")
+    assert found == []
+
+
+async def test_a_memory_backend_beside_the_database_is_not_called_damaged(tmp_path: Path) -> None:
+    random, backend = Random(1), SqliteBackend(tmp_path / MEMORIES, SystemClock())
+    for number in range(40):
+        await backend.store("owner", f"key {number % 25}", random.choice(PASTES)(random, 3_000))
+        if number % 3 == 0:
+            await backend.delete("owner", f"key {random.randrange(25)}")
+    await backend.close()
+    assert await examine_home(tmp_path) == {"hone.db": [], MEMORIES: []}

@@ -86,13 +86,13 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     for file, damages in found.items():
         for damage in damages:
             yield damage.kind is DamageKind.COSMETIC, f"{_name(file)}: {damage}"
+    if any(damage.kind is not DamageKind.COSMETIC for damage in found.get(MEMORIES, ())):
+        yield False, f"hone doctor --repair does not repair {MEMORIES}. Restore it from a backup."
     if lost := found[FILE]:
         cosmetic = all(damage.kind is DamageKind.COSMETIC for damage in lost)
         yield cosmetic, advise(lost)
         if not cosmetic:
             return
-    if found.get(MEMORIES):
-        yield False, f"hone doctor --repair does not repair {MEMORIES}. Restore it from a backup."
     yield True, "database: every message, change and row is what was written"
     # What is printed from the ledger, and what is kept beside it.
     keeper, same, edited = hone.keeper, 0, 0

@@ -17,8 +17,7 @@ from msgspec import Struct
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.loading import import_object
 from hone.core.visible import visible
-from hone.files.atomic import open_file, write
-from hone.files.locks import locked
+from hone.files.atomic import locked, open_file, write
 
 FILE, LOCK, SERVICE = "keys.json", "keys.lock", "hone"
 LARGEST = 1_000_000

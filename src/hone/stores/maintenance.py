@@ -1,16 +1,14 @@
 """Examine and repair the databases of a home folder. Only `hone doctor` uses it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-
-from apsw import Connection
 
 from hone.core.errors import StoreError
 from hone.stores.damage import Damage, DamageKind
 from hone.stores.database import Database
-from hone.stores.examine import examine, examine_file, examine_pages
+from hone.stores.examine import examine_file, examine_pages
 from hone.stores.home import FILE
 from hone.stores.repair import Rebuilt, Repaired, repair
 
@@ -19,9 +17,9 @@ MEMORIES = "memories.db"
 
 async def examine_home(home: Path) -> Mapping[str, list[Damage]]:
     """Return what is damaged, by file. Reads all of the databases."""
-    found = {FILE: await _read(home / FILE, examine)}
-    if (home / MEMORIES).exists():
-        found[MEMORIES] = await _read(home / MEMORIES, examine_pages)
+    found = {FILE: await _examine_sessions(home / FILE)}
+    if (home / MEMORIES).exists():  # it has other tables, so SQLite's check has to do
+        found[MEMORIES] = await asyncio.to_thread(examine_file, home / MEMORIES, examine_pages)
     return found
 
 
@@ -30,9 +28,9 @@ async def repair_home(home: Path, now: datetime) -> Repaired | Rebuilt | None:
     return await repair(home / FILE, now) if (home / FILE).exists() else None
 
 
-async def _read(path: Path, work: Callable[[Connection], list[Damage]]) -> list[Damage]:
+async def _examine_sessions(path: Path) -> list[Damage]:
     try:
         await Database.open(path).close()  # brings an older one up to date
     except StoreError as error:
         return [Damage(DamageKind.TEXT, str(error))]
-    return await asyncio.to_thread(examine_file, path, work)
+    return await asyncio.to_thread(examine_file, path)

@@ -211,5 +211,5 @@ def _node(parent: str, number: int, row: tuple[Any, ...]) -> Node:
 def _put(connection: apsw.Connection, statement: str, row: tuple[int | str | None, ...]) -> int:
     id = connection.execute(statement, row).get
     if id is None:  # what was put just before cannot be found: only a damaged index does that
-        raise Corrupt("The database is damaged: an index has lost an entry. Restore it from a backup.")
+        raise Corrupt("The database is damaged: an index has lost an entry. Rebuild it: hone doctor --repair")
     return int(id)

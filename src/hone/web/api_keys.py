@@ -21,8 +21,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.regex import regex
 from hone.core.visible import visible
-from hone.files.atomic import open_file, write
-from hone.files.locks import locked
+from hone.files.atomic import locked, open_file, write
 
 FILE, LOCK, USES = "serve-keys.json", "serve-keys.lock", "serve-keys-used.json"
 MARK = "hone-"
