@@ -47,7 +47,7 @@ async def test_a_lesson_that_the_editor_had_not_read_is_kept_and_shown_however_o
 ) -> None:
     async with house(home) as it:
         buffer = await hold(it)
-        for word in ("mine", "and mine"):
+        for word in (f"line {number} is mine" for number in range(12)):
             buffer += f"- {word}\n"
             save(it.memory, buffer)
             assert {FIRST, SECOND, word} <= {*entries(await it.keeper.text(MEMORY))}

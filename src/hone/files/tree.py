@@ -269,10 +269,10 @@ class FileTree:
             # As long as both times are the same, nobody has read the file.
             now = time.time_ns()
             os.utime(file.fileno(), ns=(now, now))
+            status = os.fstat(file.fileno())  # before an editor can write it
             sync(file)
             if over is ANY or not self._put(folder, str(name), names, over):
                 os.replace(name, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
-            status = os.fstat(file.fileno())
         settle(self._root.joinpath(*names), folder)
         return PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
 
