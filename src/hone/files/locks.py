@@ -5,8 +5,12 @@ Waiting for a lock blocks the thread. Asynchronous code must wait in a separate 
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from hone.core.errors import StoreError
+from hone.core.visible import visible
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -24,6 +28,20 @@ def acquire(path: Path, *, wait: bool = True) -> int:
             os.close(handle)
             raise
         os.close(handle)  # its last holder removed the file meanwhile, and the next one would lock another
+
+
+@contextmanager
+def locked(folder: Path, name: str) -> Iterator[None]:
+    """Hold a lock in a private folder, made if need be. Raises StoreError."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = acquire(folder / name)
+    except OSError as error:
+        raise StoreError(f"{visible(str(folder))} cannot be locked: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        release(handle)
 
 
 def release(handle: int) -> None:

@@ -18,7 +18,7 @@ from hone.core.errors import Missing, Refused, StoreError
 from hone.core.loading import import_object
 from hone.core.visible import visible
 from hone.files.atomic import open_file, write
-from hone.files.locks import acquire, release
+from hone.files.locks import locked
 
 FILE, LOCK, SERVICE = "keys.json", "keys.lock", "hone"
 LARGEST = 1_000_000
@@ -98,7 +98,7 @@ class ProviderKeys:
         value = check_key(value)
         keyring = None if in_file else self._find_keyring()
         key = ProviderKey(created, "" if keyring else value)
-        with self._locked():
+        with locked(self._home, LOCK):
             keys = dict(self.list())
             if keyring:
                 with _translated():
@@ -110,7 +110,7 @@ class ProviderKeys:
 
     def remove(self, name: str) -> ProviderKey:
         """Raises Missing if there is no such key, StoreError if it could not be removed."""
-        with self._locked():
+        with locked(self._home, LOCK):
             keys = dict(self.list())
             gone = keys.pop(name, None)
             if gone is None:
@@ -160,18 +160,6 @@ class ProviderKeys:
             write(path, msgspec.json.format(msgspec.json.encode(_ProviderKeyFile(keys))))
         except OSError as error:
             raise StoreError(f"{visible(str(path))} cannot be written: {error.strerror}.") from error
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = acquire(self._home / LOCK)
-        except OSError as error:
-            raise StoreError(f"{visible(str(self._home))} cannot be locked: {error.strerror}.") from error
-        try:
-            yield
-        finally:
-            release(handle)
 
 
 def examine_keys(home: Path) -> tuple[bool, str] | None:
