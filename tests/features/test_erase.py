@@ -129,7 +129,7 @@ async def erased(root: Path, plan: Callable[[Hone], Awaitable[Erasure]]) -> list
         wrong += [line for fine, line in await hone.checks() if not fine]
         for summary in await hone.sessions.list(None, None):
             await hone.sessions.load(summary.header.id)
-    return wrong + damage(root / "home")
+    return [*wrong, *map(str, damage(root / "home"))]
 
 
 @pytest.mark.timeout(3_600)

@@ -4,12 +4,16 @@ import asyncio
 import gc
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import httpx2
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.soak import play
 from hone import Hone
+from hone.core.clock import ManualClock
 from hone.core.messages import Message, Role, assistant
 from hone.core.value import replace
 from hone.models.fake_provider import FakeProvider
@@ -18,6 +22,7 @@ from hone.models.scripted import Scripted, call, lines
 from hone.settings import Learning, ProviderSettings, Settings
 from hone.tools.shell import Shell
 from hone.web.bus import Bus
+from hone.web.garbage import EVERY, SHARE, GarbageCollector
 from hone.web.open_sessions import OpenSessions, Words
 from hone.web.openai.matching import ALIKE, Places
 from tests.models.loopback import until
@@ -126,6 +131,30 @@ async def test_a_conversation_that_is_closed_and_a_review_that_is_done_are_gone_
                 assert (held(), len(await hone.jobs.waiting())) == (before, 0)
             finally:
                 gc.enable()
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 60), st.floats(0, 2)), max_size=50))
+def test_garbage_is_collected_regularly_and_takes_a_small_share_of_the_time(
+    looks: list[tuple[float, float]],
+) -> None:
+    async def run() -> None:
+        clock, spent, done = ManualClock(), 0.0, list[tuple[float, float]]()
+        costs = iter([cost for _, cost in looks])
+
+        def collect() -> None:
+            nonlocal spent
+            spent += (took := next(costs))
+            done.append((clock.monotonic(), took))
+
+        garbage = GarbageCollector(clock, collect, lambda: spent)
+        for pause, _ in looks:
+            clock.advance(pause)
+            garbage.tidy()
+        for (earlier, took), (later, _) in pairwise(done):
+            assert later - earlier >= 0.999 * max(EVERY, took / SHARE)
+        assert done or clock.monotonic() < EVERY
+
+    asyncio.run(run())
 
 
 def test_of_conversations_in_the_same_words_the_latest_are_remembered() -> None:

@@ -159,7 +159,7 @@ def breakpoints(transcript: Transcript) -> list[int]:
 
 
 Encode = Callable[[Node, Node | None], bytes]
-"""Gives the bytes of a node, which follows another one."""
+"""Gives the bytes of a message, which may depend on the one before."""
 
 
 def mark_ends(

@@ -12,6 +12,7 @@ from hone.core.events import Curated, Event, Learned, ReviewFailed
 from hone.core.ledger import START
 from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
+from hone.web.garbage import GarbageCollector
 from hone.web.keys import Keys
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
@@ -63,13 +64,14 @@ class ServerState:
     async def _watch(self) -> None:
         """Other processes change things, too. What cannot be read now is read at the next look."""
         before: tuple[object, object] = (START, ())
-        beats = 0
+        beats, garbage = 0, GarbageCollector(self.clock)
         while True:
             with suppress(StoreError):
                 now = await self._state()
                 self._differ(before, now)
                 before = now
             self._say_notices()
+            garbage.tidy()
             beats = (beats + 1) % BEATS
             if not beats:
                 self.bus.beat()
